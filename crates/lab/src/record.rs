@@ -1,0 +1,341 @@
+//! What a run leaves behind: one JSON line per trial, flushed at once, with its whole provenance.
+//!
+//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]; the report is a pure
+//! function of them. A failed trial is a line with `error`. Units are in the names; times of day are UTC, RFC 3339.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Raised when a reader of the old format would misread the new one.
+pub const FORMAT: u32 = 1;
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lines are read one by one; a box would only complicate the readers"
+)]
+pub enum Line {
+    Header(Header),
+    Trial(Trial),
+}
+
+/// What was asked, and on which machine.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Header {
+    pub format: u32,
+    pub created_at: String,
+    pub provenance: Provenance,
+    pub scenario: ScenarioHead,
+    pub cells: Vec<Cell>,
+    pub machine: Machine,
+    /// Prints the report again: `spindle report FILE`.
+    pub report_command: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct ScenarioHead {
+    /// File stem of the scenario.
+    pub name: String,
+    pub title: String,
+    /// The prose of the scenario (paragraphs separated by an empty line).
+    pub question: String,
+    /// The scenario file as it was, for the reader who wants to run it again.
+    pub text: String,
+    pub trials_per_cell: u32,
+    pub start: StartState,
+    pub seed: u64,
+}
+
+/// The state of a server's memory at the start of the measured window.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartState {
+    /// Server just started, caches empty.
+    Cold,
+    /// Warmed up on the emulated storage.
+    Warm,
+    /// Warmed up with the physics off, then settled on the emulated storage.
+    WarmFast,
+}
+
+/// One point of the matrix.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Cell {
+    /// Unique within the file, short enough for an axis: `hdd`, or `hdd/mariadb` when several axes vary.
+    pub name: String,
+    pub label: String,
+    pub stack: StackHead,
+    /// Server and workload by their names in the scenario.
+    pub server: String,
+    pub workload: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct StackHead {
+    pub name: String,
+    /// One sentence: what is emulated.
+    pub summary: String,
+    pub size_bytes: u64,
+    pub file_system: String,
+    /// Parameters of the profiles that have no source, as sentences.
+    pub assumptions: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Machine {
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: u32,
+    pub memory_bytes: u64,
+    pub operating_system: String,
+}
+
+/// Everything that could make two results differ, on every line.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Provenance {
+    pub spindle_version: String,
+    pub git_revision: String,
+    pub scenario_hash: String,
+    /// Hash of the resolved stack of this cell (profiles included); empty on the header.
+    pub stack_hash: String,
+    pub kernel: String,
+    /// Version string of the server; empty on the header.
+    pub server_version: String,
+    /// Settings of the scenario as the running server reports them.
+    pub settings: BTreeMap<String, String>,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Trial {
+    /// [`Cell::name`].
+    pub cell: String,
+    /// From 1.
+    pub trial: u32,
+    /// Trials of one block ran next to each other, one per cell, in shuffled order.
+    pub block: u32,
+    pub provenance: Provenance,
+    pub started_at: String,
+    /// Seconds spent per phase: restore, start, warm-up, settle, measure, verify, stop.
+    pub phases_s: BTreeMap<String, f64>,
+    /// Why there is no measurement: one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<Measurement>,
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Measurement {
+    /// Length of the measured window.
+    pub duration_s: f64,
+    /// The workload's own figure of merit, by which cells are compared; higher is better.
+    pub headline: Headline,
+    /// One per transaction type, in the workload's order.
+    pub transactions: Vec<TransactionSummary>,
+    /// All transaction types together.
+    pub latency: Latency,
+    pub series: Series,
+    pub emulator: Option<EmulatorSummary>,
+    pub cpu: CpuSummary,
+    pub per_transaction: PerTransaction,
+    pub limiter: Limiter,
+    /// Server counters over the measured window (differences), by the server's own names.
+    pub server_counters: BTreeMap<String, f64>,
+    pub verification: Vec<Check>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Headline {
+    /// For example `new-order transactions per minute`.
+    pub name: String,
+    pub value: f64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct TransactionSummary {
+    pub name: String,
+    pub committed: u64,
+    /// Rolled back because the workload says so (TPC-C's 1 % of new orders).
+    pub rolled_back: u64,
+    /// Attempts that the server refused (deadlock, lock wait timeout) and that were tried again.
+    pub retried: u64,
+    pub failed: u64,
+    pub latency: Latency,
+}
+
+/// Milliseconds, from the send (closed loop) or the intended start (open loop).
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Latency {
+    pub count: u64,
+    pub mean_ms: f64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    pub p999_ms: f64,
+    pub max_ms: f64,
+    /// HDR histogram of microseconds, three digits, V2 encoding, base64.
+    pub histogram: String,
+}
+
+/// One value per second of the measured window; all vectors have the same length.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Series {
+    pub transactions_per_s: Vec<f64>,
+    pub p50_ms: Vec<f64>,
+    pub p95_ms: Vec<f64>,
+    pub p99_ms: Vec<f64>,
+    /// Share of all cores, 0 to 1.
+    pub cpu_busy: Vec<f64>,
+    pub read_iops: Vec<f64>,
+    pub write_iops: Vec<f64>,
+    pub flushes_per_s: Vec<f64>,
+    pub read_mb_per_s: Vec<f64>,
+    pub write_mb_per_s: Vec<f64>,
+    /// Mean number of requests inside the emulated device.
+    pub queue_depth: Vec<f64>,
+    /// Mean over the second as the emulated device answered; zero when there was none.
+    pub read_latency_ms: Vec<f64>,
+    pub write_latency_ms: Vec<f64>,
+    pub flush_latency_ms: Vec<f64>,
+    /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`, ...
+    #[serde(default)]
+    pub server: BTreeMap<String, Vec<f64>>,
+}
+
+/// What the emulator says about itself over the measured window.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct EmulatorSummary {
+    /// `SCHED_FIFO`, or `SCHED_OTHER` where real time was refused.
+    pub scheduler: String,
+    /// Subtracted from every service time.
+    pub floor_us: f64,
+    pub requests: u64,
+    pub lateness_p50_us: f64,
+    pub lateness_p99_us: f64,
+    pub lateness_max_us: f64,
+    /// Share of requests answered later than 5 % of their service time.
+    pub late_share: f64,
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    pub read_latency_mean_ms: f64,
+    pub write_latency_mean_ms: f64,
+    pub flush_latency_mean_ms: f64,
+    pub queue_depth_mean: f64,
+    pub seeks: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct CpuSummary {
+    /// Share of all cores over the measured window, 0 to 1.
+    pub busy: f64,
+    pub server_s: f64,
+    pub client_s: f64,
+    pub emulator_s: f64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct PerTransaction {
+    pub reads: f64,
+    pub writes: f64,
+    pub read_kib: f64,
+    pub write_kib: f64,
+    pub flushes: f64,
+    pub server_cpu_us: f64,
+    pub client_cpu_us: f64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimiterKind {
+    Cpu,
+    ReadLatency,
+    CommitLatency,
+    Bandwidth,
+    Locks,
+    Client,
+    Unknown,
+}
+
+/// What a trial was waiting for.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Limiter {
+    pub kind: LimiterKind,
+    /// Share of the terminals' time, 0 to 1, by cause: `read`, `commit`, `locks`, `other`; and `cpu` of the cores.
+    pub shares: BTreeMap<String, f64>,
+    /// One sentence with the figures behind the verdict.
+    pub reason: String,
+}
+
+/// One verification of the database after the trial.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    pub passed: bool,
+    pub detail: String,
+}
+
+/// Something that a reader must know before believing a number.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Warning {
+    /// The emulator answered later than the model said.
+    Late { p99_us: f64, share: f64 },
+    /// The machine's cores, not the storage, set the pace.
+    CpuSaturated { busy: f64 },
+    /// The load generator itself needed a core.
+    ClientSaturated { share: f64 },
+    /// The timer thread could not get real-time priority.
+    NoRealTime,
+    /// Throughput still had a trend in the measured window.
+    NotSteady { drift: f64 },
+    /// The server failed some transactions.
+    TransactionsFailed { share: f64 },
+    /// The host's own disk was read while the emulated one was timed.
+    HostDiskReads { major_faults: u64 },
+}
+
+impl Warning {
+    /// The fact, and what to do about it.
+    pub fn sentence(&self) -> String {
+        match self {
+            Warning::Late { p99_us, share } => format!(
+                "The emulator answered late (p99 {p99_us:.0} us, {:.1} % of requests by more than 5 % of their service time): \
+                 latencies are upper bounds; use fewer terminals or a machine with idle cores.",
+                share * 100.0
+            ),
+            Warning::CpuSaturated { busy } => format!(
+                "The cores were {:.0} % busy: this cell shows what the machine can do, not what the storage can; \
+                 the true difference may be larger.",
+                busy * 100.0
+            ),
+            Warning::ClientSaturated { share } => format!(
+                "The load generator used {:.0} % of one core per worker thread: it may have set the pace; add threads or cores.",
+                share * 100.0
+            ),
+            Warning::NoRealTime => {
+                "The emulator's timer runs without SCHED_FIFO, so its answers can be late under load: \
+                 run as root, or grant CAP_SYS_NICE."
+                    .to_owned()
+            }
+            Warning::NotSteady { drift } => format!(
+                "Throughput drifted by {:.0} % within the measured window: lengthen the warm-up.",
+                drift * 100.0
+            ),
+            Warning::TransactionsFailed { share } => {
+                format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
+            }
+            Warning::HostDiskReads { major_faults } => format!(
+                "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk): \
+                 latencies contain the real disk; use a smaller data set."
+            ),
+        }
+    }
+}

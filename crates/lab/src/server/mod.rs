@@ -1,0 +1,58 @@
+//! A database server under test, known only through its verbs.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use spindle_load::Endpoint;
+
+/// Where one private server lives, and with which settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// The database's files; on the storage under test.
+    pub data_directory: PathBuf,
+    /// Socket, process id, error log; never on the storage under test.
+    pub runtime_directory: PathBuf,
+    /// The server's own names and spelling.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// A kind of server: one file each.
+pub trait Server: Debug {
+    /// As scenarios name it.
+    fn kind(&self) -> &'static str;
+
+    /// The version string of the installed binary. Errors name the command that installs it.
+    fn version(&self) -> Result<String>;
+
+    /// Makes an empty database in the data directory.
+    fn prepare(&self, instance: &Instance) -> Result<()>;
+
+    /// Starts the process; it may not be ready yet.
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
+}
+
+/// A started server. Dropping it kills the process.
+pub trait Running: Debug {
+    /// Returns when the server answers, or with the last words of its log when it died or took too long.
+    fn wait_ready(&mut self, timeout: Duration) -> Result<()>;
+
+    fn endpoint(&self) -> Endpoint;
+
+    /// Zero when there is no process (mock).
+    fn process_id(&self) -> u32;
+
+    /// What the server itself says about these settings, by the same names.
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
+
+    /// Cumulative counters and levels by the server's own names.
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
+
+    /// A clean shutdown.
+    fn stop(&mut self, timeout: Duration) -> Result<()>;
+
+    /// SIGKILL, as a crash of the process (not of the storage).
+    fn crash(&mut self) -> Result<()>;
+}

@@ -1,0 +1,101 @@
+//! What passes between the load process and whoever started it.
+//!
+//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It gets a
+//! [`RunSpec`] and then one [`Command`] per line on its standard input, and writes one [`Event`] per line on its
+//! standard output. Its terminals run from `Ready` until `Stop`; a measured window is a part of that time.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How to reach a server.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "protocol", rename_all = "kebab-case")]
+pub enum Endpoint {
+    /// MySQL protocol over a unix socket.
+    MysqlSocket { path: PathBuf, user: String, database: String },
+    /// MySQL protocol over TCP.
+    MysqlTcp { host: String, port: u16, user: String, password: String, database: String },
+    /// No server: the mock workload answers itself.
+    Mock,
+}
+
+/// A workload with its parameters, as the scenario names them.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum WorkloadSpec {
+    Tpcc(crate::tpcc::Spec),
+    Mock(crate::mock::Spec),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct RunSpec {
+    pub endpoint: Endpoint,
+    pub workload: WorkloadSpec,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "command", rename_all = "kebab-case")]
+pub enum Command {
+    /// Clears the histograms and measures for this long; `Event::Summary` ends it.
+    Measure { duration_s: f64 },
+    /// Ends the terminals after their current transaction and exits.
+    Stop,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "one event a second")]
+pub enum Event {
+    /// All terminals are connected and have begun.
+    Ready,
+    /// Every second, measured or not.
+    Second(Second),
+    Summary(Summary),
+    /// The load cannot go on; the process exits non-zero after this.
+    Fatal {
+        message: String,
+    },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Second {
+    /// Seconds since `Ready`.
+    pub at_s: f64,
+    pub transactions: u64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    /// Part of a measured window.
+    pub measured: bool,
+}
+
+/// The measured window. Latencies are histograms of microseconds with three digits (HDR V2, base64).
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Summary {
+    pub duration_s: f64,
+    pub headline_name: String,
+    pub headline_value: f64,
+    pub kinds: Vec<KindSummary>,
+    /// Time that terminals spent waiting for COMMIT, summed over terminals.
+    pub commit_wait_s: f64,
+    /// Terminals times duration: what the shares of waiting are shares of.
+    pub terminal_time_s: f64,
+    /// User and system CPU of this process in the window.
+    pub client_cpu_s: f64,
+    pub worker_threads: u32,
+    /// The last error of each kind of failure, for the record's `error` or a reader.
+    pub errors: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct KindSummary {
+    pub name: String,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub histogram: String,
+}

@@ -1,0 +1,84 @@
+//! The one trait that every device and every layer implements.
+//!
+//! A device is a state machine without a clock (the shape of quinn-proto's `Connection`): a driver submits
+//! requests, asks when something will happen next, and collects completions when that moment has come. Layers
+//! are devices that hold devices, so a stack is a tree of values that one driver drives.
+
+use crate::request::{Completion, Request, RequestId};
+use crate::time::Instant;
+
+/// A running model of one drive, or of a layer above drives.
+///
+/// Contract, on which every driver and layer relies:
+/// * `now` never goes backwards from one call to the next.
+/// * `submit(now, ..)` first lets everything happen that was due at or before `now`.
+/// * `poll(now)` gives completions with `at <= now`, ordered by `at`, ties by submission number, and `None`
+///   when there is none left; internal events that are due happen then too.
+/// * `poll_at()` is the time of the next internal event or completion, `None` when the device is idle and stays
+///   so until the next `submit`.
+/// * Every submitted request completes exactly once, unless a power cut takes it.
+pub trait Device: Send {
+    /// Usable size, a multiple of [`crate::SECTOR_BYTES`].
+    fn size_bytes(&self) -> u64;
+
+    fn submit(&mut self, now: Instant, request: Request);
+
+    fn poll_at(&self) -> Option<Instant>;
+
+    fn poll(&mut self, now: Instant) -> Option<Completion>;
+
+    /// The power fails at `now`. Requests in flight are never completed; the returned fates tell, for every
+    /// write that was not durable, what the medium holds afterwards. The device is then as after power-on, with an
+    /// empty queue.
+    fn power_cut(&mut self, now: Instant) -> PowerCut;
+
+    /// What the device did since it was built.
+    fn counters(&self) -> Counters;
+}
+
+/// What is left of a write that was not yet durable when the power failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It reached the medium whole.
+    Kept,
+    /// Nothing of it reached the medium.
+    Lost,
+    /// The first `kept_bytes` reached the medium, the rest did not; a multiple of the sector.
+    Torn { kept_bytes: u64 },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteFate {
+    pub id: RequestId,
+    /// Part of the original request: an older write that a newer one covers in part appears in pieces.
+    pub offset_bytes: u64,
+    pub size_bytes: u64,
+    /// Whether the host had been told that the write was done.
+    pub acknowledged: bool,
+    pub fate: Fate,
+}
+
+/// Fates of all writes that were not durable, in the order in which they were submitted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PowerCut {
+    pub writes: Vec<WriteFate>,
+}
+
+/// Totals since the device was built. A layer adds its own work, not that of the devices below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub discards: u64,
+    pub read_bytes: u64,
+    pub write_bytes: u64,
+    /// Head movements to another cylinder (disks only).
+    pub seeks: u64,
+    /// Requests submitted and not yet completed, now.
+    pub queue_depth: u64,
+    /// Bytes acknowledged and not yet durable, now.
+    pub volatile_bytes: u64,
+    /// Bytes programmed into NAND, garbage collection included (flash only).
+    pub nand_write_bytes: u64,
+}
