@@ -24,6 +24,6 @@ fn main() -> anyhow::Result<()> {
   let state=disk::state_directory(&name)?;
   let d=Disk::up(&std::env::current_exe()?, &DiskOptions{name, stack:a[3].clone(), seed:1, rotational:false, volatile_cache:true, file_system: if a[4]=="xfs" {FileSystem::Xfs} else {FileSystem::None}, mount_at:None, physics:true, serve: ServeOptions{state_directory:state.clone(), size_bytes: 4<<30, base: a.get(5).map(PathBuf::from), memory_budget_bytes: 8<<30, spill_directory:"/tmp".into(), die_with_parent:false}})?;
   println!("{:?} {:?}", d.device, d.mount);
-  let mut d=d; println!("{:?}", d.statistics()?.floor_ns);
+  let mut d=d; println!("{:?}", d.statistics()?.floor);
   d.leave_up(); Ok(())
 }

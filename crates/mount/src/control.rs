@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::Statistics;
+use crate::statistics::{Floor, Statistics};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
@@ -21,9 +21,7 @@ pub enum Command {
         on: bool,
     },
     /// What a request costs outside the model, to be subtracted.
-    SetFloor {
-        floor_ns: u64,
-    },
+    SetFloor(Floor),
     /// Puts a constant delay in the place of the model (to measure the floor), or the model back.
     SetDelay {
         delay_ns: Option<u64>,

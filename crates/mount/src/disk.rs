@@ -19,6 +19,7 @@ use crate::floor;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run};
+use crate::workers;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -201,9 +202,9 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
     tell_kernel(&device, options)?;
     client.call(&control::Command::SetDelay { delay_ns: Some(floor::DELAY_NS) })?;
     client.call(&control::Command::Physics { on: true })?;
-    let floor_ns = floor::measure_ns(&device).context("measuring the emulator's floor")?;
+    let floor = floor::measure(&device).context("measuring the emulator's floor")?;
     client.call(&control::Command::SetDelay { delay_ns: None })?;
-    client.call(&control::Command::SetFloor { floor_ns })?;
+    client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Physics { on: false })?;
 
     let mount = match options.file_system {
@@ -352,6 +353,7 @@ pub fn down(name: &str) -> Result<()> {
         }
         run("losetup", &["--detach", &device.to_string_lossy()])?;
     }
+    workers::relax();
     wait_for("the loop device to be detached", || loops_of(&disk_file(&state)).is_empty())?;
     if let Some(process) = process {
         end_emulator(process, &state)?;

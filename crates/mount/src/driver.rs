@@ -28,7 +28,7 @@ use spindle_model::{Device, Instant, Operation, Outcome, Request, RequestId};
 use crate::clock::Clock;
 use crate::constant::Constant;
 use crate::realtime;
-use crate::statistics::{OperationStatistics, Statistics};
+use crate::statistics::{Floor, OperationStatistics, Statistics};
 
 /// Called, from whichever thread finds it due, with what was submitted.
 pub type OnComplete<P> = dyn Fn(P, Outcome) + Send + Sync;
@@ -63,7 +63,7 @@ struct Core<P> {
     pending: BTreeMap<RequestId, Pending<P>>,
     next_id: u64,
     physics: bool,
-    floor_ns: u64,
+    floor: Floor,
     totals: Totals,
 }
 
@@ -121,7 +121,7 @@ impl<P: Send + 'static> Driver<P> {
                 pending: BTreeMap::new(),
                 next_id: 0,
                 physics: true,
-                floor_ns: 0,
+                floor: Floor::default(),
                 totals: Totals::new(),
             }),
             clock: Clock::start(),
@@ -149,7 +149,8 @@ impl<P: Send + 'static> Driver<P> {
         }
         let id = RequestId(core.next_id);
         core.next_id += 1;
-        let submitted = Instant(now.0.saturating_sub(core.floor_ns)).max(core.model_now);
+        let floor_ns = core.floor.at_depth(core.pending.len() as u64 + 1);
+        let submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
         core.model_now = submitted;
         core.pending.insert(id, Pending { payload, arrived: now, submitted, operation, size_bytes });
         let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
@@ -194,8 +195,8 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     /// What a request costs outside the model; see the module's header.
-    pub fn set_floor_ns(&self, floor_ns: u64) {
-        self.shared.lock().floor_ns = floor_ns;
+    pub fn set_floor(&self, floor: Floor) {
+        self.shared.lock().floor = floor;
     }
 
     pub fn statistics(&self) -> Statistics {
@@ -208,7 +209,7 @@ impl<P: Send + 'static> Driver<P> {
             uptime_ns: self.shared.clock.now().0,
             physics: core.physics,
             scheduler: totals.scheduler.to_owned(),
-            floor_ns: core.floor_ns,
+            floor: core.floor,
             read: totals.read,
             write: totals.write,
             flush: totals.flush,

@@ -13,9 +13,10 @@ mod serve;
 mod statistics;
 mod store;
 mod system;
+mod workers;
 
 pub use disk::{Disk, DiskOptions, FileSystem};
 pub use driver::{Driver, OnComplete};
 pub use serve::{ServeOptions, serve};
-pub use statistics::{OperationStatistics, Statistics};
+pub use statistics::{Floor, OperationStatistics, Statistics};
 pub use store::{SnapshotHead, Store};

@@ -19,25 +19,50 @@ pub(crate) fn keep_cores_awake() -> Option<File> {
     Some(file)
 }
 
-/// Priority of the thread that answers; above the threads that receive, below the kernel's own.
-pub(crate) const ANSWERING: i32 = 20;
-pub(crate) const RECEIVING: i32 = 10;
+/// Priority of the thread that answers; above the threads that receive, below the kernel's own (50 and more). Odd
+/// numbers, by which [`crate::workers`] knows its own again.
+pub(crate) const ANSWERING: i32 = 23;
+pub(crate) const RECEIVING: i32 = 13;
 
 /// linux/prctl.h; libc does not have it for every target.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
 
 /// Puts the calling thread (and threads that it will start) under SCHED_FIFO. False when the kernel refuses.
 pub(crate) fn set_fifo(priority: i32) -> bool {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the pointer is to a live, initialised struct; 0 names the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &parameters) == 0 }
+    set_fifo_of(0, priority)
 }
 
 /// Back to the normal policy.
 pub(crate) fn set_other() {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: as above.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
+    set_other_of(0);
+}
+
+/// As [`set_fifo`], for another thread; 0 is the calling one.
+pub(crate) fn set_fifo_of(thread: u32, priority: i32) -> bool {
+    set_policy(thread, libc::SCHED_FIFO, priority)
+}
+
+pub(crate) fn set_other_of(thread: u32) {
+    set_policy(thread, libc::SCHED_OTHER, 0);
+}
+
+fn set_policy(thread: u32, policy: libc::c_int, priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer is to a live, initialised struct.
+    unsafe { libc::sched_setscheduler(thread as libc::pid_t, policy, &parameters) == 0 }
+}
+
+/// The priority of a thread under SCHED_FIFO, `None` under any other policy.
+pub(crate) fn fifo_priority(thread: u32) -> Option<i32> {
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live struct, which the kernel fills.
+    let (policy, known) = unsafe {
+        (
+            libc::sched_getscheduler(thread as libc::pid_t),
+            libc::sched_getparam(thread as libc::pid_t, &mut parameters),
+        )
+    };
+    (policy == libc::SCHED_FIFO && known == 0).then_some(parameters.sched_priority)
 }
 
 /// Timer slack of one nanosecond for the calling thread.

@@ -6,6 +6,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::sleep;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use fuser::{Config, MountOption, Session};
@@ -17,12 +19,17 @@ use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
 use crate::store::Store;
+use crate::system::loops_of;
+use crate::workers;
 
 /// Threads that receive requests. On two cores a second one only competes with the database and with the first: 16 KiB
 /// random reads at queue depth 32 fell from 74 K to 44 K a second.
 fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
+
+/// How often the kernel's workers are looked for.
+const WORKERS_EVERY: Duration = Duration::from_millis(500);
 
 /// What the emulator process is told by the process that starts it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -92,6 +99,13 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     realtime::set_other();
 
     let listener = UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
+    let file = disk_file(&options.state_directory);
+    std::thread::Builder::new().name("workers".to_owned()).spawn(move || {
+        loop {
+            loops_of(&file).iter().for_each(|device| workers::hurry(device));
+            sleep(WORKERS_EVERY);
+        }
+    })?;
     let (end, ended) = channel();
     let control = Control { store, driver, end };
     std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
@@ -146,7 +160,7 @@ impl Control {
         match command {
             Command::Status => return Ok(Reply::Status(self.driver.statistics())),
             Command::Physics { on } => self.driver.set_physics(on),
-            Command::SetFloor { floor_ns } => self.driver.set_floor_ns(floor_ns),
+            Command::SetFloor(floor) => self.driver.set_floor(floor),
             Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),
             Command::Snapshot { directory } => {
                 self.store.snapshot(&directory)?;
