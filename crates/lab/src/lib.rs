@@ -1,5 +1,8 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
+pub mod cmd;
+pub mod compare;
 pub mod record;
+pub mod report;
 pub mod server;
 pub mod storage;
