@@ -1,0 +1,5 @@
+//! One sub-command = one file.
+
+pub mod compare;
+pub mod load;
+pub mod report;
