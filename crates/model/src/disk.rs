@@ -232,8 +232,7 @@ impl Disk {
         if !only_destage {
             let window = self.queue.iter().take(self.parameters.queue_depth as usize);
             for (index, queued) in window.enumerate() {
-                let cost =
-                    self.geometry.positioning_ns(phase_ns, self.head, &queued.target, queued.is_write);
+                let cost = self.geometry.positioning_ns(phase_ns, self.head, &queued.target, queued.is_write);
                 if best.is_none_or(|(lowest, _)| cost < lowest) {
                     best = Some((cost, Choice::Queued(index)));
                 }

@@ -56,7 +56,8 @@ impl Client {
     /// # Errors
     /// Nobody listens there.
     pub fn connect(socket: &Path) -> Result<Client> {
-        let stream = UnixStream::connect(socket).with_context(|| format!("connecting to {}", socket.display()))?;
+        let stream =
+            UnixStream::connect(socket).with_context(|| format!("connecting to {}", socket.display()))?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         Ok(Client { stream: BufReader::new(stream) })
     }

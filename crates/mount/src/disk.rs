@@ -96,7 +96,9 @@ impl Disk {
     /// No privilege, a name or mount point in use, a tool that fails: with what we were doing.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
-            bail!("an emulated disk needs root (loop devices and mount); without it, only virtual time works");
+            bail!(
+                "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
+            );
         }
         let state = &options.serve.state_directory;
         if state.exists() {
@@ -179,7 +181,8 @@ impl Drop for Disk {
 fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
     let state = &options.serve.state_directory;
     let write = |name: &str, content: Vec<u8>| {
-        fs::write(state.join(name), content).with_context(|| format!("writing {}", state.join(name).display()))
+        fs::write(state.join(name), content)
+            .with_context(|| format!("writing {}", state.join(name).display()))
     };
     write(OPTIONS_FILE, serde_json::to_vec_pretty(options)?)?;
     let log = File::create(state.join(LOG_FILE)).context("making the emulator's log")?;
@@ -311,7 +314,8 @@ pub fn list() -> Result<Vec<String>> {
 /// There is no such disk.
 pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathBuf>)> {
     let state = state_directory(name)?;
-    let text = fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("there is no disk called {name}"))?;
+    let text =
+        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("there is no disk called {name}"))?;
     let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
     let device = loops_of(&disk_file(&state)).into_iter().next();
     let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
@@ -407,7 +411,10 @@ fn unmount(at: &Path) -> Result<()> {
                 sleep(Duration::from_millis(50));
             }
             Err(rustix::io::Errno::BUSY) => {
-                bail!("{} is in use: end the processes that have files open there, then try again", at.display())
+                bail!(
+                    "{} is in use: end the processes that have files open there, then try again",
+                    at.display()
+                )
             }
             Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
         }

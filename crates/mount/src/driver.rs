@@ -130,8 +130,9 @@ impl<P: Send + 'static> Driver<P> {
             on_complete: Box::new(on_complete),
         });
         let for_thread = shared.clone();
-        let thread =
-            std::thread::Builder::new().name("timer".to_owned()).spawn(move || for_thread.wait_and_answer())?;
+        let thread = std::thread::Builder::new()
+            .name("timer".to_owned())
+            .spawn(move || for_thread.wait_and_answer())?;
         Ok(Driver { shared, thread: Some(thread) })
     }
 
@@ -158,10 +159,7 @@ impl<P: Send + 'static> Driver<P> {
         let due = core.collect_due(now);
         shared.arm(&mut core);
         drop(core);
-        if !due.is_empty() {
-            let answered = shared.answer(due);
-            shared.lock().totals.add_all(&answered);
-        }
+        shared.answer(due);
     }
 
     /// Off: requests are answered at once, those that wait too. On: the model decides again.
@@ -203,8 +201,8 @@ impl<P: Send + 'static> Driver<P> {
         let core = self.shared.lock();
         let counters = core.device.counters();
         let totals = &core.totals;
-        let latency_ns =
-            [&totals.read, &totals.write, &totals.flush, &totals.discard].map(|operation| operation.latency_ns);
+        let latency_ns = [&totals.read, &totals.write, &totals.flush, &totals.discard]
+            .map(|operation| operation.latency_ns);
         Statistics {
             uptime_ns: self.shared.clock.now().0,
             physics: core.physics,
@@ -247,7 +245,6 @@ impl<P: Send> Shared<P> {
         if realtime::set_fifo(realtime::ANSWERING) {
             self.lock().totals.scheduler = "SCHED_FIFO";
         }
-        let mut answered = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             let mut expirations = [0; 8];
             match rustix::io::read(&self.timer, &mut expirations) {
@@ -255,12 +252,11 @@ impl<P: Send> Shared<P> {
                 Err(error) => panic!("reading the timer: {error}"),
             }
             let mut core = self.lock();
-            core.totals.add_all(&answered);
             let due = core.collect_due(self.clock.now());
             core.armed_for = None;
             self.arm(&mut core);
             drop(core);
-            answered = self.answer(due);
+            self.answer(due);
         }
     }
 
@@ -274,14 +270,15 @@ impl<P: Send> Shared<P> {
     }
 
     fn set_timer(&self, at: Instant) {
-        let value = Itimerspec {
-            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: self.clock.timespec(at),
-        };
+        let value =
+            Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: self.clock.timespec(at) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
     }
 
-    fn answer(&self, due: Vec<Due<P>>) -> Vec<Answered> {
+    fn answer(&self, due: Vec<Due<P>>) {
+        if due.is_empty() {
+            return;
+        }
         let mut answered = Vec::with_capacity(due.len());
         for Due { pending, outcome, due_at } in due {
             (self.on_complete)(pending.payload, outcome);
@@ -294,7 +291,7 @@ impl<P: Send> Shared<P> {
                 lateness_ns: now - due_at,
             });
         }
-        answered
+        self.lock().totals.add_all(&answered);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The real-time driver: a stack behind a FUSE file behind a loop device.
 
+mod arm;
 mod clock;
 mod constant;
 pub mod control;
@@ -15,6 +16,7 @@ mod store;
 mod system;
 mod workers;
 
+pub use arm::RealTime;
 pub use disk::{Disk, DiskOptions, FileSystem};
 pub use driver::{Driver, OnComplete};
 pub use serve::{ServeOptions, serve};

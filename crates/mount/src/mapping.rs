@@ -40,7 +40,9 @@ impl Mapping {
     pub(crate) fn populate(&self, range: Range<usize>) -> io::Result<()> {
         assert!(range.start <= range.end && range.end <= self.size, "outside the map");
         // SAFETY: inside the map; reading pages in changes no content.
-        unsafe { madvise(self.start.add(range.start).cast_mut().cast(), range.len(), Advice::LinuxPopulateRead)? };
+        unsafe {
+            madvise(self.start.add(range.start).cast_mut().cast(), range.len(), Advice::LinuxPopulateRead)?
+        };
         Ok(())
     }
 }

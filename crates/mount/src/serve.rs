@@ -98,7 +98,8 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     let session = session.spawn().context("starting the FUSE threads")?;
     realtime::set_other();
 
-    let listener = UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
+    let listener =
+        UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
     let file = disk_file(&options.state_directory);
     std::thread::Builder::new().name("workers".to_owned()).spawn(move || {
         loop {

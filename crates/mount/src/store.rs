@@ -85,7 +85,9 @@ impl Store {
         spill_directory: &Path,
     ) -> Result<Store> {
         if size_bytes == 0 || !size_bytes.is_multiple_of(CLUSTER_BYTES) {
-            bail!("a disk of {size_bytes} bytes: the size must be a positive multiple of {CLUSTER_BYTES} bytes");
+            bail!(
+                "a disk of {size_bytes} bytes: the size must be a positive multiple of {CLUSTER_BYTES} bytes"
+            );
         }
         let mut layer_of: Box<[AtomicU8]> =
             (0..size_bytes / CLUSTER_BYTES).map(|_| AtomicU8::new(NOWHERE)).collect();
@@ -122,7 +124,8 @@ impl Store {
     pub fn read<T>(&self, offset_bytes: u64, size_bytes: usize, reader: impl FnOnce(&[u8]) -> T) -> T {
         let (start, end) = (offset_bytes as usize, offset_bytes as usize + size_bytes);
         let first = self.layer_at(start / CLUSTER);
-        let same = (start / CLUSTER + 1..end.div_ceil(CLUSTER)).all(|cluster| self.layer_at(cluster) == first);
+        let same =
+            (start / CLUSTER + 1..end.div_ceil(CLUSTER)).all(|cluster| self.layer_at(cluster) == first);
         match self.mapping(first) {
             Some(mapping) if same => reader(mapping.bytes(start..end)),
             None if same && size_bytes <= ZEROS => reader(&self.zeros[..size_bytes]),
@@ -213,7 +216,8 @@ impl Store {
         }
         image.sync_data().context("writing the image")?;
         fs::write(unfinished.join("map"), &map).context("writing the map")?;
-        fs::write(unfinished.join("snapshot.json"), serde_json::to_vec(&head)?).context("writing the head")?;
+        fs::write(unfinished.join("snapshot.json"), serde_json::to_vec(&head)?)
+            .context("writing the head")?;
         fs::rename(&unfinished, directory).with_context(|| format!("naming {}", directory.display()))?;
         Ok(head)
     }
@@ -224,7 +228,8 @@ impl Store {
     }
 
     fn base_bytes(&self) -> u64 {
-        self.layer_of.iter().filter(|layer| layer.load(Ordering::Relaxed) == BASE).count() as u64 * CLUSTER_BYTES
+        self.layer_of.iter().filter(|layer| layer.load(Ordering::Relaxed) == BASE).count() as u64
+            * CLUSTER_BYTES
     }
 
     fn populate_base(&self) -> Result<()> {
@@ -339,7 +344,12 @@ fn open_base(directory: &Path, size_bytes: u64, layer_of: &mut [AtomicU8]) -> Re
     }
     let map = fs::read(directory.join("map")).with_context(reading)?;
     if map.len() != layer_of.len() {
-        bail!("the snapshot {} has a map of {} clusters instead of {}", directory.display(), map.len(), layer_of.len());
+        bail!(
+            "the snapshot {} has a map of {} clusters instead of {}",
+            directory.display(),
+            map.len(),
+            layer_of.len()
+        );
     }
     for (layer, &held) in layer_of.iter_mut().zip(&map) {
         *layer.get_mut() = held;
