@@ -1,1 +1,18 @@
-//! Placeholder.
+//! What numbers mean: descriptions, intervals, comparisons, steadiness.
+//!
+//! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that need at
+//! least two values return `None` for fewer: one trial has a value, but no interval, and nothing here invents one.
+
+pub mod bootstrap;
+pub mod compare;
+pub mod describe;
+pub mod drift;
+pub mod random;
+pub mod student;
+
+pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
+pub use describe::{mean, quantile, standard_deviation, variance};
+pub use drift::{Drift, drift};
+
+/// The confidence of every interval that Spindle prints.
+pub const CONFIDENCE: f64 = 0.95;
