@@ -1,5 +1,8 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
+pub mod child;
+pub mod client;
+pub mod cmd;
 pub mod doctor;
 pub mod interrupt;
 pub mod limiter;

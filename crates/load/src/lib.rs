@@ -1,7 +1,16 @@
-//! The clients: one workload = one file.
+//! The clients: one workload = one file (or one directory).
+//!
+//! A [`Workload`] knows its data, its terminals, its verification and its figure of merit. The [`runner`] knows time:
+//! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
+//! starts as a copy of [`mock`].
 
 pub mod mock;
+pub mod mysql_connection;
 pub mod protocol;
+mod random;
+pub mod runner;
 pub mod tpcc;
+mod workload;
 
 pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};
+pub use workload::{Check, Client, Failure, Headline, Outcome, Progress, Workload};

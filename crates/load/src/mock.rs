@@ -1,6 +1,13 @@
 //! The smallest workload: no server, known answers; tests everything above it in milliseconds.
 
+use std::time::Duration;
+
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary};
+use crate::random::Random;
+use crate::workload::{Check, Client, Failure, Headline, Outcome, Progress, Workload};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -8,4 +15,68 @@ pub struct Spec {
     pub terminals: u32,
     /// Mean time of one transaction.
     pub latency_us: u64,
+}
+
+#[derive(Debug)]
+pub struct Mock {
+    spec: Spec,
+}
+
+impl Mock {
+    pub fn new(spec: Spec) -> Result<Mock> {
+        if spec.terminals == 0 {
+            bail!("workload mock: `terminals` is 0; it must be at least 1");
+        }
+        Ok(Mock { spec })
+    }
+}
+
+impl Workload for Mock {
+    fn kinds(&self) -> &'static [&'static str] {
+        &["mock"]
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    fn load(&self, _: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        progress(Progress { rows_done: 1, rows_total: 1 });
+        Ok(())
+    }
+
+    fn connect(&self, _: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        let random = Random::seeded(&[seed, u64::from(terminal)]);
+        Ok(Box::new(MockClient { mean_us: self.spec.latency_us, random, latency: Duration::ZERO }))
+    }
+
+    fn verify(&self, _: &Endpoint) -> Result<Vec<Check>> {
+        Ok(vec![Check { name: "mock".to_owned(), passed: true, detail: "nothing is stored".to_owned() }])
+    }
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        let committed: u64 = kinds.iter().map(|kind| kind.committed).sum();
+        Headline { name: "transactions per second", value: committed as f64 / duration_s }
+    }
+}
+
+#[derive(Debug)]
+struct MockClient {
+    mean_us: u64,
+    random: Random,
+    latency: Duration,
+}
+
+impl Client for MockClient {
+    fn choose(&mut self) -> usize {
+        // Uniform between half and one and a half of the mean.
+        let latency_us = self.mean_us as f64 * (0.5 + self.random.unit());
+        self.latency = Duration::from_nanos((latency_us * 1000.0) as u64);
+        0
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        std::thread::sleep(self.latency);
+        Ok(Outcome { commit_wait: self.latency / 2, ..Outcome::default() })
+    }
 }

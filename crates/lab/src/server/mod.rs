@@ -1,5 +1,10 @@
 //! A database server under test, known only through its verbs.
 
+mod log;
+pub mod mariadb;
+mod memory;
+pub mod mock;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -24,14 +29,36 @@ pub trait Server: Debug {
     /// As scenarios name it.
     fn kind(&self) -> &'static str;
 
+    /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
+    fn accepted_workloads(&self) -> &'static [&'static str];
+
     /// The version string of the installed binary. Errors name the command that installs it.
     fn version(&self) -> Result<String>;
+
+    /// Looks at the settings without touching anything: a wrong one is refused before any work.
+    fn check(&self, instance: &Instance) -> Result<(), Refusal>;
 
     /// Makes an empty database in the data directory.
     fn prepare(&self, instance: &Instance) -> Result<()>;
 
     /// Starts the process; it may not be ready yet.
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
+}
+
+/// The user's mistake: a sentence that names the setting and its bound. No work was begun.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// Names for [`by_kind`].
+pub const KINDS: [&str; 2] = ["mariadb", "mock"];
+
+pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
+    match kind {
+        "mariadb" => Some(Box::new(mariadb::MariaDb)),
+        "mock" => Some(Box::new(mock::Mock)),
+        _ => None,
+    }
 }
 
 /// A started server. Dropping it kills the process.
@@ -55,4 +82,17 @@ pub trait Running: Debug {
 
     /// SIGKILL, as a crash of the process (not of the storage).
     fn crash(&mut self) -> Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        for kind in KINDS {
+            assert_eq!(by_kind(kind).unwrap().kind(), kind);
+        }
+        assert!(by_kind("oracle").is_none());
+    }
 }

@@ -1,0 +1,264 @@
+//! `spindle load`: the load generator alone, against a server that already runs.
+
+use std::io::{BufReader, Write};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use spindle_load::runner::{histogram, serve_standard};
+use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, tpcc};
+
+use crate::client::ClientProcess;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Args)]
+pub struct LoadArgs {
+    #[command(subcommand)]
+    workload: WorkloadCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkloadCommand {
+    /// TPC-C over the MySQL protocol.
+    Tpcc(TpccArgs),
+    /// The load process itself: reads a run's specification and commands, writes events.
+    #[command(hide = true)]
+    Client,
+}
+
+#[derive(Debug, Args)]
+struct TpccArgs {
+    /// `socket:/path` or `mysql://user:password@host:port/database`.
+    #[arg(long, value_parser = parse_endpoint)]
+    server: Endpoint,
+    /// Warehouses of the database, about 100 MB each.
+    #[arg(long, default_value = "10")]
+    warehouses: NonZeroU32,
+    /// Connections that send one transaction after the other.
+    #[arg(long, default_value = "8")]
+    terminals: NonZeroU32,
+    /// Length of the measured window: `30s`, `5m`, `500ms`.
+    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    duration: Duration,
+    /// Time before the measured window, in which the same load runs unmeasured.
+    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    warm_up: Duration,
+    /// Makes the tables first; drops what is in them.
+    #[arg(long)]
+    prepare: bool,
+    /// Checks the consistency of the database afterwards.
+    #[arg(long)]
+    verify: bool,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    #[arg(long, default_value = "1")]
+    seed: u64,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Output {
+    seed: u64,
+    summary: Option<Summary>,
+    verification: Vec<OutputCheck>,
+    /// Where this TPC-C differs from the standard.
+    deviations: &'static [&'static str],
+}
+
+#[derive(Debug, Serialize)]
+struct OutputCheck {
+    name: String,
+    passed: bool,
+    detail: String,
+}
+
+pub fn run(args: LoadArgs) -> Result<()> {
+    match args.workload {
+        WorkloadCommand::Client => serve_standard(BufReader::new(std::io::stdin()), std::io::stdout().lock()),
+        WorkloadCommand::Tpcc(args) => run_tpcc(&args),
+    }
+}
+
+fn run_tpcc(args: &TpccArgs) -> Result<()> {
+    eprintln!("seed {}", args.seed);
+    let workload =
+        WorkloadSpec::Tpcc(tpcc::Spec { warehouses: args.warehouses.get(), terminals: args.terminals.get() });
+    let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed };
+    let workload = spec.workload.build()?;
+    if args.prepare {
+        prepare(&*workload, &spec)?;
+    }
+    let summary = if args.duration.is_zero() { None } else { Some(measure(&spec, args)?) };
+    let checks = if args.verify { workload.verify(&spec.endpoint)? } else { Vec::new() };
+    let failed = checks.iter().filter(|check| !check.passed).count();
+
+    let mut output = std::io::stdout().lock();
+    if args.json {
+        let verification =
+            checks.into_iter().map(|Check { name, passed, detail }| OutputCheck { name, passed, detail });
+        let printed = Output {
+            seed: args.seed,
+            summary,
+            verification: verification.collect(),
+            deviations: tpcc::DEVIATIONS,
+        };
+        serde_json::to_writer_pretty(&mut output, &printed)?;
+        writeln!(output)?;
+    } else {
+        if let Some(summary) = &summary {
+            write!(output, "{}", table(summary)?)?;
+        }
+        for check in &checks {
+            let verdict = if check.passed { "ok    " } else { "FAILED" };
+            writeln!(output, "{verdict}  {}: {}", check.name, check.detail)?;
+        }
+    }
+    if failed > 0 {
+        bail!("the database violates {failed} consistency conditions");
+    }
+    Ok(())
+}
+
+fn prepare(workload: &dyn Workload, spec: &RunSpec) -> Result<()> {
+    let bar = ProgressBar::new(0).with_style(
+        ProgressStyle::with_template("loading {wide_bar} {percent} % of {len} rows, {eta} left")
+            .context("the progress bar's template")?,
+    );
+    let result = workload.load(&spec.endpoint, spec.seed, &mut |progress| {
+        bar.set_length(progress.rows_total);
+        bar.set_position(progress.rows_done);
+    });
+    bar.finish_and_clear();
+    eprintln!("loaded in {:.1} s", bar.elapsed().as_secs_f64());
+    result
+}
+
+fn measure(spec: &RunSpec, args: &TpccArgs) -> Result<Summary> {
+    let program = std::env::current_exe().context("looking for our own binary")?;
+    let mut client = ClientProcess::spawn(&program, spec)?;
+    client.wait_ready(CONNECT_PATIENCE)?;
+    client.watch(args.warm_up, &mut |_| ())?;
+    let summary = client.measure(args.duration, &mut |second| {
+        eprintln!(
+            "{:6.1} s  {:7} transactions  p50 {:.2} ms  p95 {:.2} ms  p99 {:.2} ms",
+            second.at_s, second.transactions, second.p50_ms, second.p95_ms, second.p99_ms
+        );
+    })?;
+    client.stop()?;
+    Ok(summary)
+}
+
+fn table(summary: &Summary) -> Result<String> {
+    let mut text =
+        "transaction     committed  rolled back  retried   failed    p50 ms    p95 ms    p99 ms\n".to_owned();
+    let mut total = 0;
+    for kind in &summary.kinds {
+        let latencies = histogram::decode(&kind.histogram)?;
+        let quantile_ms = |share| latencies.value_at_quantile(share) as f64 / 1000.0;
+        total += kind.committed + kind.rolled_back;
+        text.push_str(&format!(
+            "{:14}{:>11}{:>13}{:>9}{:>9}{:>10.2}{:>10.2}{:>10.2}\n",
+            kind.name,
+            kind.committed,
+            kind.rolled_back,
+            kind.retried,
+            kind.failed,
+            quantile_ms(0.50),
+            quantile_ms(0.95),
+            quantile_ms(0.99)
+        ));
+    }
+    text.push_str(&format!(
+        "{}: {:.0}; {:.1} transactions per second; {:.0} us client CPU per transaction; {:.0} % of the time in COMMIT\n",
+        summary.headline_name,
+        summary.headline_value,
+        total as f64 / summary.duration_s,
+        summary.client_cpu_s * 1e6 / total.max(1) as f64,
+        summary.commit_wait_s / summary.terminal_time_s * 100.0
+    ));
+    for (message, count) in &summary.errors {
+        text.push_str(&format!("{count} times: {message}\n"));
+    }
+    Ok(text)
+}
+
+fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
+    const DATABASE: &str = "spindle";
+    if let Some(path) = text.strip_prefix("socket:") {
+        if path.is_empty() {
+            return Err("the path after `socket:` is missing".to_owned());
+        }
+        return Ok(Endpoint::MysqlSocket {
+            path: path.into(),
+            user: "root".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
+    if !text.starts_with("mysql://") {
+        return Err("write `socket:/path` or `mysql://user:password@host:port/database`".to_owned());
+    }
+    let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
+    Ok(Endpoint::MysqlTcp {
+        host: options.get_ip_or_hostname().into_owned(),
+        port: options.get_tcp_port(),
+        user: options.get_user().unwrap_or("root").to_owned(),
+        password: options.get_pass().unwrap_or_default().to_owned(),
+        database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
+    })
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor_s = match &text[number.len()..] {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("write a number and a unit: ms, s, m or h".to_owned()),
+    };
+    let number: f64 = number.parse().map_err(|_| "write a number and a unit, such as 30s".to_owned())?;
+    Duration::try_from_secs_f64(number * factor_s).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_need_a_unit() {
+        let check = |text: &str, expect: Option<u64>| {
+            assert_eq!(parse_duration(text).ok(), expect.map(Duration::from_millis), "{text}");
+        };
+        check("30s", Some(30_000));
+        check("500ms", Some(500));
+        check("1.5m", Some(90_000));
+        check("30", None);
+        check("s", None);
+        check("-1s", None);
+    }
+
+    #[test]
+    fn servers_are_named_by_socket_or_url() {
+        assert_eq!(
+            parse_endpoint("socket:/run/db").unwrap(),
+            Endpoint::MysqlSocket { path: "/run/db".into(), user: "root".into(), database: "spindle".into() }
+        );
+        assert_eq!(
+            parse_endpoint("mysql://me:p%40ss@db.example:3307/shop").unwrap(),
+            Endpoint::MysqlTcp {
+                host: "db.example".into(),
+                port: 3307,
+                user: "me".into(),
+                password: "p@ss".into(),
+                database: "shop".into()
+            }
+        );
+        assert!(parse_endpoint("/run/db").is_err());
+        assert!(parse_endpoint("socket:").is_err());
+    }
+}

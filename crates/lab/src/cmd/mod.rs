@@ -1,0 +1,3 @@
+//! One sub-command = one file.
+
+pub mod load;

@@ -1,0 +1,51 @@
+//! The last words of a server.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+const QUOTED_LINES: usize = 3;
+
+/// The last error lines of the part of a log that begins at `offset_bytes`; without an error line, its last lines.
+pub(super) fn last_words(path: &Path, offset_bytes: u64) -> String {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(offset_bytes))?;
+        file.read_to_end(&mut text)
+    });
+    match read {
+        Ok(_) => quote(&String::from_utf8_lossy(&text)),
+        Err(error) => format!("its log {} cannot be read: {error}", path.display()),
+    }
+}
+
+fn quote(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    let errors: Vec<&str> =
+        lines.iter().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();
+    let quoted = if errors.is_empty() { lines } else { errors };
+    if quoted.is_empty() {
+        return "its log is empty".to_owned();
+    }
+    quoted[quoted.len().saturating_sub(QUOTED_LINES)..].join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_lines_are_quoted_before_all_others() {
+        let log = "2026-11-21 2:00:00 0 [Note] starting\n\
+                   2026-11-21 2:00:00 0 [ERROR] /usr/sbin/mariadbd: unknown variable 'inodb=1'\n\
+                   2026-11-21 2:00:00 0 [ERROR] Aborting\n\
+                   2026-11-21 2:00:01 0 [Note] bye\n";
+        assert_eq!(quote(log), "/usr/sbin/mariadbd: unknown variable 'inodb=1' | Aborting");
+    }
+
+    #[test]
+    fn a_log_without_errors_is_quoted_from_its_end() {
+        assert_eq!(quote("a\nb\nc\n\nd\n"), "b | c | d");
+        assert_eq!(quote(""), "its log is empty");
+    }
+}

@@ -1,0 +1,402 @@
+//! MariaDB from the distribution's package, run privately.
+//!
+//! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
+//! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
+//! password; only root and that user can reach the socket.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use spindle_load::Endpoint;
+use spindle_load::mysql_connection::connect;
+
+use super::log::last_words;
+use super::memory::{memory_bytes, parse_size_bytes};
+use super::{Instance, Refusal, Running, Server};
+use crate::child::die_with_parent;
+
+/// User and group of the server: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
+const USER_ID: u32 = 61_417;
+/// The workload's schema; made when it is loaded.
+const DATABASE: &str = "spindle";
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The longest path of a unix socket, without its closing zero.
+const SOCKET_PATH_BYTES: usize = 107;
+
+const INSTALL_HINT: &str = "install it with `apt install mariadb-server`";
+
+/// What an instance decides for itself; settings must not.
+const OWN_SETTINGS: [&str; 12] = [
+    "datadir",
+    "socket",
+    "pid_file",
+    "log_error",
+    "port",
+    "bind_address",
+    "skip_networking",
+    "user",
+    "defaults_file",
+    "defaults_extra_file",
+    "skip_grant_tables",
+    "bootstrap",
+];
+
+/// Settings that shape the files when they are made.
+const SHAPING_SETTINGS: [&str; 8] = [
+    "innodb_page_size",
+    "innodb_checksum_algorithm",
+    "innodb_undo_tablespaces",
+    "innodb_undo_directory",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_log_file_size",
+];
+
+#[derive(Debug)]
+pub struct MariaDb;
+
+impl Server for MariaDb {
+    fn kind(&self) -> &'static str {
+        "mariadb"
+    }
+
+    fn accepted_workloads(&self) -> &'static [&'static str] {
+        &["tpcc"]
+    }
+
+    fn version(&self) -> Result<String> {
+        let program = program("mariadbd")?;
+        let output = Command::new(&program)
+            .args(["--no-defaults", "--version"])
+            .output()
+            .with_context(|| format!("asking {} for its version", program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        // "/usr/sbin/mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
+        let version = text.split_once("Ver ").and_then(|(_, rest)| rest.split_whitespace().next());
+        version.map(str::to_owned).with_context(|| format!("{} told no version: {text}", program.display()))
+    }
+
+    fn check(&self, instance: &Instance) -> Result<(), Refusal> {
+        for name in instance.settings.keys() {
+            let known = name.replace('-', "_").to_ascii_lowercase();
+            if OWN_SETTINGS.contains(&known.as_str()) {
+                return Err(Refusal(format!(
+                    "setting `{name}`: the server is private, so Spindle decides this one; remove it"
+                )));
+            }
+        }
+        let socket = socket(instance);
+        if socket.as_os_str().len() > SOCKET_PATH_BYTES {
+            return Err(Refusal(format!(
+                "the socket's path {} is longer than the {SOCKET_PATH_BYTES} bytes that the kernel allows; \
+                 use a shorter directory",
+                socket.display()
+            )));
+        }
+        check_buffer_pool(&instance.settings)
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let program = program("mariadb-install-db")?;
+        let mut command = Command::new(&program);
+        command
+            .arg("--no-defaults")
+            .arg(option("datadir", &instance.data_directory.to_string_lossy()))
+            .args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"])
+            .arg(option("tmpdir", &temporary_directory(instance).to_string_lossy()))
+            .args(
+                SHAPING_SETTINGS.iter().filter_map(|name| Some(option(name, instance.settings.get(*name)?))),
+            )
+            .current_dir(&instance.runtime_directory)
+            .env("TMPDIR", temporary_directory(instance))
+            .stdin(Stdio::null());
+        let output = as_server_user(&mut command)
+            .output()
+            .with_context(|| format!("starting {}", program.display()))?;
+        if !output.status.success() {
+            let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+            text.push_str(&String::from_utf8_lossy(&output.stderr));
+            let log = instance.runtime_directory.join("install.log");
+            fs::write(&log, &text).with_context(|| format!("writing {}", log.display()))?;
+            bail!(
+                "making a database in {} failed ({}): {}",
+                instance.data_directory.display(),
+                output.status,
+                last_words(&log, 0)
+            );
+        }
+        Ok(())
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let program = program("mariadbd")?;
+        let log = instance.runtime_directory.join("error.log");
+        let log_offset_bytes = fs::metadata(&log).map_or(0, |metadata| metadata.len());
+        // What the server says before it opens its log goes to the same file.
+        let log_file = File::options()
+            .append(true)
+            .create(true)
+            .open(&log)
+            .with_context(|| format!("opening {}", log.display()))?;
+        give(&log)?;
+        let mut command = Command::new(&program);
+        command
+            .arg("--no-defaults")
+            .arg(option("datadir", &instance.data_directory.to_string_lossy()))
+            .arg(option("socket", &socket(instance).to_string_lossy()))
+            .arg(option("pid-file", &instance.runtime_directory.join("pid").to_string_lossy()))
+            .arg(option("log-error", &log.to_string_lossy()))
+            .arg(option("tmpdir", &temporary_directory(instance).to_string_lossy()))
+            // A file system's own directory at the root of a mount is no schema.
+            .args(["--skip-networking", "--skip-name-resolve", "--ignore-db-dirs=lost+found"])
+            .args(instance.settings.iter().map(|(name, value)| option(name, value)))
+            .current_dir(&instance.runtime_directory)
+            .stdin(Stdio::null())
+            .stdout(log_file.try_clone().context("opening the log a second time")?)
+            .stderr(log_file);
+        let child = as_server_user(&mut command)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        Ok(Box::new(RunningMariaDb {
+            child,
+            socket: socket(instance),
+            log,
+            log_offset_bytes,
+            connection: None,
+        }))
+    }
+}
+
+fn option(name: &str, value: &str) -> String {
+    format!("--{name}={value}")
+}
+
+fn socket(instance: &Instance) -> PathBuf {
+    instance.runtime_directory.join("socket")
+}
+
+fn temporary_directory(instance: &Instance) -> PathBuf {
+    instance.runtime_directory.join("temporary")
+}
+
+/// Where Debian and others install it; sbin is often not in the PATH.
+fn program(name: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let well_known = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin"].map(PathBuf::from);
+    let mut candidates = std::env::split_paths(&path).chain(well_known).map(|directory| directory.join(name));
+    candidates
+        .find(|candidate| candidate.is_file())
+        .with_context(|| format!("there is no {name} on this machine; {INSTALL_HINT}"))
+}
+
+/// InnoDB would start with a pool larger than memory, and the trial would measure the swap.
+fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    const NAME: &str = "innodb_buffer_pool_size";
+    let Some((name, value)) = settings.iter().find(|(name, _)| name.replace('-', "_") == NAME) else {
+        return Ok(());
+    };
+    let Some(pool_bytes) = parse_size_bytes(value) else {
+        return Err(Refusal(format!(
+            "setting `{name}` = \"{value}\" is no size; write for example \"128M\""
+        )));
+    };
+    let memory_bytes = memory_bytes().map_err(|error| Refusal(format!("{error:#}")))?;
+    if pool_bytes > memory_bytes {
+        return Err(Refusal(format!(
+            "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
+            memory_bytes >> 20
+        )));
+    }
+    Ok(())
+}
+
+/// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
+fn own_directories(instance: &Instance) -> Result<()> {
+    for directory in [&instance.data_directory, &instance.runtime_directory, &temporary_directory(instance)] {
+        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+            .with_context(|| format!("closing {} to other users", directory.display()))?;
+        give(directory)?;
+        check_way(directory)?;
+    }
+    Ok(())
+}
+
+fn give(path: &Path) -> Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    chown(path, Some(USER_ID), Some(USER_ID))
+        .with_context(|| format!("giving {} to user {USER_ID}", path.display()))
+}
+
+/// The server's user must be able to walk to its directories; its own message does not say where it stumbles.
+fn check_way(directory: &Path) -> Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let directory =
+        directory.canonicalize().with_context(|| format!("looking at {}", directory.display()))?;
+    for ancestor in directory.ancestors().skip(1) {
+        let metadata =
+            fs::metadata(ancestor).with_context(|| format!("looking at {}", ancestor.display()))?;
+        if metadata.mode() & 0o001 == 0 && metadata.uid() != USER_ID {
+            bail!(
+                "the server runs as user {USER_ID}, which may not enter {}; use another directory, \
+                 or allow it with `chmod o+x`",
+                ancestor.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// As nobody's user when we are root, and never longer than we live.
+fn as_server_user(command: &mut Command) -> &mut Command {
+    if geteuid().is_root() {
+        command.uid(USER_ID).gid(USER_ID);
+    }
+    // After the change of user, which clears the request to die with the parent.
+    die_with_parent(command)
+}
+
+#[derive(Debug)]
+struct RunningMariaDb {
+    child: Child,
+    socket: PathBuf,
+    log: PathBuf,
+    /// Where this start's part of the log begins.
+    log_offset_bytes: u64,
+    connection: Option<Conn>,
+}
+
+impl RunningMariaDb {
+    fn endpoint_of(&self, database: &str) -> Endpoint {
+        Endpoint::MysqlSocket {
+            path: self.socket.clone(),
+            user: "root".to_owned(),
+            database: database.to_owned(),
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut Conn> {
+        if self.connection.is_none() {
+            self.fail_if_dead()?;
+            self.connection = Some(connect(&self.endpoint_of("mysql"))?);
+        }
+        self.connection.as_mut().context("there is no connection to the server")
+    }
+
+    /// All rows of a statement that has a name and a value per row.
+    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
+        match self.connection()?.query(statement) {
+            Ok(pairs) => Ok(pairs),
+            Err(error) => {
+                self.connection = None;
+                // A server that died says more in its log; give it the moment that it takes to be gone.
+                std::thread::sleep(POLL_INTERVAL);
+                self.fail_if_dead()?;
+                Err(error).with_context(|| format!("asking the server: {statement}"))
+            }
+        }
+    }
+
+    fn fail_if_dead(&mut self) -> Result<()> {
+        match self.child.try_wait().context("looking after mariadbd")? {
+            Some(status) => {
+                bail!("mariadbd died ({status}): {}", last_words(&self.log, self.log_offset_bytes))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Running for RunningMariaDb {
+    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            self.fail_if_dead()?;
+            if let Ok(connection) = connect(&self.endpoint_of("mysql")) {
+                self.connection = Some(connection);
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "mariadbd was not ready after {} s: {}",
+                    timeout.as_secs(),
+                    last_words(&self.log, self.log_offset_bytes)
+                );
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint_of(DATABASE)
+    }
+
+    fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
+        let known =
+            names.iter().filter_map(|name| Some((name.clone(), all.get(&name.replace('-', "_"))?.clone())));
+        Ok(known.collect())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
+        Ok(pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+    }
+
+    fn stop(&mut self, timeout: Duration) -> Result<()> {
+        self.connection = None;
+        self.fail_if_dead()?;
+        let process = Pid::from_child(&self.child);
+        kill_process(process, Signal::TERM).context("asking mariadbd to stop")?;
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.child.try_wait().context("waiting for mariadbd")? {
+                if status.success() {
+                    return Ok(());
+                }
+                bail!("mariadbd stopped with {status}: {}", last_words(&self.log, self.log_offset_bytes));
+            }
+            if Instant::now() > deadline {
+                bail!("mariadbd did not stop within {} s", timeout.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        self.connection = None;
+        self.child.kill().context("killing mariadbd")?;
+        self.child.wait().context("waiting for the killed mariadbd")?;
+        Ok(())
+    }
+}
+
+impl Drop for RunningMariaDb {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

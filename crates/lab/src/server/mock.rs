@@ -1,0 +1,81 @@
+//! The smallest server: no process; goes with the mock workload and tests everything above it in milliseconds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use spindle_load::Endpoint;
+
+use super::{Instance, Refusal, Running, Server};
+
+#[derive(Debug)]
+pub struct Mock;
+
+impl Server for Mock {
+    fn kind(&self) -> &'static str {
+        "mock"
+    }
+
+    fn accepted_workloads(&self) -> &'static [&'static str] {
+        &["mock"]
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok("mock".to_owned())
+    }
+
+    fn check(&self, _: &Instance) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        let file = instance.data_directory.join("mock");
+        fs::write(&file, "").with_context(|| format!("writing {}", file.display()))
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        if !instance.data_directory.join("mock").exists() {
+            bail!("{} holds no mock database", instance.data_directory.display());
+        }
+        Ok(Box::new(RunningMock { settings: instance.settings.clone(), questions: 0.0 }))
+    }
+}
+
+#[derive(Debug)]
+struct RunningMock {
+    settings: BTreeMap<String, String>,
+    questions: f64,
+}
+
+impl Running for RunningMock {
+    fn wait_ready(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::Mock
+    }
+
+    fn process_id(&self) -> u32 {
+        0
+    }
+
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
+        Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        self.questions += 1.0;
+        Ok(BTreeMap::from([("Questions".to_owned(), self.questions)]))
+    }
+
+    fn stop(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

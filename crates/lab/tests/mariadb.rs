@@ -1,0 +1,372 @@
+//! A real MariaDB under the real load process: loading, running, verifying, dying.
+//!
+//! One small database is loaded once; each test starts its own server on its own copy of the files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use mysql::prelude::Queryable;
+use spindle_lab::client::ClientProcess;
+use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
+use spindle_load::mysql_connection::connect;
+use spindle_load::{Check, RunSpec, Summary, WorkloadSpec, tpcc};
+use tempfile::TempDir;
+
+const SEED: u64 = 20_261_121;
+const WAREHOUSES: u32 = 2;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Not in the test's own temporary directory, which only its owner may enter.
+fn directory() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir().unwrap();
+    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    directory
+}
+
+fn server() -> Option<Box<dyn Server>> {
+    let server = by_kind("mariadb").unwrap();
+    if server.version().is_err() {
+        eprintln!("skipped: no mariadbd");
+        return None;
+    }
+    Some(server)
+}
+
+fn instance(directory: &Path) -> Instance {
+    let settings = [
+        ("innodb_buffer_pool_size", "64M"),
+        ("innodb_log_file_size", "64M"),
+        ("innodb_flush_log_at_trx_commit", "2"),
+        ("innodb_lock_wait_timeout", "7"),
+    ];
+    Instance {
+        data_directory: directory.join("data"),
+        runtime_directory: directory.join("runtime"),
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+    }
+}
+
+fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
+    let mut running = server.start(instance).unwrap();
+    running.wait_ready(PATIENCE).unwrap();
+    running
+}
+
+fn workload(terminals: u32) -> WorkloadSpec {
+    WorkloadSpec::Tpcc(tpcc::Spec { warehouses: WAREHOUSES, terminals })
+}
+
+/// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.
+fn loaded() -> Arc<TempDir> {
+    static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+    let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(loaded) = shared.upgrade() {
+        return loaded;
+    }
+    eprintln!("seed {SEED}");
+    let loaded = Arc::new(directory());
+    let server = server().unwrap();
+    let instance = instance(loaded.path());
+    server.prepare(&instance).unwrap();
+    let mut running = start(&*server, &instance);
+    let mut last = None;
+    let load = workload(1).build().unwrap();
+    load.load(&running.endpoint(), SEED, &mut |progress| last = Some(progress)).unwrap();
+    let last = last.unwrap();
+    assert_eq!(last.rows_done, last.rows_total);
+    running.stop(PATIENCE).unwrap();
+    *shared = Arc::downgrade(&loaded);
+    loaded
+}
+
+/// Keep the first value for as long as the test runs.
+fn copy_of_loaded(directory: &Path) -> (Arc<TempDir>, Instance) {
+    let loaded = loaded();
+    let instance = instance(directory);
+    let copied = Command::new("cp")
+        .args(["-a", "--reflink=auto"])
+        .arg(loaded.path().join("data"))
+        .arg(&instance.data_directory)
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    (loaded, instance)
+}
+
+fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
+    let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
+    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+    client.wait_ready(PATIENCE).unwrap();
+    client
+}
+
+fn violations(running: &dyn Running) -> Vec<String> {
+    let checks = workload(1).build().unwrap().verify(&running.endpoint()).unwrap();
+    assert_eq!(checks.len(), 13);
+    let failed = checks.into_iter().filter(|check| !check.passed);
+    failed.map(|Check { name, detail, .. }| format!("{name}: {detail}")).collect()
+}
+
+fn check_summary(summary: &Summary) {
+    assert_eq!(summary.errors, BTreeMap::new());
+    for kind in &summary.kinds {
+        assert_eq!(kind.failed, 0, "{kind:?}");
+        assert!(kind.committed > 0, "{kind:?}");
+    }
+    assert!(summary.headline_value > 0.0);
+    assert!(summary.client_cpu_s > 0.0);
+    assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
+}
+
+#[test]
+fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let mut running = start(&*server, &instance);
+    assert_eq!(violations(&*running), Vec::<String>::new());
+
+    let before = running.counters().unwrap();
+    let mut client = load_process(&*running, 8);
+    assert_ne!(client.process_id(), std::process::id());
+    let mut seconds = 0;
+    client.watch(Duration::from_secs(2), &mut |second| seconds += u32::from(!second.measured)).unwrap();
+    let mut measured = 0;
+    let summary =
+        client.measure(Duration::from_secs(4), &mut |second| measured += second.transactions).unwrap();
+    client.stop().unwrap();
+    assert!(seconds >= 1);
+    check_summary(&summary);
+    let total: u64 = summary.kinds.iter().map(|kind| kind.committed + kind.rolled_back).sum();
+    assert!(measured > 0 && measured <= total);
+    let after = running.counters().unwrap();
+    assert!(after["Com_commit"] - before["Com_commit"] >= summary.kinds[0].committed as f64);
+    for name in [
+        "Innodb_buffer_pool_reads",
+        "Innodb_buffer_pool_pages_dirty",
+        "Innodb_row_lock_time",
+        "Innodb_history_list_length",
+        "Innodb_checkpoint_age",
+        "Innodb_data_reads",
+        "Innodb_data_writes",
+        "Innodb_data_fsyncs",
+    ] {
+        assert!(after.contains_key(name), "{name}");
+    }
+    assert_eq!(violations(&*running), Vec::<String>::new());
+
+    let orders = |running: &dyn Running| -> u64 {
+        connect(&running.endpoint()).unwrap().query_first("SELECT COUNT(*) FROM orders").unwrap().unwrap()
+    };
+    let orders_before = orders(&*running);
+    assert!(orders_before >= u64::from(WAREHOUSES) * 30_000 + summary.kinds[0].committed);
+    running.stop(PATIENCE).unwrap();
+    let mut running = start(&*server, &instance);
+    assert_eq!(orders(&*running), orders_before);
+
+    running.crash().unwrap();
+    let running = start(&*server, &instance);
+    assert_eq!(orders(&*running), orders_before);
+    assert_eq!(violations(&*running), Vec::<String>::new());
+}
+
+#[test]
+fn every_planted_violation_is_caught() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let running = start(&*server, &instance);
+    let mut connection = connect(&running.endpoint()).unwrap();
+    // The damage, and how it is undone; conditions that the damage must violate.
+    let cases: [(&str, &str, &str, &[&str]); 14] = [
+        (
+            "4.3.3",
+            "UPDATE stock SET s_w_id = 99 WHERE s_w_id = 1 AND s_i_id = 5",
+            "UPDATE stock SET s_w_id = 1 WHERE s_w_id = 99",
+            &["4.3.3"],
+        ),
+        (
+            "4.3.3, a whole warehouse",
+            "UPDATE warehouse SET w_id = 99 WHERE w_id = 2",
+            "UPDATE warehouse SET w_id = 2 WHERE w_id = 99",
+            &["4.3.3"],
+        ),
+        (
+            "3.3.2.1",
+            "UPDATE warehouse SET w_ytd = w_ytd + 0.01 WHERE w_id = 2",
+            "UPDATE warehouse SET w_ytd = w_ytd - 0.01 WHERE w_id = 2",
+            &["3.3.2.1 ", "3.3.2.8 "],
+        ),
+        (
+            "3.3.2.2",
+            "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = 1 AND d_id = 10",
+            "UPDATE district SET d_next_o_id = d_next_o_id - 1 WHERE d_w_id = 1 AND d_id = 10",
+            &["3.3.2.2 "],
+        ),
+        (
+            "3.3.2.3",
+            "DELETE FROM new_orders WHERE no_w_id = 1 AND no_d_id = 1 AND no_o_id = 2500",
+            "INSERT INTO new_orders (no_w_id, no_d_id, no_o_id) VALUES (1, 1, 2500)",
+            &["3.3.2.3 ", "3.3.2.5 ", "3.3.2.11 "],
+        ),
+        (
+            "3.3.2.4",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 17",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt - 1 WHERE o_w_id = 2 AND o_d_id = 3 AND o_id = 17",
+            &["3.3.2.4 ", "3.3.2.6 "],
+        ),
+        (
+            "3.3.2.5",
+            "UPDATE orders SET o_carrier_id = 1 WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 3000",
+            "UPDATE orders SET o_carrier_id = NULL WHERE o_w_id = 1 AND o_d_id = 4 AND o_id = 3000",
+            &["3.3.2.5 ", "3.3.2.7 "],
+        ),
+        (
+            "3.3.2.6 where 3.3.2.4 still holds",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt + IF(o_id = 17, 1, -1) WHERE o_w_id = 2 AND o_d_id = 3 AND o_id IN (17, 18)",
+            "UPDATE orders SET o_ol_cnt = o_ol_cnt - IF(o_id = 17, 1, -1) WHERE o_w_id = 2 AND o_d_id = 3 AND o_id IN (17, 18)",
+            &["3.3.2.6 "],
+        ),
+        (
+            "3.3.2.7",
+            "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+            "UPDATE order_line SET ol_delivery_d = '2026-01-01' WHERE ol_w_id = 1 AND ol_d_id = 1 AND ol_o_id = 1 AND ol_number = 1",
+            &["3.3.2.7 "],
+        ),
+        (
+            "3.3.2.8",
+            "UPDATE warehouse, district SET w_ytd = w_ytd + 1, d_ytd = d_ytd + 1 WHERE w_id = 1 AND d_w_id = 1 AND d_id = 1",
+            "UPDATE warehouse, district SET w_ytd = w_ytd - 1, d_ytd = d_ytd - 1 WHERE w_id = 1 AND d_w_id = 1 AND d_id = 1",
+            &["3.3.2.8 ", "3.3.2.9 "],
+        ),
+        (
+            "3.3.2.9 where 3.3.2.1 and 3.3.2.8 still hold",
+            "UPDATE district SET d_ytd = d_ytd + IF(d_id = 1, 1, -1) WHERE d_w_id = 1 AND d_id IN (1, 2)",
+            "UPDATE district SET d_ytd = d_ytd - IF(d_id = 1, 1, -1) WHERE d_w_id = 1 AND d_id IN (1, 2)",
+            &["3.3.2.9 "],
+        ),
+        (
+            "3.3.2.10",
+            "UPDATE customer SET c_balance = c_balance + 1, c_ytd_payment = c_ytd_payment - 1 WHERE c_w_id = 2 AND c_d_id = 2 AND c_id = 2",
+            "UPDATE customer SET c_balance = c_balance - 1, c_ytd_payment = c_ytd_payment + 1 WHERE c_w_id = 2 AND c_d_id = 2 AND c_id = 2",
+            &["3.3.2.10 "],
+        ),
+        (
+            "3.3.2.11",
+            "UPDATE customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = 2 AND c_d_id = 2 AND c_id = 2",
+            "UPDATE customer SET c_delivery_cnt = c_delivery_cnt - 1 WHERE c_w_id = 2 AND c_d_id = 2 AND c_id = 2",
+            &["3.3.2.11 "],
+        ),
+        (
+            "3.3.2.12",
+            "UPDATE customer SET c_ytd_payment = c_ytd_payment + 0.01 WHERE c_w_id = 2 AND c_d_id = 10 AND c_id = 3000",
+            "UPDATE customer SET c_ytd_payment = c_ytd_payment - 0.01 WHERE c_w_id = 2 AND c_d_id = 10 AND c_id = 3000",
+            &["3.3.2.12 "],
+        ),
+    ];
+    for (name, damage, repair, expect) in cases {
+        connection.query_drop(damage).unwrap();
+        assert!(connection.affected_rows() > 0, "{name}: nothing was damaged");
+        let found = violations(&*running);
+        for condition in expect {
+            assert!(found.iter().any(|violation| violation.starts_with(condition)), "{name}: {found:?}");
+        }
+        // The warehouse that vanished takes conditions on its other tables with it.
+        assert!(found.len() == expect.len() || name.contains("whole"), "{name} violates more: {found:?}");
+        connection.query_drop(repair).unwrap();
+    }
+    assert_eq!(violations(&*running), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_dies_under_load_ends_the_load_at_once() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let mut running = start(&*server, &instance);
+    let mut client = load_process(&*running, 4);
+    client.watch(Duration::from_millis(500), &mut |_| ()).unwrap();
+    running.crash().unwrap();
+    let killed_at = Instant::now();
+    let error = client.measure(Duration::from_secs(60), &mut |_| ()).unwrap_err();
+    assert!(format!("{error:#}").contains("the load cannot go on"), "{error:#}");
+    assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
+    let error = format!("{:#}", running.counters().unwrap_err());
+    assert!(error.contains("mariadbd died"), "{error}");
+}
+
+#[test]
+fn the_server_reports_the_users_settings_and_runs_as_nobodys_user() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let mut running = start(&*server, &instance);
+    let names: Vec<String> = instance.settings.keys().cloned().collect();
+    let reported = running.settings(&names).unwrap();
+    let expect = [
+        ("innodb_buffer_pool_size", "67108864"),
+        ("innodb_flush_log_at_trx_commit", "2"),
+        ("innodb_lock_wait_timeout", "7"),
+        ("innodb_log_file_size", "67108864"),
+    ];
+    assert_eq!(reported, expect.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.process_id())).unwrap();
+    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
+    let user: u32 = user.split_whitespace().next().unwrap().parse().unwrap();
+    if rustix::process::geteuid().is_root() {
+        assert!((61_184..=65_519).contains(&user), "{user}");
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
+        let id = user.to_string();
+        assert!(accounts.lines().all(|line| line.split(':').nth(2) != Some(id.as_str())));
+    }
+}
+
+/// Starts with one more setting; the sentence must name it.
+fn check_refused(name: &str, value: &str, before_any_work: bool, expect: &str) {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let mut instance = instance(directory.path());
+    if !before_any_work {
+        server.prepare(&instance).unwrap();
+    }
+    instance.settings.insert(name.to_owned(), value.to_owned());
+    let error = match server.start(&instance) {
+        Err(error) => error,
+        Ok(mut running) => running.wait_ready(PATIENCE).unwrap_err(),
+    };
+    assert!(format!("{error:#}").contains(expect), "{error:#}");
+    assert_eq!(error.downcast_ref::<Refusal>().is_some(), before_any_work, "{error:#}");
+    assert_eq!(instance.data_directory.exists(), !before_any_work);
+}
+
+#[test]
+fn an_unknown_setting_is_quoted_from_the_log() {
+    check_refused("inodb_flush_method", "O_DIRECT", false, "unknown variable 'inodb_flush_method=O_DIRECT'");
+}
+
+#[test]
+fn a_buffer_pool_larger_than_memory_is_refused_before_the_start() {
+    check_refused("innodb_buffer_pool_size", "64T", true, "larger than this machine's memory");
+}
+
+#[test]
+fn a_setting_that_would_make_the_server_public_is_refused() {
+    check_refused("bind-address", "0.0.0.0", true, "`bind-address`");
+}
+
+#[test]
+fn a_server_dropped_is_a_server_gone() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let running = start(&*server, &instance);
+    let process = PathBuf::from(format!("/proc/{}", running.process_id()));
+    assert!(process.exists());
+    drop(running);
+    assert!(!process.exists());
+}

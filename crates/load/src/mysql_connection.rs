@@ -1,0 +1,96 @@
+//! The MySQL protocol: connections, and which of its errors mean what.
+
+use anyhow::{Context, Result, bail};
+use mysql::prelude::Queryable;
+use mysql::{Conn, Error, OptsBuilder};
+
+use crate::protocol::Endpoint;
+use crate::workload::Failure;
+
+/// Names an endpoint for an error message.
+pub fn describe(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::MysqlSocket { path, .. } => format!("socket {}", path.display()),
+        Endpoint::MysqlTcp { host, port, .. } => format!("{host}:{port}"),
+        Endpoint::Mock => "mock".to_owned(),
+    }
+}
+
+/// Connects and selects the endpoint's database.
+pub fn connect(endpoint: &Endpoint) -> Result<Conn> {
+    open(endpoint, true)
+}
+
+/// Makes the endpoint's database unless it exists, and connects to it.
+pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Conn> {
+    let mut connection = open(endpoint, false)?;
+    let name = match endpoint {
+        Endpoint::MysqlSocket { database, .. } | Endpoint::MysqlTcp { database, .. } => database,
+        Endpoint::Mock => bail!("the mock endpoint has no database"),
+    };
+    connection
+        .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
+        .with_context(|| format!("making the database `{name}` on {}", describe(endpoint)))?;
+    connect(endpoint)
+}
+
+fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
+    // Statements are kept by the clients themselves: a cache that evicts would close them behind our back.
+    let options = OptsBuilder::new().stmt_cache_size(0);
+    // Everything we send is ASCII, and the tables are latin1: no conversion stands between a value and an index.
+    let options = options.init(vec!["SET NAMES latin1 COLLATE latin1_bin"]);
+    let options = match endpoint {
+        Endpoint::MysqlSocket { path, user, database } => options
+            .socket(Some(path.to_string_lossy().into_owned()))
+            .user(Some(user))
+            .db_name(select_database.then_some(database)),
+        Endpoint::MysqlTcp { host, port, user, password, database } => options
+            .ip_or_hostname(Some(host))
+            .tcp_port(*port)
+            .prefer_socket(false)
+            .user(Some(user))
+            .pass(Some(password))
+            .db_name(select_database.then_some(database)),
+        Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
+    };
+    Conn::new(options).with_context(|| format!("connecting to {}", describe(endpoint)))
+}
+
+/// What a client does about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Deadlock, lock wait timeout, or a row changed since the snapshot: roll back and try again.
+    Retry,
+    /// This transaction failed.
+    Transaction,
+    /// The connection or the server is gone.
+    Fatal,
+}
+
+pub fn classify(error: &Error) -> Class {
+    match error {
+        // 1020: record changed since last read (MariaDB's innodb_snapshot_isolation).
+        Error::MySqlError(error) => match error.code {
+            1213 | 1205 | 1020 => Class::Retry,
+            // Shutdown in progress, connection killed, server gone, idle timeout.
+            1053 | 1927 | 2006 | 2013 | 4031 => Class::Fatal,
+            _ => Class::Transaction,
+        },
+        _ => Class::Fatal,
+    }
+}
+
+pub fn failure(error: &Error) -> Failure {
+    match classify(error) {
+        Class::Fatal => Failure::Fatal(error.to_string()),
+        Class::Retry | Class::Transaction => Failure::Transaction(error.to_string()),
+    }
+}
+
+/// The code of a server's refusal, for messages that must not vary with the data.
+pub fn code(error: &Error) -> Option<u16> {
+    match error {
+        Error::MySqlError(error) => Some(error.code),
+        _ => None,
+    }
+}

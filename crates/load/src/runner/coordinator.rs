@@ -1,0 +1,209 @@
+//! The main thread of the load process: starts the terminals, keeps the seconds, answers the parent.
+
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use super::terminal::{PanicReport, Samples, Shared, run};
+use super::window::{Window, second};
+use crate::protocol::{Command, Event, RunSpec};
+use crate::workload::Workload;
+
+/// How long a stop waits for the transactions under way before it leaves them behind.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) enum Message {
+    Command(Command),
+    /// The parent closed our input: it stopped or died.
+    InputClosed,
+    /// A line of the input was no command.
+    InputUnreadable(String),
+    Connected,
+    Fatal(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Coordinator<'a, Output> {
+    spec: &'a RunSpec,
+    events: Output,
+    stop: Arc<AtomicBool>,
+    samples: Vec<Arc<Mutex<Samples>>>,
+    threads: Vec<JoinHandle<()>>,
+    /// The terminals passed the starting line; before that they wait there for ever, and end with the process.
+    started: bool,
+    sender: Sender<Message>,
+    messages: Receiver<Message>,
+}
+
+impl<'a, Output: Write> Coordinator<'a, Output> {
+    pub(super) fn new(spec: &'a RunSpec, events: Output) -> Self {
+        let (sender, messages) = channel();
+        Coordinator {
+            spec,
+            events,
+            stop: Arc::default(),
+            samples: Vec::new(),
+            threads: Vec::new(),
+            started: false,
+            sender,
+            messages,
+        }
+    }
+
+    pub(super) fn serve(mut self, commands: impl BufRead + Send + 'static) -> Result<()> {
+        let result = self.run(commands);
+        self.stop.store(true, Ordering::Relaxed);
+        if let Err(error) = &result {
+            // The parent may be gone, which is why we fail; there is nobody else to tell.
+            let _ = self.send(&Event::Fatal { message: format!("{error:#}") });
+        } else if self.started {
+            self.join();
+        }
+        result
+    }
+
+    fn run(&mut self, commands: impl BufRead + Send + 'static) -> Result<()> {
+        let workload: Arc<dyn Workload> = Arc::from(self.spec.workload.build()?);
+        read_commands(commands, self.sender.clone());
+        let start = self.connect_terminals(&workload)?;
+        for _ in 0..workload.terminals() {
+            match self.messages.recv().context("the terminals are gone")? {
+                Message::Connected => {}
+                Message::Fatal(message) => bail!(message),
+                Message::InputUnreadable(message) => bail!(message),
+                Message::InputClosed | Message::Command(Command::Stop) => return Ok(()),
+                Message::Command(command) => bail!("{command:?} came before the terminals were ready"),
+            }
+        }
+        start.wait();
+        self.started = true;
+        self.send(&Event::Ready)?;
+        self.keep_time(&*workload)
+    }
+
+    fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<Arc<Barrier>> {
+        let start = Arc::new(Barrier::new(workload.terminals() as usize + 1));
+        for terminal in 0..workload.terminals() {
+            let shared = Shared { stop: self.stop.clone(), start: start.clone(), samples: Arc::default() };
+            self.samples.push(shared.samples.clone());
+            let (workload, endpoint, seed) = (workload.clone(), self.spec.endpoint.clone(), self.spec.seed);
+            let messages = self.sender.clone();
+            let thread = move || {
+                let _report = PanicReport(messages.clone());
+                match workload.connect(&endpoint, terminal, seed) {
+                    Ok(client) => {
+                        let _ = messages.send(Message::Connected);
+                        run(client, &shared, &messages);
+                    }
+                    Err(error) => {
+                        let _ = messages.send(Message::Fatal(format!("{error:#}")));
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new()
+                .name(format!("terminal-{terminal}"))
+                .spawn(thread)
+                .with_context(|| format!("starting the thread of terminal {terminal}"))?;
+            self.threads.push(thread);
+        }
+        Ok(start)
+    }
+
+    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are whole.
+    fn keep_time(&mut self, workload: &dyn Workload) -> Result<()> {
+        let ready = Instant::now();
+        let mut next_second = ready + SECOND;
+        let mut window: Option<Window> = None;
+        loop {
+            let deadline = window.as_ref().map_or(next_second, |window| next_second.min(window.ends_at()));
+            match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Message::Command(Command::Measure { duration_s })) => {
+                    if window.is_some() {
+                        bail!("a second measurement was asked for while one is running");
+                    }
+                    let duration = Duration::try_from_secs_f64(duration_s)
+                        .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
+                    // What ended before the window belongs to nobody.
+                    self.take_samples();
+                    let began = Instant::now();
+                    next_second = began + SECOND;
+                    window = Some(Window::new(workload, began, duration));
+                    continue;
+                }
+                Ok(Message::Command(Command::Stop) | Message::InputClosed) => return Ok(()),
+                Ok(Message::InputUnreadable(message) | Message::Fatal(message)) => bail!(message),
+                Ok(Message::Connected) => continue,
+                Err(RecvTimeoutError::Disconnected) => bail!("the terminals are gone"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+
+            let samples = self.take_samples();
+            let now = Instant::now();
+            if let Some(window) = &mut window {
+                window.add(&samples);
+            }
+            if now >= next_second {
+                self.send(&Event::Second(second(&samples, now - ready, window.is_some())))?;
+                next_second += SECOND;
+            }
+            if let Some(ended) = window.take_if(|window| now >= window.ends_at()) {
+                self.send(&Event::Summary(ended.summary(workload, now)))?;
+                next_second = now + SECOND;
+            }
+        }
+    }
+
+    /// Of all terminals together.
+    fn take_samples(&mut self) -> Samples {
+        let mut all = Samples::default();
+        for samples in &self.samples {
+            let taken = std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner));
+            all.ended.extend(taken.ended);
+            all.failed.extend(taken.failed);
+            all.commit_wait += taken.commit_wait;
+            for (message, count) in taken.errors {
+                *all.errors.entry(message).or_default() += count;
+            }
+        }
+        all
+    }
+
+    fn send(&mut self, event: &Event) -> Result<()> {
+        serde_json::to_writer(&mut self.events, event).context("writing an event")?;
+        self.events.write_all(b"\n").and_then(|()| self.events.flush()).context("writing an event")
+    }
+
+    fn join(self) {
+        let patience_ends = Instant::now() + STOP_PATIENCE;
+        for thread in self.threads {
+            while !thread.is_finished() && Instant::now() < patience_ends {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+fn read_commands(commands: impl BufRead + Send + 'static, messages: Sender<Message>) {
+    std::thread::spawn(move || {
+        for line in commands.lines() {
+            let message = match line {
+                Err(_) => break,
+                Ok(line) => match serde_json::from_str(&line) {
+                    Ok(command) => Message::Command(command),
+                    Err(error) => Message::InputUnreadable(format!("{line:?} is no command: {error}")),
+                },
+            };
+            if messages.send(message).is_err() {
+                return;
+            }
+        }
+        let _ = messages.send(Message::InputClosed);
+    });
+}

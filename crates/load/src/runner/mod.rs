@@ -1,0 +1,39 @@
+//! Runs a workload's terminals and measures them: the load process.
+//!
+//! Closed loop: every terminal is a thread that sends its next transaction when the last one was answered. Latency
+//! counts from an *intended start*; in the closed loop that is the moment of sending, with pacing it will be the moment on
+//! the schedule. Retries are inside the latency.
+//!
+//! Terminals put samples into a buffer of their own; once a second the coordinator takes the buffers and makes
+//! histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside it.
+
+mod coordinator;
+pub mod histogram;
+mod terminal;
+mod window;
+
+use std::io::{BufRead, Write};
+
+use anyhow::{Context, Result, bail};
+
+use crate::protocol::RunSpec;
+
+/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client` calls.
+pub fn serve_standard(mut commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
+    let mut line = String::new();
+    if commands.read_line(&mut line).context("reading the run's specification")? == 0 {
+        bail!("no specification of the run on the standard input");
+    }
+    let spec: RunSpec = serde_json::from_str(&line).context("the first line is no specification of a run")?;
+    serve(&spec, commands, events)
+}
+
+/// Runs the terminals and obeys `commands` until `Stop` or the end of the input, so that the clients end with whoever
+/// started them. An error was also sent as [`crate::Event::Fatal`]; terminals may still be waiting for a server then,
+/// and the process must exit.
+pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
+    coordinator::Coordinator::new(spec, events).serve(commands)
+}
+
+#[cfg(test)]
+mod tests;

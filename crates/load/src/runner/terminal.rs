@@ -1,0 +1,110 @@
+//! The thread of one terminal.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::coordinator::Message;
+use crate::workload::{Client, Failure, Outcome};
+
+/// A terminal that fails this often in a row has nothing left to measure.
+const MAXIMUM_FAILURES_IN_A_ROW: u32 = 20;
+/// Messages may contain data; more kinds than this are counted together.
+const MAXIMUM_ERROR_KINDS: usize = 20;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    pub(super) kind: u8,
+    pub(super) rolled_back: bool,
+    pub(super) retries: u32,
+    pub(super) latency_us: u64,
+}
+
+/// What a terminal did since it was last asked.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    pub(super) ended: Vec<Sample>,
+    /// Kinds of the transactions that failed.
+    pub(super) failed: Vec<u8>,
+    pub(super) commit_wait: Duration,
+    pub(super) errors: BTreeMap<String, u64>,
+}
+
+impl Samples {
+    fn end(&mut self, kind: usize, latency: Duration, outcome: &Outcome) {
+        self.commit_wait += outcome.commit_wait;
+        self.ended.push(Sample {
+            kind: kind as u8,
+            rolled_back: outcome.rolled_back,
+            retries: outcome.retries,
+            latency_us: latency.as_micros() as u64,
+        });
+    }
+
+    fn fail(&mut self, kind: usize, message: String) {
+        self.failed.push(kind as u8);
+        count_error(&mut self.errors, message, 1);
+    }
+}
+
+pub(super) fn count_error(errors: &mut BTreeMap<String, u64>, message: String, count: u64) {
+    let known = errors.contains_key(&message) || errors.len() < MAXIMUM_ERROR_KINDS;
+    *errors.entry(if known { message } else { "other errors".to_owned() }).or_default() += count;
+}
+
+/// What coordinator and terminal share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) stop: Arc<AtomicBool>,
+    /// All terminals begin together.
+    pub(super) start: Arc<Barrier>,
+    pub(super) samples: Arc<Mutex<Samples>>,
+}
+
+/// Runs until told to stop; a failure that ends the run is sent, not returned.
+pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sender<Message>) {
+    let mut failures_in_a_row = 0;
+    shared.start.wait();
+    while !shared.stop.load(Ordering::Relaxed) {
+        let kind = client.choose();
+        let intended_start = Instant::now();
+        let result = client.execute();
+        let latency = intended_start.elapsed();
+        let fatal = {
+            let mut samples = shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
+            match result {
+                Ok(outcome) => {
+                    samples.end(kind, latency, &outcome);
+                    failures_in_a_row = 0;
+                    None
+                }
+                Err(Failure::Transaction(message)) => {
+                    samples.fail(kind, message.clone());
+                    failures_in_a_row += 1;
+                    (failures_in_a_row == MAXIMUM_FAILURES_IN_A_ROW)
+                        .then(|| format!("{failures_in_a_row} failures in a row, the last: {message}"))
+                }
+                Err(Failure::Fatal(message)) => Some(message),
+            }
+        };
+        if let Some(message) = fatal {
+            // Nobody listens any more when the coordinator has already given up.
+            let _ = messages.send(Message::Fatal(message));
+            return;
+        }
+    }
+}
+
+/// Tells the coordinator when a terminal's thread panics: it would wait for it for ever.
+#[derive(Debug)]
+pub(super) struct PanicReport(pub(super) Sender<Message>);
+
+impl Drop for PanicReport {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send(Message::Fatal("a terminal panicked; its message is above".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+use std::io::{BufReader, PipeWriter, Write, pipe};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use super::*;
+use crate::protocol::{Command, Endpoint, Event, Summary, WorkloadSpec};
+
+/// A load process in a thread: its input, its events, and its result.
+struct Load {
+    commands: PipeWriter,
+    events: std::io::Lines<BufReader<std::io::PipeReader>>,
+    process: JoinHandle<Result<()>>,
+}
+
+fn start(workload: WorkloadSpec) -> Load {
+    let (command_reader, commands) = pipe().unwrap();
+    let (event_reader, events) = pipe().unwrap();
+    let spec = RunSpec { endpoint: Endpoint::Mock, workload, seed: 1 };
+    let process = std::thread::spawn(move || serve(&spec, BufReader::new(command_reader), events));
+    Load { commands, events: BufReader::new(event_reader).lines(), process }
+}
+
+fn mock(terminals: u32, latency_us: u64) -> WorkloadSpec {
+    WorkloadSpec::Mock(crate::mock::Spec { terminals, latency_us })
+}
+
+impl Load {
+    fn event(&mut self) -> Event {
+        serde_json::from_str(&self.events.next().unwrap().unwrap()).unwrap()
+    }
+
+    fn tell(&mut self, command: &Command) {
+        writeln!(self.commands, "{}", serde_json::to_string(command).unwrap()).unwrap();
+    }
+
+    fn summary(&mut self) -> Summary {
+        loop {
+            if let Event::Summary(summary) = self.event() {
+                return summary;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_window_holds_what_ended_inside_it() {
+    let mut load = start(mock(3, 2_000));
+    assert_eq!(load.event(), Event::Ready);
+    load.tell(&Command::Measure { duration_s: 0.3 });
+    let first = load.summary();
+    load.tell(&Command::Measure { duration_s: 0.3 });
+    let second = load.summary();
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+
+    for summary in [first, second] {
+        let kind = &summary.kinds[0];
+        let latencies = histogram::decode(&kind.histogram).unwrap();
+        assert_eq!(latencies.len(), kind.committed + kind.rolled_back);
+        assert!(summary.duration_s >= 0.3);
+        assert!((summary.terminal_time_s - summary.duration_s * 3.0).abs() < 1e-6, "JSON rounds");
+        // Three terminals cannot be busy for longer than three windows.
+        assert!(latencies.mean() * kind.committed as f64 / 1e6 <= summary.terminal_time_s + 3.0 * 0.1);
+        assert!(latencies.min() >= 1_000, "half of the mean is the shortest");
+        assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
+        assert!((summary.headline_value - kind.committed as f64 / summary.duration_s).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn the_seconds_of_a_window_add_up_to_its_summary() {
+    let mut load = start(mock(2, 1_000));
+    assert_eq!(load.event(), Event::Ready);
+    load.tell(&Command::Measure { duration_s: 2.0 });
+    let mut transactions = 0;
+    let summary = loop {
+        match load.event() {
+            Event::Second(second) if second.measured => transactions += second.transactions,
+            Event::Summary(summary) => break summary,
+            _ => {}
+        }
+    };
+    // The window and its second second end at the same time; which wake-up comes first is left open.
+    assert!(transactions > 0 && transactions <= summary.kinds[0].committed);
+    drop(load.commands);
+    load.process.join().unwrap().unwrap();
+}
+
+#[test]
+fn the_end_of_the_input_is_a_stop() {
+    let mut load = start(mock(2, 100));
+    assert_eq!(load.event(), Event::Ready);
+    drop(load.commands);
+    load.process.join().unwrap().unwrap();
+}
+
+fn check_fatal(workload: WorkloadSpec, commands: &'static str, expect: &str) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let spec = RunSpec { endpoint: Endpoint::Mock, workload, seed: 1 };
+    let error = serve(&spec, commands.as_bytes(), Shared(events.clone())).unwrap_err();
+    assert!(format!("{error:#}").contains(expect), "{error:#}");
+    let text = String::from_utf8(events.lock().unwrap().clone()).unwrap();
+    let last: Event = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(last, Event::Fatal { message: format!("{error:#}") });
+}
+
+#[test]
+fn a_workload_without_terminals_is_refused() {
+    check_fatal(mock(0, 1), "", "`terminals` is 0");
+}
+
+#[test]
+fn a_line_that_is_no_command_is_refused() {
+    check_fatal(mock(1, 1), "measure 5\n", "is no command");
+}
+
+#[test]
+fn a_client_that_cannot_connect_is_fatal() {
+    let tpcc = WorkloadSpec::Tpcc(crate::tpcc::Spec { warehouses: 1, terminals: 1 });
+    let mut load = start(tpcc);
+    let Event::Fatal { message } = load.event() else { panic!("no fatal event") };
+    assert!(message.contains("no server"), "{message}");
+    assert!(load.process.join().unwrap().is_err());
+}
+
+#[test]
+fn the_specification_is_the_first_line() {
+    let spec = RunSpec { endpoint: Endpoint::Mock, workload: mock(1, 100), seed: 1 };
+    let line = serde_json::to_string(&spec).unwrap() + "\n";
+    serve_standard(std::io::Cursor::new(line), std::io::sink()).unwrap();
+    assert!(serve_standard(std::io::Cursor::new(""), std::io::sink()).is_err());
+}

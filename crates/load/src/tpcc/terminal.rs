@@ -1,0 +1,167 @@
+//! One terminal: a connection, its prepared statements, and the retries around every transaction.
+
+use std::fmt::{self, Debug, Formatter};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use super::input::{Customer, Generator, Input};
+use super::statements::Statements;
+use crate::mysql_connection::{Class, classify, connect, describe, failure};
+use crate::protocol::Endpoint;
+use crate::workload::{Client, Failure, Outcome};
+
+/// A transaction that loses this many times in a row fails.
+const MAXIMUM_RETRIES: u32 = 100;
+
+/// Why an attempt ended early.
+#[derive(Debug)]
+pub(super) enum Interruption {
+    Server(mysql::Error),
+    /// A row that must exist does not: the database is damaged or has another size.
+    Missing(String),
+}
+
+impl From<mysql::Error> for Interruption {
+    fn from(error: mysql::Error) -> Interruption {
+        Interruption::Server(error)
+    }
+}
+
+/// How a transaction ends when nothing interrupts it; the caller sends the COMMIT or ROLLBACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Commit,
+    Rollback,
+}
+
+pub(super) struct Terminal {
+    pub(super) connection: Conn,
+    pub(super) statements: Statements,
+    inputs: Generator,
+    chosen: Option<Input>,
+    commit_wait: Duration,
+}
+
+impl Debug for Terminal {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
+        formatter.debug_struct("Terminal").field("chosen", &self.chosen).finish_non_exhaustive()
+    }
+}
+
+impl Terminal {
+    pub(super) fn connect(endpoint: &Endpoint, inputs: Generator) -> Result<Terminal> {
+        let mut connection = connect(endpoint)?;
+        // Without autocommit the first statement begins the transaction: one round trip less than with BEGIN.
+        connection.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
+        connection.query_drop("SET SESSION autocommit = 0")?;
+        let statements = Statements::prepare(&mut connection).with_context(|| {
+            format!("preparing the TPC-C statements on {}; is the database loaded?", describe(endpoint))
+        })?;
+        Ok(Terminal { connection, statements, inputs, chosen: None, commit_wait: Duration::ZERO })
+    }
+
+    fn attempt(&mut self, input: &Input) -> Result<End, Interruption> {
+        let end = match input {
+            Input::NewOrder(order) => self.new_order(order)?,
+            Input::Payment(payment) => self.payment(payment)?,
+            Input::OrderStatus(status) => self.order_status(status)?,
+            Input::Delivery(delivery) => self.delivery(delivery)?,
+            Input::StockLevel(level) => self.stock_level(level)?,
+        };
+        match end {
+            End::Commit => {
+                let before = Instant::now();
+                self.connection.query_drop("COMMIT")?;
+                self.commit_wait += before.elapsed();
+            }
+            End::Rollback => self.connection.query_drop("ROLLBACK")?,
+        }
+        Ok(end)
+    }
+
+    /// The number of a customer; of all with the same last name the middle one by first name, rounded up (2.5.2.2).
+    ///
+    /// First names never change, so that this read needs no lock.
+    pub(super) fn customer_id(
+        &mut self,
+        warehouse: u32,
+        district: u32,
+        customer: &Customer,
+    ) -> Result<u32, Interruption> {
+        let name = match customer {
+            Customer::Id(id) => return Ok(*id),
+            Customer::LastName(name) => name,
+        };
+        let found: Vec<u32> =
+            self.connection.exec(&self.statements.customer_by_name, (warehouse, district, name))?;
+        middle(&found)
+            .ok_or_else(|| missing(format!("customer {name} of warehouse {warehouse}, district {district}")))
+    }
+}
+
+pub(super) fn missing(what: String) -> Interruption {
+    Interruption::Missing(format!("missing row: {what}"))
+}
+
+/// The n/2-th of n, rounded up, counting from one.
+fn middle(customers: &[u32]) -> Option<u32> {
+    customers.get(customers.len().div_ceil(2).checked_sub(1)?).copied()
+}
+
+impl Client for Terminal {
+    fn choose(&mut self) -> usize {
+        let input = self.inputs.draw();
+        let kind = input.kind();
+        self.chosen = Some(input);
+        kind
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        let input = self.chosen.take().expect("choose comes before execute");
+        let mut outcome = Outcome::default();
+        self.commit_wait = Duration::ZERO;
+        loop {
+            let interruption = match self.attempt(&input) {
+                Ok(end) => {
+                    outcome.rolled_back = end == End::Rollback;
+                    outcome.commit_wait = self.commit_wait;
+                    return Ok(outcome);
+                }
+                Err(interruption) => interruption,
+            };
+            match interruption {
+                Interruption::Server(error) if classify(&error) == Class::Fatal => {
+                    return Err(failure(&error));
+                }
+                Interruption::Server(error) => {
+                    self.connection.query_drop("ROLLBACK").map_err(|error| failure(&error))?;
+                    if classify(&error) != Class::Retry || outcome.retries == MAXIMUM_RETRIES {
+                        return Err(failure(&error));
+                    }
+                    outcome.retries += 1;
+                }
+                Interruption::Missing(message) => {
+                    self.connection.query_drop("ROLLBACK").map_err(|error| failure(&error))?;
+                    return Err(Failure::Transaction(message));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_customer_is_rounded_up() {
+        assert_eq!(middle(&[]), None);
+        assert_eq!(middle(&[11]), Some(11));
+        assert_eq!(middle(&[11, 12]), Some(11));
+        assert_eq!(middle(&[11, 12, 13]), Some(12));
+        assert_eq!(middle(&[11, 12, 13, 14]), Some(12));
+    }
+}

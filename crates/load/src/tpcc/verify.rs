@@ -1,0 +1,71 @@
+//! The verification of a trial: the twelve consistency conditions over all warehouses.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::conditions::CONDITIONS;
+use super::facts::{add_history, read_history, read_warehouse};
+use crate::mysql_connection::connect;
+use crate::protocol::Endpoint;
+use crate::workload::Check;
+
+/// As many as keep two cores busy; more would only fight for a small buffer pool.
+const CONNECTIONS: usize = 2;
+
+/// How a condition fared over some warehouses.
+#[derive(Debug, Clone, Default)]
+struct Violations {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Violations {
+    fn add(&mut self, other: Violations) {
+        self.count += other.count;
+        if self.first.is_none() {
+            self.first = other.first;
+        }
+    }
+}
+
+pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>> {
+    let history = read_history(&mut connect(endpoint)?).context("reading the history table")?;
+    let next = AtomicU32::new(1);
+    let check_warehouses = || -> Result<Vec<Violations>> {
+        let mut connection = connect(endpoint)?;
+        let mut all = vec![Violations::default(); CONDITIONS.len()];
+        loop {
+            let id = next.fetch_add(1, Ordering::Relaxed);
+            if id > warehouses {
+                return Ok(all);
+            }
+            let mut warehouse =
+                read_warehouse(&mut connection, id).with_context(|| format!("reading warehouse {id}"))?;
+            add_history(&mut warehouse, &history);
+            for (violations, (_, condition)) in all.iter_mut().zip(CONDITIONS) {
+                let found = condition(&warehouse);
+                violations.add(Violations { count: found.len(), first: found.into_iter().next() });
+            }
+        }
+    };
+    let mut total = vec![Violations::default(); CONDITIONS.len()];
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(check_warehouses)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            let part = thread.join().map_err(|_| anyhow!("a verifying thread panicked"))??;
+            total.iter_mut().zip(part).for_each(|(total, part)| total.add(part));
+            anyhow::Ok(())
+        })
+    })?;
+
+    let checks = CONDITIONS.iter().zip(total).map(|((name, _), violations)| Check {
+        name: (*name).to_owned(),
+        passed: violations.count == 0,
+        detail: match violations.first {
+            None => format!("holds in {warehouses} warehouses"),
+            Some(first) => format!("{} violations, the first: {first}", violations.count),
+        },
+    });
+    Ok(checks.collect())
+}

@@ -1,0 +1,87 @@
+//! What a workload is, and what its clients do.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
+
+/// How far a load is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub rows_done: u64,
+    pub rows_total: u64,
+}
+
+/// One verification of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    pub passed: bool,
+    pub detail: String,
+}
+
+/// The figure of merit; higher is better.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    pub name: &'static str,
+    pub value: f64,
+}
+
+pub trait Workload: Debug + Send + Sync {
+    /// Names of the transaction kinds, in the order of their index.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// How many clients run at once.
+    fn terminals(&self) -> u32;
+
+    /// Makes the database and fills it. The same seed makes the same rows.
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()>;
+
+    /// Connects one client; `terminal` counts from zero.
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>>;
+
+    /// Checks that the database is consistent. No client may be running.
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>>;
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline;
+}
+
+/// One terminal. The runner calls `choose`, notes the time, and calls `execute`.
+pub trait Client: Debug + Send {
+    /// Draws the next transaction and its input; its index in [`Workload::kinds`].
+    fn choose(&mut self) -> usize;
+
+    /// Executes what was chosen, with its retries.
+    fn execute(&mut self) -> Result<Outcome, Failure>;
+}
+
+/// A transaction that ended as the workload intends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Rolled back because the workload says so.
+    pub rolled_back: bool,
+    /// Attempts that the server refused (deadlock, lock wait timeout) before the one that ended.
+    pub retries: u32,
+    /// Time spent waiting for COMMIT.
+    pub commit_wait: Duration,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// This transaction failed; the next may succeed.
+    Transaction(String),
+    /// The server is gone, or will refuse everything.
+    Fatal(String),
+}
+
+impl WorkloadSpec {
+    /// The workload behind its parameters, or a sentence saying which parameter is wrong.
+    pub fn build(&self) -> Result<Box<dyn Workload>> {
+        Ok(match self {
+            WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())?),
+            WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())?),
+        })
+    }
+}
