@@ -95,7 +95,7 @@ fn check_name(table: &str, name: &str) -> Result<(), Complaint> {
 }
 
 fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Complaint> {
-    let kinds = crate::server::KINDS;
+    let kinds = &crate::server::KINDS;
     if !kinds.contains(&table.kind.as_str()) {
         let message = format!("server `{}` is not known{}", table.kind, near::hint(&table.kind, kinds));
         return Err(complaint(format!("servers.{name}.kind"), message));
