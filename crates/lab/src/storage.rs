@@ -26,3 +26,27 @@ pub trait Volume: Debug {
     /// Unmounts and forgets what was written.
     fn down(self: Box<Self>) -> Result<()>;
 }
+
+/// What [`bring_up`] is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeRequest<'a> {
+    pub stack: &'a crate::profile_file::StackSpec,
+    /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise a new,
+    /// empty file system.
+    pub snapshot: Option<&'a Path>,
+    /// Of this run; for whatever the volume needs besides its store.
+    pub work_directory: &'a Path,
+}
+
+/// The volume comes up with the physics off.
+pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
+    // STAND-IN until the emulated disk is merged: nothing is emulated.
+    let path = request.work_directory.join("volume");
+    Ok(Box::new(crate::plain_directory::PlainDirectory::up(&path, request.snapshot)?))
+}
+
+/// Takes down disks whose run was killed.
+pub fn clear_leftovers() -> Result<()> {
+    // STAND-IN until the emulated disk is merged.
+    Ok(())
+}

@@ -62,6 +62,16 @@ const SHAPING_SETTINGS: [&str; 8] = [
     "innodb_log_file_size",
 ];
 
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
+/// buffer pool a trial starts with an empty one.
+const LOADING_SETTINGS: [(&str, &str); 5] = [
+    ("innodb_buffer_pool_size", "512M"),
+    ("innodb_flush_log_at_trx_commit", "0"),
+    ("innodb_doublewrite", "OFF"),
+    ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+    ("innodb_flush_method", "O_DIRECT"),
+];
+
 #[derive(Debug)]
 pub struct MariaDb;
 
@@ -104,6 +114,17 @@ impl Server for MariaDb {
             )));
         }
         check_buffer_pool(&instance.settings)
+    }
+
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let shapes = |name: &str| SHAPING_SETTINGS.contains(&name.replace('-', "_").to_ascii_lowercase().as_str());
+        let mut chosen: BTreeMap<String, String> = settings
+            .iter()
+            .filter(|(name, _)| shapes(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        chosen.extend(LOADING_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        chosen
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {

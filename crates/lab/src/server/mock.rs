@@ -9,6 +9,9 @@ use spindle_load::Endpoint;
 
 use super::{Instance, Refusal, Running, Server};
 
+/// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.
+const FAIL: &str = "fail";
+
 #[derive(Debug)]
 pub struct Mock;
 
@@ -29,6 +32,10 @@ impl Server for Mock {
         Ok(())
     }
 
+    fn load_settings(&self, _: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     fn prepare(&self, instance: &Instance) -> Result<()> {
         let file = instance.data_directory.join("mock");
         fs::write(&file, "").with_context(|| format!("writing {}", file.display()))
@@ -37,6 +44,9 @@ impl Server for Mock {
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
         if !instance.data_directory.join("mock").exists() {
             bail!("{} holds no mock database", instance.data_directory.display());
+        }
+        if instance.settings.get(FAIL).is_some_and(|fail| fail == "start") {
+            bail!("the mock server was told to fail");
         }
         Ok(Box::new(RunningMock { settings: instance.settings.clone(), questions: 0.0 }))
     }

@@ -38,6 +38,12 @@ pub trait Server: Debug {
     /// Looks at the settings without touching anything: a wrong one is refused before any work.
     fn check(&self, instance: &Instance) -> Result<(), Refusal>;
 
+    /// Settings for loading a database that will be served with `settings`: those that shape the files, and whatever
+    /// makes loading fast. Databases that are loaded with equal settings are interchangeable.
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        settings.clone()
+    }
+
     /// Makes an empty database in the data directory.
     fn prepare(&self, instance: &Instance) -> Result<()>;
 

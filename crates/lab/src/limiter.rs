@@ -1,0 +1,150 @@
+//! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
+//!
+//! The shares are estimates from independent counters and need not add up to one:
+//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead), times the
+//!   mean latency of reads as the emulated disk answered, over the terminals' time.
+//! * `commit`: the terminals' own stopwatch around COMMIT.
+//! * `locks`: `Innodb_row_lock_time`.
+//! * `cpu`: busy share of all cores of the machine.
+//! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
+//!
+//! Rules, the first that holds decides:
+//! 1. `client`: a worker thread of the load generator used [`CLIENT_BUSY`] of a core: nothing behind it was tested.
+//! 2. `cpu`: the cores were busy for [`CPU_BUSY`]. Waits are then partly waits for a core, so they prove nothing.
+//! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
+//! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they exceed
+//!    reads and commits together: a lock is held as long as its owner waits for the disk.
+//! 5. Otherwise unknown, and the sentence says what was seen.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Limiter, LimiterKind, Warning};
+
+pub const CLIENT_BUSY: f64 = 0.80;
+pub const CPU_BUSY: f64 = 0.85;
+pub const BANDWIDTH_BUSY: f64 = 0.80;
+pub const WAIT_SHARE: f64 = 0.30;
+
+/// More late replies than this change a mean latency by a visible amount.
+const LATE_SHARE: f64 = 0.01;
+/// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A smaller one
+/// than its own noise is not told whatever its size.
+const DRIFT: f64 = 0.15;
+/// Reads of the host's disk per request to the emulated one.
+const HOST_READ_SHARE: f64 = 0.001;
+
+/// The figures behind a verdict, all over the same measured window.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// Share of all cores, 0 to 1.
+    pub cpu_busy: f64,
+    pub cpu_count: u32,
+    /// Share of a core per worker thread of the load generator, 0 to 1.
+    pub client_share: f64,
+    /// Terminals times duration.
+    pub terminal_time_s: f64,
+    pub commit_wait_s: f64,
+    /// Zero where the server does not count them.
+    pub foreground_reads: f64,
+    pub read_latency_mean_ms: f64,
+    pub lock_wait_s: f64,
+    /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
+    pub bandwidth_share: Option<f64>,
+}
+
+impl Evidence {
+    fn share(&self, seconds: f64) -> f64 {
+        if self.terminal_time_s > 0.0 { (seconds / self.terminal_time_s).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+pub fn verdict(evidence: &Evidence) -> Limiter {
+    let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
+    let commit = evidence.share(evidence.commit_wait_s);
+    let locks = evidence.share(evidence.lock_wait_s);
+    let other = (1.0 - read - commit - locks).max(0.0);
+    let mut shares = BTreeMap::from(
+        [("read", read), ("commit", commit), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
+            .map(|(name, share)| (name.to_owned(), share)),
+    );
+    shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
+
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let cores = format!("the {} cores were {} busy", evidence.cpu_count, percent(evidence.cpu_busy));
+    let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
+    let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
+        let share = percent(evidence.client_share);
+        (LimiterKind::Client, format!("each thread of the load generator used {share} of a core"))
+    } else if evidence.cpu_busy >= CPU_BUSY {
+        (LimiterKind::Cpu, cores)
+    } else if bandwidth >= BANDWIDTH_BUSY {
+        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used", percent(bandwidth)))
+    } else if locks >= WAIT_SHARE && locks > read + commit {
+        (LimiterKind::Locks, format!("{} of the terminals' time went into row locks; {cores}", percent(locks)))
+    } else if read >= WAIT_SHARE && read >= commit {
+        let reason = format!(
+            "{} of the terminals' time went into {:.0} reads of {:.2} ms each; {cores}",
+            percent(read),
+            evidence.foreground_reads,
+            evidence.read_latency_mean_ms
+        );
+        (LimiterKind::ReadLatency, reason)
+    } else if commit >= WAIT_SHARE {
+        (LimiterKind::CommitLatency, format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)))
+    } else {
+        let reason = format!(
+            "no single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
+            percent(read),
+            percent(commit),
+            percent(locks)
+        );
+        (LimiterKind::Unknown, reason)
+    };
+    Limiter { kind, shares, reason }
+}
+
+/// Further figures that a warning may be about.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Symptoms {
+    /// The rest is zero without an emulator.
+    pub scheduler: Option<String>,
+    pub requests: u64,
+    pub late_share: f64,
+    pub lateness_p99_us: f64,
+    pub major_faults: u64,
+    pub transactions: u64,
+    pub failed_transactions: u64,
+    pub transactions_per_s: Vec<f64>,
+}
+
+pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Some(scheduler) = &symptoms.scheduler {
+        if symptoms.late_share >= LATE_SHARE {
+            warnings.push(Warning::Late { p99_us: symptoms.lateness_p99_us, share: symptoms.late_share });
+        }
+        if scheduler != "SCHED_FIFO" {
+            warnings.push(Warning::NoRealTime);
+        }
+        if symptoms.major_faults as f64 > symptoms.requests as f64 * HOST_READ_SHARE {
+            warnings.push(Warning::HostDiskReads { major_faults: symptoms.major_faults });
+        }
+    }
+    if evidence.cpu_busy >= CPU_BUSY {
+        warnings.push(Warning::CpuSaturated { busy: evidence.cpu_busy });
+    }
+    if evidence.client_share >= CLIENT_BUSY {
+        warnings.push(Warning::ClientSaturated { share: evidence.client_share });
+    }
+    if let Some(drift) = spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT)) {
+        warnings.push(Warning::NotSteady { drift: drift.relative });
+    }
+    if symptoms.failed_transactions > 0 {
+        let all = symptoms.transactions + symptoms.failed_transactions;
+        warnings.push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

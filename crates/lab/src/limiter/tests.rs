@@ -1,0 +1,130 @@
+use super::*;
+
+/// A hundred seconds of terminals, nothing wrong, nothing waited for.
+fn idle() -> Evidence {
+    Evidence { cpu_busy: 0.3, cpu_count: 2, client_share: 0.1, terminal_time_s: 100.0, ..Evidence::default() }
+}
+
+#[track_caller]
+fn check(evidence: &Evidence, kind: LimiterKind, reason: &str) {
+    let limiter = verdict(evidence);
+    assert_eq!((limiter.kind, limiter.reason.as_str()), (kind, reason));
+}
+
+#[test]
+fn many_slow_reads_are_read_latency() {
+    let evidence = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, commit_wait_s: 12.0, ..idle() };
+    let reason = "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy";
+    check(&evidence, LimiterKind::ReadLatency, reason);
+}
+
+#[test]
+fn waiting_for_commit_is_commit_latency() {
+    let evidence = Evidence { commit_wait_s: 55.0, foreground_reads: 2000.0, read_latency_mean_ms: 10.0, ..idle() };
+    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy";
+    check(&evidence, LimiterKind::CommitLatency, reason);
+}
+
+#[test]
+fn busy_cores_hide_what_storage_does() {
+    let evidence = Evidence { cpu_busy: 0.97, commit_wait_s: 55.0, ..idle() };
+    check(&evidence, LimiterKind::Cpu, "the 2 cores were 97 % busy");
+}
+
+#[test]
+fn a_busy_client_hides_everything() {
+    let evidence = Evidence { client_share: 0.9, cpu_busy: 0.97, ..idle() };
+    check(&evidence, LimiterKind::Client, "each thread of the load generator used 90 % of a core");
+}
+
+#[test]
+fn a_full_channel_is_bandwidth() {
+    let evidence = Evidence { bandwidth_share: Some(0.93), commit_wait_s: 40.0, ..idle() };
+    check(&evidence, LimiterKind::Bandwidth, "93 % of the device's bandwidth was used");
+}
+
+#[test]
+fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
+    let locked = Evidence { lock_wait_s: 60.0, commit_wait_s: 20.0, ..idle() };
+    let reason = "60 % of the terminals' time went into row locks; the 2 cores were 30 % busy";
+    check(&locked, LimiterKind::Locks, reason);
+    let behind_commits = Evidence { commit_wait_s: 45.0, lock_wait_s: 42.0, ..idle() };
+    assert_eq!(verdict(&behind_commits).kind, LimiterKind::CommitLatency);
+}
+
+#[test]
+fn nothing_large_is_unknown() {
+    let reason = "no single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
+                  the 2 cores were 30 % busy";
+    check(&Evidence { commit_wait_s: 20.0, ..idle() }, LimiterKind::Unknown, reason);
+}
+
+#[test]
+fn shares_stay_between_zero_and_one() {
+    // Background threads read too, so the estimate can exceed the terminals' time.
+    let limiter = verdict(&Evidence { foreground_reads: 1e6, read_latency_mean_ms: 10.0, ..idle() });
+    assert!(limiter.shares.values().all(|share| (0.0..=1.0).contains(share)), "{limiter:?}");
+    assert_eq!(verdict(&Evidence::default()).shares["read"], 0.0);
+}
+
+fn emulated() -> Symptoms {
+    Symptoms {
+        scheduler: Some("SCHED_FIFO".to_owned()),
+        requests: 100_000,
+        transactions: 1000,
+        transactions_per_s: vec![100.0; 30],
+        ..Symptoms::default()
+    }
+}
+
+#[track_caller]
+fn check_warnings(evidence: &Evidence, symptoms: &Symptoms, expect: &[Warning]) {
+    assert_eq!(warnings(evidence, symptoms), expect);
+}
+
+#[test]
+fn a_clean_trial_has_no_warning() {
+    check_warnings(&idle(), &emulated(), &[]);
+    check_warnings(&idle(), &Symptoms { scheduler: None, ..emulated() }, &[]);
+}
+
+#[test]
+fn late_replies_are_told() {
+    let symptoms = Symptoms { late_share: 0.04, lateness_p99_us: 210.0, ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::Late { p99_us: 210.0, share: 0.04 }]);
+}
+
+#[test]
+fn missing_real_time_is_told() {
+    let symptoms = Symptoms { scheduler: Some("SCHED_OTHER".to_owned()), ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::NoRealTime]);
+}
+
+#[test]
+fn a_fault_now_and_then_is_not_worth_a_word() {
+    check_warnings(&idle(), &Symptoms { major_faults: 100, ..emulated() }, &[]);
+    let symptoms = Symptoms { major_faults: 5000, ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::HostDiskReads { major_faults: 5000 }]);
+}
+
+#[test]
+fn saturation_is_told_of_cores_and_client() {
+    let evidence = Evidence { cpu_busy: 0.95, client_share: 0.85, ..idle() };
+    let expect = [Warning::CpuSaturated { busy: 0.95 }, Warning::ClientSaturated { share: 0.85 }];
+    check_warnings(&evidence, &emulated(), &expect);
+}
+
+#[test]
+fn failed_transactions_are_told() {
+    let symptoms = Symptoms { failed_transactions: 1000, ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::TransactionsFailed { share: 0.5 }]);
+}
+
+#[test]
+fn a_trend_is_told_and_noise_is_not() {
+    let rising = Symptoms { transactions_per_s: (0..30).map(|second| 100.0 + f64::from(second) * 4.0).collect(), ..emulated() };
+    let found = warnings(&idle(), &rising);
+    assert!(matches!(found[..], [Warning::NotSteady { drift }] if drift > 0.3), "{found:?}");
+    let noisy = (0..30).map(|second| if second % 3 == 0 { 180.0 } else { 60.0 }).collect();
+    check_warnings(&idle(), &Symptoms { transactions_per_s: noisy, ..emulated() }, &[]);
+}

@@ -1,0 +1,148 @@
+use std::time::{Duration, Instant};
+
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use spindle_load::KindSummary;
+
+use super::*;
+use crate::observe::CpuTimes;
+use crate::record::LimiterKind;
+
+fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
+    OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
+}
+
+/// Lateness histograms are encoded by the emulator, in nanoseconds.
+fn lateness(replies: u64) -> String {
+    use base64::Engine;
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    histogram.record_n(20_000, replies).unwrap();
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// A machine on which every second is like the last: 100 reads of 5 ms, 50 writes of 2 ms, 10 flushes, half busy.
+fn sample(start: Instant, second: u64) -> Sample {
+    Sample {
+        at: start + Duration::from_secs(second),
+        cpu: CpuTimes { busy: 100 * second, total: 200 * second },
+        server_cpu_s: 0.5 * second as f64,
+        emulator_cpu_s: 0.1 * second as f64,
+        statistics: Some(Statistics {
+            uptime_ns: (5 + second) * 1_000_000_000,
+            scheduler: "SCHED_FIFO".to_owned(),
+            floor_ns: 8000,
+            read: operations(100 * second, 16384, 5000),
+            write: operations(50 * second, 4096, 2000),
+            flush: operations(10 * second, 0, 8000),
+            queue_time_ns: 680_000_000 * second,
+            seeks: 140 * second,
+            late_requests: 4 * second,
+            lateness_histogram: lateness(160 * second),
+            ..Statistics::default()
+        }),
+        counters: BTreeMap::from([
+            ("Innodb_buffer_pool_reads".to_owned(), 90.0 * second as f64),
+            ("Innodb_history_list_length".to_owned(), 7.0),
+            ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
+            ("Uptime_never_moves".to_owned(), 3.0),
+        ]),
+    }
+}
+
+fn window(seconds: u64) -> Window {
+    let start = Instant::now();
+    let mut latencies = histogram::new();
+    latencies.record_n(40_000, 20 * seconds).unwrap();
+    let kind = |name: &str, committed, rolled_back| KindSummary {
+        name: name.to_owned(),
+        committed,
+        rolled_back,
+        histogram: histogram::encode(&latencies),
+        ..KindSummary::default()
+    };
+    Window {
+        summary: Summary {
+            duration_s: seconds as f64,
+            headline_name: "transactions per second".to_owned(),
+            headline_value: 20.0,
+            kinds: vec![kind("a", 19 * seconds, seconds), kind("b", 20 * seconds, 0)],
+            commit_wait_s: 0.1 * seconds as f64,
+            terminal_time_s: seconds as f64,
+            client_cpu_s: 0.02 * seconds as f64,
+            worker_threads: 1,
+            ..Summary::default()
+        },
+        seconds: (1..=seconds)
+            .map(|second| (Second { transactions: 40, p50_ms: 40.0, ..Second::default() }, sample(start, second)))
+            .collect(),
+        first: sample(start, 0),
+        last: sample(start, seconds),
+        cpu_count: 2,
+    }
+}
+
+#[test]
+fn every_series_has_one_value_per_second() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let json = serde_json::to_value(&measurement.series).unwrap();
+    let lengths = |value: &serde_json::Value| -> Vec<(String, usize)> {
+        let vectors = value.as_object().unwrap().iter();
+        vectors.filter_map(|(name, values)| Some((name.clone(), values.as_array()?.len()))).collect()
+    };
+    for (name, length) in lengths(&json).into_iter().chain(lengths(&json["server"])) {
+        assert_eq!(length, 10, "{name}");
+    }
+    assert_eq!(measurement.series.read_iops, vec![100.0; 10]);
+    assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
+    assert_eq!(measurement.series.queue_depth, vec![0.68; 10]);
+    assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
+    assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);
+}
+
+#[test]
+fn the_emulator_is_summed_up_over_the_window_only() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let emulator = measurement.emulator.unwrap();
+    assert_eq!((emulator.requests, emulator.reads, emulator.seeks), (1600, 1000, 1400));
+    assert_eq!((emulator.read_latency_mean_ms, emulator.flush_latency_mean_ms), (5.0, 8.0));
+    assert_eq!((emulator.late_share, emulator.floor_us, emulator.queue_depth_mean), (0.025, 8.0, 0.68));
+    assert!((emulator.lateness_p99_us - 20.0).abs() < 0.1, "{}", emulator.lateness_p99_us);
+}
+
+#[test]
+fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    assert_eq!(measurement.latency.count, 400);
+    assert_eq!(measurement.per_transaction.reads, 2.5);
+    assert_eq!(measurement.per_transaction.read_kib, 40.0);
+    assert_eq!(measurement.per_transaction.server_cpu_us, 12_500.0);
+}
+
+#[test]
+fn reads_that_transactions_waited_for_make_the_verdict() {
+    let (measurement, warnings) = measurement(&window(10), Vec::new()).unwrap();
+    // 90 reads a second of 5 ms in one second of one terminal.
+    assert!((measurement.limiter.shares["read"] - 0.45).abs() < 1e-9);
+    assert!((measurement.limiter.shares["locks"] - 0.01).abs() < 1e-9);
+    assert_eq!(measurement.limiter.kind, LimiterKind::ReadLatency);
+    assert!(matches!(warnings[..], [Warning::Late { .. }]), "{warnings:?}");
+}
+
+#[test]
+fn counters_that_did_not_move_and_levels_are_left_out() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let names: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
+    assert_eq!(names, ["Innodb_buffer_pool_reads", "Innodb_row_lock_time"]);
+}
+
+#[test]
+fn without_an_emulator_there_is_no_view_of_it() {
+    let mut window = window(3);
+    window.first.statistics = None;
+    window.last.statistics = None;
+    window.seconds.iter_mut().for_each(|(_, sample)| sample.statistics = None);
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    assert_eq!(measurement.emulator, None);
+    assert_eq!(measurement.series.read_iops, vec![0.0; 3]);
+}

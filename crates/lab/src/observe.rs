@@ -1,0 +1,151 @@
+//! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk and the
+//! server's counters. Reading is in this file; what the readings mean is in [`crate::measurement`].
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use spindle_mount::Statistics;
+
+use crate::server::Running;
+use crate::storage::Volume;
+
+/// One look at everything; all values are cumulative or levels.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    pub at: Instant,
+    pub cpu: CpuTimes,
+    /// User and system CPU since the process started; zero where there is no process.
+    pub server_cpu_s: f64,
+    pub emulator_cpu_s: f64,
+    /// `None` when nothing is emulated.
+    pub statistics: Option<Statistics>,
+    pub counters: BTreeMap<String, f64>,
+}
+
+impl Sample {
+    pub fn take(volume: &mut dyn Volume, server: &mut dyn Running) -> Result<Sample> {
+        Ok(Sample {
+            cpu: CpuTimes::read()?,
+            server_cpu_s: process_cpu_s(server.process_id()),
+            emulator_cpu_s: volume.process_id().map_or(0.0, process_cpu_s),
+            statistics: volume.statistics().context("asking the emulated disk for its statistics")?,
+            counters: server.counters().context("asking the server for its counters")?,
+            at: Instant::now(),
+        })
+    }
+}
+
+/// All cores together, in clock ticks since boot (proc(5), /proc/stat).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTimes {
+    pub busy: u64,
+    pub total: u64,
+}
+
+impl CpuTimes {
+    fn read() -> Result<CpuTimes> {
+        let text = std::fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
+        CpuTimes::parse(&text).context("/proc/stat is not as proc(5) says")
+    }
+
+    /// Guest time is part of user time already. Stolen time counts as busy: the cores were not ours to use.
+    fn parse(text: &str) -> Option<CpuTimes> {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
+        let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else { return None };
+        let busy = user + nice + system + interrupts + soft_interrupts + stolen;
+        Some(CpuTimes { busy, total: busy + idle + wait })
+    }
+
+    /// Share of all cores, 0 to 1, between two readings.
+    pub fn busy_since(self, earlier: CpuTimes) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        if total == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / total as f64 }
+    }
+}
+
+/// User and system CPU of a process with all its threads; zero when it is gone.
+pub fn process_cpu_s(process_id: u32) -> f64 {
+    if process_id == 0 {
+        return 0.0;
+    }
+    let ticks = std::fs::read_to_string(format!("/proc/{process_id}/stat"))
+        .ok()
+        .and_then(|text| process_ticks(&text))
+        .unwrap_or(0);
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// The name in the second field may hold spaces and parentheses, so counting starts after its last `)`.
+fn process_ticks(stat: &str) -> Option<u64> {
+    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    // Fields 14 and 15 of proc(5), counted from 3.
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+/// What was added to a cumulative histogram between two readings; HDR V2, base64, as [`Statistics`] carries it.
+pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>> {
+    let mut histogram = decode(later)?;
+    if !earlier.is_empty() {
+        histogram.subtract(decode(earlier)?).map_err(|error| anyhow!("the emulator's histogram shrank: {error}"))?;
+    }
+    Ok(histogram)
+}
+
+fn decode(text: &str) -> Result<Histogram<u64>> {
+    let bytes = STANDARD.decode(text).context("a histogram is no base64")?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|error| anyhow!("a histogram is no HDR V2 histogram: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::serialization::{Serializer, V2Serializer};
+
+    use super::*;
+
+    #[test]
+    fn guest_time_is_not_counted_twice_and_waiting_for_disks_is_idle() {
+        let times = CpuTimes::parse("cpu  100 10 50 800 30 4 6 0 90 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
+        assert_eq!(times, CpuTimes { busy: 170, total: 1000 });
+        let later = CpuTimes { busy: 270, total: 1200 };
+        assert_eq!(later.busy_since(times), 0.5);
+        assert_eq!(times.busy_since(times), 0.0);
+    }
+
+    #[test]
+    fn a_process_may_be_named_like_a_field() {
+        let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0 100 0 0";
+        assert_eq!(process_ticks(stat), Some(300));
+    }
+
+    #[test]
+    fn this_process_has_used_some_cpu() {
+        let mut value = 1_u64;
+        while process_cpu_s(std::process::id()) == 0.0 {
+            value = std::hint::black_box(value.wrapping_mul(31));
+        }
+        assert_eq!(process_cpu_s(0), 0.0);
+    }
+
+    #[test]
+    fn only_what_was_added_is_left() {
+        let encode = |values: &[u64]| {
+            let mut histogram = Histogram::<u64>::new(3).unwrap();
+            values.iter().for_each(|value| histogram.record(*value).unwrap());
+            let mut bytes = Vec::new();
+            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+            STANDARD.encode(bytes)
+        };
+        let difference = histogram_difference(&encode(&[10, 500_000]), &encode(&[10, 500_000, 700, 800])).unwrap();
+        assert_eq!(difference.len(), 2);
+        assert_eq!((difference.value_at_quantile(0.0), difference.max()), (700, 800));
+        assert_eq!(histogram_difference("", &encode(&[7])).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The records file of a run: opened and locked before the first trial, appended one flushed line at a time, and read
+//! back when a run is resumed.
+//!
+//! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is cut off.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::FlockOperation;
+
+use crate::record::{FORMAT, Header, Line, Trial};
+use crate::user_error::UserError;
+
+pub const FILE_NAME: &str = "records.jsonl";
+const LOCK_NAME: &str = "lock";
+
+#[derive(Debug)]
+pub struct RecordsFile {
+    path: PathBuf,
+    file: File,
+    /// Held as long as this run lives; the kernel lets go of it even after `kill -9`.
+    _lock: File,
+}
+
+/// What to do with what an earlier run left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resume {
+    /// Forget everything.
+    pub fresh: bool,
+    /// Forget failed trials, so that they run again.
+    pub retry_failed: bool,
+}
+
+impl RecordsFile {
+    /// Opens or makes `directory/records.jsonl`, and returns the trials that stay.
+    pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
+        std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        let lock = lock(directory)?;
+        let path = directory.join(FILE_NAME);
+        let open = || OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let mut file = open().with_context(|| format!("opening {}", path.display()))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(|| format!("reading {}", path.display()))?;
+        let whole = if resume.fresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
+        let (old_header, mut trials) = parse(&text[..whole], &path)?;
+        let mut rewrite = resume.fresh;
+        if let Some(old) = &old_header {
+            if old.provenance.scenario_hash != header.provenance.scenario_hash {
+                return Err(UserError(format!(
+                    "--output {}: holds the records of another scenario (`{}`); name another directory, or start over with --fresh",
+                    directory.display(),
+                    old.scenario.name,
+                ))
+                .into());
+            }
+            // The prose or the number of trials may have changed since.
+            rewrite |= old.scenario != header.scenario || old.cells != header.cells;
+        } else {
+            rewrite = true;
+        }
+        if resume.retry_failed {
+            let before = trials.len();
+            trials.retain(|trial| trial.error.is_none());
+            rewrite |= trials.len() < before;
+        }
+        if rewrite {
+            let lines = std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
+            replace(directory, &path, lines)?;
+            file = open().with_context(|| format!("opening {}", path.display()))?;
+        } else if whole < text.len() {
+            file.set_len(whole as u64).with_context(|| format!("cutting a torn line off {}", path.display()))?;
+        }
+        file.seek(SeekFrom::End(0)).with_context(|| format!("appending to {}", path.display()))?;
+        Ok((RecordsFile { path, file, _lock: lock }, trials))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns when the line is on the disk.
+    pub fn append(&mut self, trial: &Trial) -> Result<()> {
+        let line = encode(&Line::Trial(trial.clone()));
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .with_context(|| format!("writing a record to {}", self.path.display()))
+    }
+}
+
+/// Header and trials of a whole file.
+pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    match parse(&text[..whole], path)? {
+        (Some(header), trials) => Ok((header, trials)),
+        (None, _) => bail!("{} holds no records", path.display()),
+    }
+}
+
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join(LOCK_NAME);
+    let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(UserError(format!(
+            "--output {}: another spindle is running there; wait for it, or name another directory",
+            directory.display()
+        ))
+        .into()),
+        Err(error) => Err(error).with_context(|| format!("locking {}", path.display())),
+    }
+}
+
+fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>)> {
+    let mut header = None;
+    let mut trials = Vec::new();
+    for (index, text) in text.lines().enumerate() {
+        let place = || format!("{}, line {}", path.display(), index + 1);
+        let line: Line = serde_json::from_str(text).with_context(|| format!("{}: not a record", place()))?;
+        match line {
+            Line::Header(head) if head.format != FORMAT => bail!(
+                "{}: format {} of another version of spindle; this one reads {FORMAT}",
+                place(),
+                head.format
+            ),
+            Line::Header(head) if header.is_none() => header = Some(head),
+            Line::Header(_) => bail!("{}: a second header", place()),
+            Line::Trial(_) if header.is_none() => bail!("{}: a trial without a header", place()),
+            Line::Trial(trial) => trials.push(trial),
+        }
+    }
+    Ok((header, trials))
+}
+
+fn encode(line: &Line) -> String {
+    let mut text = serde_json::to_string(line).expect("records always become JSON");
+    text.push('\n');
+    text
+}
+
+/// All or nothing: a crash leaves the old file or the new one.
+fn replace(directory: &Path, path: &Path, lines: impl Iterator<Item = Line>) -> Result<()> {
+    let draft = path.with_extension("jsonl.new");
+    let write = || -> std::io::Result<()> {
+        let mut file = File::create(&draft)?;
+        for line in lines {
+            file.write_all(encode(&line).as_bytes())?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&draft, path)?;
+        File::open(directory)?.sync_all()
+    };
+    write().with_context(|| format!("writing {}", path.display()))
+}

@@ -1,0 +1,141 @@
+//! The database that trials start from: loaded once with the physics off, shut down cleanly, kept as a snapshot.
+//!
+//! Snapshots lie next to the records under a hash of everything that shaped them, so a resumed run loads nothing again
+//! and trials that differ only in memory or commit settings share one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+use spindle_load::WorkloadSpec;
+
+use super::volume;
+use crate::interrupt::Interrupt;
+use crate::profile_file::StackSpec;
+use crate::progress::Progress;
+use crate::scenario::content_hash;
+use crate::server::{Instance, Server};
+
+const READY_PATIENCE: Duration = Duration::from_secs(120);
+/// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
+const STOP_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Everything that shapes the files of a database.
+#[derive(Debug, Serialize)]
+pub(super) struct Recipe<'a> {
+    pub server_kind: &'a str,
+    pub server_version: &'a str,
+    pub settings: BTreeMap<String, String>,
+    pub workload: &'a WorkloadSpec,
+    pub seed: u64,
+    pub file_system: &'a str,
+    pub size_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct DataSets {
+    directory: PathBuf,
+    /// Loads that failed are not tried again in the same run: the next trial would wait for the same failure.
+    failures: BTreeMap<String, String>,
+}
+
+impl DataSets {
+    pub(super) fn open(results: &Path) -> Result<DataSets> {
+        let directory = results.join("snapshots");
+        fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+        Ok(DataSets { directory, failures: BTreeMap::new() })
+    }
+
+    /// The directory of the snapshot, made now if need be.
+    pub(super) fn snapshot(
+        &mut self,
+        recipe: &Recipe<'_>,
+        server: &dyn Server,
+        stack: &StackSpec,
+        work_directory: &Path,
+        interrupt: &Interrupt,
+        progress: &mut Progress,
+    ) -> Result<PathBuf> {
+        let key = content_hash(recipe);
+        let directory = self.directory.join(&key);
+        if directory.exists() {
+            return Ok(directory);
+        }
+        if let Some(failure) = self.failures.get(&key) {
+            return Err(anyhow!("{failure}"));
+        }
+        let draft = self.directory.join(format!("{key}.part"));
+        if draft.exists() {
+            fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
+        }
+        let load = Load { recipe, server, stack, work_directory, interrupt };
+        let result = load.run(&draft, progress).context("loading the database");
+        interrupt.check()?;
+        match result {
+            // The name appears only when the snapshot is whole.
+            Ok(()) => fs::rename(&draft, &directory)
+                .with_context(|| format!("moving {} to {}", draft.display(), directory.display()))?,
+            Err(error) => {
+                self.failures.insert(key, format!("{error:#}"));
+                return Err(error);
+            }
+        }
+        progress.load_finished();
+        Ok(directory)
+    }
+}
+
+struct Load<'a> {
+    recipe: &'a Recipe<'a>,
+    server: &'a dyn Server,
+    stack: &'a StackSpec,
+    work_directory: &'a Path,
+    interrupt: &'a Interrupt,
+}
+
+impl Load<'_> {
+    fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
+        let workload = self.recipe.workload.build()?;
+        progress.activity("making an empty database".to_owned());
+        let mut volume = volume::bring_up(self.recipe.server_kind, self.stack, None, self.work_directory)
+            .context("bringing the storage up")?;
+        volume.set_physics(false)?;
+        let instance = Instance {
+            data_directory: volume.path().join("data"),
+            runtime_directory: self.work_directory.join("load"),
+            settings: self.recipe.settings.clone(),
+        };
+        for directory in [&instance.data_directory, &instance.runtime_directory] {
+            fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
+        }
+        self.server.prepare(&instance)?;
+        self.interrupt.check()?;
+        let mut running = self.server.start(&instance).context("starting the server")?;
+        running.wait_ready(READY_PATIENCE)?;
+        let process_id = running.process_id();
+        workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
+            let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
+            progress.activity(format!("loading the database, {:.0} %", share * 100.0));
+            if self.interrupt.is_set() {
+                kill(process_id);
+            }
+        })?;
+        self.interrupt.check()?;
+        progress.activity("shutting the loaded database down".to_owned());
+        running.stop(STOP_PATIENCE)?;
+        drop(running);
+        volume.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
+    }
+}
+
+/// Ends a wait that cannot be interrupted otherwise: whoever talks to the process gets an error at once.
+pub(super) fn kill(process_id: u32) {
+    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
+        // Fails only when it is gone already.
+        let _ = kill_process(process, Signal::KILL);
+    }
+}

@@ -1,0 +1,176 @@
+//! A run: every trial of a plan that has no record yet, each from the same snapshot, each leaving one line.
+//!
+//! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every trial: no
+//! server on this machine, a records file that cannot be written, or the user.
+
+mod data_set;
+mod trial;
+mod volume;
+mod work_directory;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::plan::{Plan, PlannedTrial};
+use crate::progress::Progress;
+use crate::provenance;
+use crate::record::{Header, LimiterKind, Provenance, Trial};
+use crate::records_file::{FILE_NAME, RecordsFile, Resume};
+use crate::scenario::Scenario;
+use crate::server::{self, Instance, Server};
+use crate::storage;
+use crate::text;
+use crate::user_error::UserError;
+use data_set::DataSets;
+use trial::Laboratory;
+use work_directory::WorkDirectory;
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub directory: PathBuf,
+    pub resume: Resume,
+    /// This binary: the load generator is one of its sub-commands.
+    pub program: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub records: PathBuf,
+    pub trials_run: usize,
+    /// In the file, from this run or an earlier one.
+    pub trials_failed: usize,
+}
+
+/// `spindle-results/NAME-HASH` in the working directory.
+pub fn default_directory(scenario: &Scenario) -> PathBuf {
+    PathBuf::from("spindle-results").join(format!("{}-{}", scenario.name, &scenario.hash()[..8]))
+}
+
+pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
+    let servers = servers(scenario)?;
+    check_settings(scenario, &servers)?;
+    let header = header(scenario, plan, options);
+    let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
+    storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
+    work_directory::clear_leftovers();
+    let versions = versions(&servers)?;
+    let work_directory = WorkDirectory::make()?;
+    let mut data_sets = DataSets::open(&options.directory)?;
+
+    let done: BTreeSet<(&str, u32)> = kept.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
+    let is_left =
+        |planned: &&PlannedTrial| !done.contains(&(plan.cells[planned.cell_index].name.as_str(), planned.trial));
+    let left: Vec<&PlannedTrial> = plan.trials.iter().filter(is_left).collect();
+    let mut progress =
+        Progress::new(plan.trials.len(), plan.trials.len() - left.len(), plan.estimate.per_trial, plan.estimate.load);
+    introduce(scenario, plan, left.len(), records.path(), &progress);
+
+    let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
+    for planned in &left {
+        let laboratory = Laboratory {
+            scenario,
+            cell: &plan.cells[planned.cell_index],
+            servers: &servers,
+            versions: &versions,
+            scenario_hash: &header.provenance.scenario_hash,
+            program: &options.program,
+            work_directory: work_directory.path(),
+            interrupt,
+        };
+        let trial = laboratory.run(planned, &mut data_sets, &mut progress)?;
+        trials_failed += usize::from(trial.error.is_some());
+        records.append(&trial)?;
+        progress.trial_finished(&line(&trial));
+    }
+    Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
+}
+
+/// How to go on after Ctrl-C.
+pub fn resume_hint(error: &anyhow::Error) -> Option<&'static str> {
+    error
+        .is::<Interrupted>()
+        .then_some("interrupted; finished trials are kept, and the same command goes on where this one stopped")
+}
+
+type Servers = BTreeMap<String, Box<dyn Server>>;
+
+fn servers(scenario: &Scenario) -> Result<Servers> {
+    let find = |name: &String| {
+        let kind = &scenario.servers[name].kind;
+        let server = server::by_kind(kind).with_context(|| format!("there is no server `{kind}`"))?;
+        Ok((name.clone(), server))
+    };
+    scenario.matrix.server.iter().map(find).collect()
+}
+
+/// What only the server itself knows about its settings; nothing is started for it.
+fn check_settings(scenario: &Scenario, servers: &Servers) -> Result<()> {
+    for (name, server) in servers {
+        let settings = scenario.servers[name].settings.clone();
+        let instance = Instance { data_directory: "data".into(), runtime_directory: "runtime".into(), settings };
+        server
+            .check(&instance)
+            .map_err(|refusal| UserError(format!("{}.toml: servers.{name}.settings: {refusal}", scenario.name)))?;
+    }
+    Ok(())
+}
+
+fn versions(servers: &Servers) -> Result<BTreeMap<String, String>> {
+    let version = |(name, server): (&String, &Box<dyn Server>)| {
+        let version = server.version().with_context(|| format!("looking for server `{name}`"))?;
+        Ok((name.clone(), version))
+    };
+    servers.iter().map(version).collect()
+}
+
+fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
+    Header {
+        format: crate::record::FORMAT,
+        created_at: provenance::now(),
+        provenance: Provenance {
+            spindle_version: provenance::SPINDLE_VERSION.to_owned(),
+            git_revision: provenance::GIT_REVISION.to_owned(),
+            scenario_hash: scenario.hash(),
+            kernel: provenance::kernel(),
+            seed: scenario.run.seed,
+            ..Provenance::default()
+        },
+        scenario: scenario.head(),
+        cells: plan.cells.clone(),
+        machine: provenance::machine(),
+        report_command: format!("spindle report {}", options.directory.join(FILE_NAME).display()),
+    }
+}
+
+fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &std::path::Path, progress: &Progress) {
+    progress.say(&format!("{} (seed {})", scenario.title, scenario.run.seed));
+    let total = plan.trials.len();
+    let estimate = &plan.estimate;
+    let amount = match total - left {
+        0 => format!("{total} trials in {} cells, about {}", plan.cells.len(), text::duration(estimate.total)),
+        done if left == 0 => format!("all {done} trials are done"),
+        done => format!("{done} of {total} trials are done, {left} to go"),
+    };
+    progress.say(&format!("{amount}; records in {}", records.display()));
+}
+
+fn line(trial: &Trial) -> String {
+    let name = format!("{}, trial {}", trial.cell, trial.trial);
+    let Some(measurement) = &trial.measurement else {
+        return format!("{name}: failed: {}", trial.error.as_deref().unwrap_or("no measurement"));
+    };
+    let limiter = match measurement.limiter.kind {
+        LimiterKind::Cpu => "limited by CPU",
+        LimiterKind::ReadLatency => "limited by read latency",
+        LimiterKind::CommitLatency => "limited by commit latency",
+        LimiterKind::Bandwidth => "limited by bandwidth",
+        LimiterKind::Locks => "limited by locks",
+        LimiterKind::Client => "limited by the client",
+        LimiterKind::Unknown => "no single limit",
+    };
+    let headline = &measurement.headline;
+    format!("{name}: {:.0} {}, {limiter}", headline.value, headline.name)
+}

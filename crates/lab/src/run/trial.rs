@@ -1,0 +1,255 @@
+//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and everything down
+//! again, whatever happens.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use spindle_load::{RunSpec, Second};
+
+use super::data_set::{DataSets, Recipe, kill};
+use super::{Servers, volume};
+use crate::client::ClientProcess;
+use crate::interrupt::Interrupt;
+use crate::measurement::{self, Window};
+use crate::observe::Sample;
+use crate::plan::PlannedTrial;
+use crate::progress::Progress;
+use crate::provenance;
+use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
+use crate::scenario::Scenario;
+use crate::server::{Instance, Running, Server};
+use crate::storage::Volume;
+
+/// A cold start on a hard disk reads everything it needs in random order.
+const READY_PATIENCE: Duration = Duration::from_secs(600);
+const STOP_PATIENCE: Duration = Duration::from_secs(300);
+/// How long a signal may go unnoticed during a warm-up.
+const WATCH_STEP: Duration = Duration::from_millis(100);
+
+/// What all trials of a run share, and the cell of this one.
+pub(super) struct Laboratory<'a> {
+    pub scenario: &'a Scenario,
+    pub cell: &'a Cell,
+    pub servers: &'a Servers,
+    pub versions: &'a BTreeMap<String, String>,
+    pub scenario_hash: &'a str,
+    pub program: &'a Path,
+    pub work_directory: &'a Path,
+    pub interrupt: &'a Interrupt,
+}
+
+#[derive(Debug, Default)]
+struct Finding {
+    settings: BTreeMap<String, String>,
+    measured: Option<(Measurement, Vec<Warning>)>,
+}
+
+impl Laboratory<'_> {
+    /// An error only when the user asked to stop; every other failure is in the trial.
+    pub(super) fn run(
+        &self,
+        planned: &PlannedTrial,
+        data_sets: &mut DataSets,
+        progress: &mut Progress,
+    ) -> Result<Trial> {
+        let started_at = provenance::now();
+        let mut phases = Phases {
+            title: format!("{}, trial {}", self.cell.name, planned.trial),
+            progress,
+            interrupt: self.interrupt,
+            spent_s: BTreeMap::new(),
+            current: None,
+        };
+        let mut finding = Finding::default();
+        let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
+        phases.leave();
+        let phases_s = std::mem::take(&mut phases.spent_s);
+        // The signal reaches our children too, so their deaths are no findings.
+        self.interrupt.check()?;
+        let (measurement, warnings) = finding.measured.unzip();
+        Ok(Trial {
+            cell: self.cell.name.clone(),
+            trial: planned.trial,
+            block: planned.block,
+            provenance: Provenance {
+                spindle_version: provenance::SPINDLE_VERSION.to_owned(),
+                git_revision: provenance::GIT_REVISION.to_owned(),
+                scenario_hash: self.scenario_hash.to_owned(),
+                stack_hash: self.scenario.stacks[&self.cell.stack.name].hash(),
+                kernel: provenance::kernel(),
+                server_version: self.versions[&self.cell.server].clone(),
+                settings: finding.settings,
+                seed: planned.seed,
+            },
+            started_at,
+            phases_s,
+            // A number without a clean end is not a number.
+            measurement: if result.is_ok() { measurement } else { None },
+            error: result.err().map(|error| one_sentence(&error)),
+            warnings: warnings.unwrap_or_default(),
+        })
+    }
+
+    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the storage.
+    fn attempt(
+        &self,
+        planned: &PlannedTrial,
+        data_sets: &mut DataSets,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        let run = &self.scenario.run;
+        let server = &*self.servers[&self.cell.server];
+        let snapshot = self.snapshot(server, data_sets, phases)?;
+        phases.progress.trial_started();
+
+        phases.enter("restore")?;
+        let stack = &self.scenario.stacks[&self.cell.stack.name];
+        let mut volume = volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory)
+            .context("restoring the snapshot")?;
+        volume.set_physics(run.start == StartState::Cold)?;
+
+        phases.enter("start")?;
+        let spec = &self.scenario.servers[&self.cell.server];
+        let instance = Instance {
+            data_directory: volume.path().join("data"),
+            runtime_directory: self.work_directory.join("trial"),
+            settings: spec.settings.clone(),
+        };
+        std::fs::create_dir_all(&instance.runtime_directory)
+            .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
+        let mut running = server.start(&instance).context("starting the server")?;
+        running.wait_ready(READY_PATIENCE)?;
+        let names: Vec<String> = spec.settings.keys().cloned().collect();
+        finding.settings = running.settings(&names).context("asking the server for its settings")?;
+        let run_spec = RunSpec {
+            endpoint: running.endpoint(),
+            workload: self.scenario.workloads[&self.cell.workload].clone(),
+            seed: planned.seed,
+        };
+        let mut client = ClientProcess::spawn(self.program, &run_spec)?;
+        client.wait_ready(READY_PATIENCE)?;
+
+        phases.enter("warm-up")?;
+        volume.set_physics(run.start != StartState::WarmFast)?;
+        phases.watch(&mut client, run.warm_up)?;
+        phases.enter("settle")?;
+        volume.set_physics(true)?;
+        phases.watch(&mut client, run.settle)?;
+
+        phases.enter("measure")?;
+        let window = phases.measure(&mut client, run.measure, &mut *volume, &mut *running)?;
+
+        phases.enter("verify")?;
+        volume.set_physics(false)?;
+        client.stop()?;
+        let checks = run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
+        if let Some(failed) = checks.iter().find(|check| !check.passed) {
+            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
+        }
+        let checks = checks
+            .into_iter()
+            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
+            .collect();
+        finding.measured = Some(measurement::measurement(&window, checks)?);
+
+        phases.enter("stop")?;
+        running.stop(STOP_PATIENCE)?;
+        drop(running);
+        volume.down().context("taking the storage down")
+    }
+
+    fn snapshot(
+        &self,
+        server: &dyn Server,
+        data_sets: &mut DataSets,
+        phases: &mut Phases<'_>,
+    ) -> Result<std::path::PathBuf> {
+        let stack = &self.scenario.stacks[&self.cell.stack.name];
+        let recipe = Recipe {
+            server_kind: server.kind(),
+            server_version: &self.versions[&self.cell.server],
+            settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
+            workload: &self.scenario.workloads[&self.cell.workload],
+            seed: self.scenario.run.seed,
+            file_system: &self.cell.stack.file_system,
+            size_bytes: self.cell.stack.size_bytes,
+        };
+        data_sets.snapshot(&recipe, server, stack, self.work_directory, self.interrupt, phases.progress)
+    }
+}
+
+/// The context chain as one line.
+fn one_sentence(error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" / ")
+}
+
+/// Times the phases of a trial, shows them, and looks for signals in between.
+struct Phases<'a> {
+    title: String,
+    progress: &'a mut Progress,
+    interrupt: &'a Interrupt,
+    spent_s: BTreeMap<String, f64>,
+    current: Option<(&'static str, Instant)>,
+}
+
+impl Phases<'_> {
+    fn enter(&mut self, name: &'static str) -> Result<()> {
+        self.leave();
+        self.interrupt.check()?;
+        self.progress.activity(format!("{}: {name}", self.title));
+        self.current = Some((name, Instant::now()));
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some((name, since)) = self.current.take() {
+            self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());
+        }
+    }
+
+    fn watch(&self, client: &mut ClientProcess, duration: Duration) -> Result<()> {
+        let end = Instant::now() + duration;
+        loop {
+            self.interrupt.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            client.watch(left.min(WATCH_STEP), &mut |_| self.progress.tick())?;
+        }
+    }
+
+    fn measure(
+        &self,
+        client: &mut ClientProcess,
+        duration: Duration,
+        volume: &mut dyn Volume,
+        running: &mut dyn Running,
+    ) -> Result<Window> {
+        let first = Sample::take(volume, running)?;
+        let mut seconds: Vec<(Second, Sample)> = Vec::new();
+        let mut failure = None;
+        let client_process_id = client.process_id();
+        let summary = client.measure(duration, &mut |second| {
+            self.progress.tick();
+            if self.interrupt.is_set() {
+                kill(client_process_id);
+            } else if second.measured {
+                match Sample::take(volume, running) {
+                    Ok(sample) => seconds.push((second.clone(), sample)),
+                    // A server that is gone makes the client fail too, but its own words say more.
+                    Err(error) => failure = failure.take().or(Some(error)),
+                }
+            }
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let last = Sample::take(volume, running)?;
+        Ok(Window { summary: summary?, seconds, first, last, cpu_count: provenance::cpu_count() })
+    }
+}

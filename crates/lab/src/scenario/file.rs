@@ -1,0 +1,138 @@
+//! The scenario file as it is written: serde structures, and serde's complaints turned into sentences.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use spindle_load::WorkloadSpec;
+
+use super::near;
+use crate::profile_file::StackTable;
+use crate::record::StartState;
+use crate::units;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    pub title: String,
+    /// Why anyone would want to know; goes into the report.
+    pub question: String,
+    pub stacks: BTreeMap<String, StackTable>,
+    pub servers: BTreeMap<String, ServerTable>,
+    pub workloads: BTreeMap<String, WorkloadSpec>,
+    pub matrix: Matrix,
+    pub run: RunTable,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTable {
+    pub kind: String,
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingValue>,
+}
+
+/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum SettingValue {
+    Switch(bool),
+    Integer(i64),
+    Real(f64),
+    Text(String),
+}
+
+impl SettingValue {
+    pub fn text(&self) -> String {
+        match self {
+            SettingValue::Switch(on) => if *on { "ON" } else { "OFF" }.to_owned(),
+            SettingValue::Integer(value) => value.to_string(),
+            SettingValue::Real(value) => value.to_string(),
+            SettingValue::Text(value) => value.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    pub stack: Vec<String>,
+    pub server: Vec<String>,
+    pub workload: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunTable {
+    pub trials: i64,
+    pub start: StartState,
+    pub warm_up: Option<DurationText>,
+    pub settle: Option<DurationText>,
+    pub measure: DurationText,
+    pub seed: i64,
+}
+
+/// A duration as people write it: `"30 s"`, `"5 min"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct DurationText(pub Duration);
+
+impl TryFrom<String> for DurationText {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        units::parse_duration(&text).map(DurationText).map_err(|error| error.to_string())
+    }
+}
+
+/// Why a text is not a scenario, and at which key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// Dotted path; empty when the whole file is meant.
+    pub key: String,
+    pub message: String,
+}
+
+pub fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
+    let at = |key: &str, message: String| Complaint { key: key.to_owned(), message };
+    let deserializer = toml::Deserializer::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        at(&format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
+    })?;
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let path = error.path().to_string();
+        let path = if path == "." { "" } else { path.as_str() };
+        explain(path, error.inner().message())
+    })
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers.
+fn explain(path: &str, message: &str) -> Complaint {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let parent = |name: &str| {
+        let path = path.strip_suffix(name).unwrap_or(path);
+        path.strip_suffix('.').unwrap_or(path).to_owned()
+    };
+    match (message, quoted.split_first()) {
+        (_, Some((key, known))) if message.starts_with("unknown field") => Complaint {
+            key: join(&parent(key), key),
+            message: format!("unknown key{}", near::hint(key, known)),
+        },
+        (_, Some((key, _))) if message.starts_with("missing field") => {
+            Complaint { key: join(path, key), message: "is missing".to_owned() }
+        }
+        (_, Some((word, known))) if message.starts_with("unknown variant") => Complaint {
+            key: path.to_owned(),
+            message: format!("`{word}` is not known{}", near::hint(word, known)),
+        },
+        _ => Complaint { key: path.to_owned(), message: one_line(message) },
+    }
+}
+
+pub fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

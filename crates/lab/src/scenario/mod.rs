@@ -1,0 +1,122 @@
+//! A scenario: prose plus a matrix of stacks, servers and workloads, in one TOML file.
+//!
+//! [`Scenario::read`] gives only scenarios that can be run on this machine as far as that can be known without doing
+//! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
+
+mod file;
+pub mod near;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use spindle_load::WorkloadSpec;
+
+use crate::profile_file::StackSpec;
+use crate::record::{ScenarioHead, StartState};
+use crate::user_error::UserError;
+
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// File stem.
+    pub name: String,
+    pub title: String,
+    pub question: String,
+    /// The file as it was.
+    pub text: String,
+    pub stacks: BTreeMap<String, StackSpec>,
+    pub servers: BTreeMap<String, ServerSpec>,
+    pub workloads: BTreeMap<String, WorkloadSpec>,
+    pub matrix: Matrix,
+    pub run: RunSettings,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerSpec {
+    pub kind: String,
+    /// The server's own names and spelling.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Names in the order of the cells; the first of each axis belongs to the base of comparisons.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Matrix {
+    pub stack: Vec<String>,
+    pub server: Vec<String>,
+    pub workload: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RunSettings {
+    pub trials: u32,
+    pub start: StartState,
+    pub warm_up: Duration,
+    pub settle: Duration,
+    pub measure: Duration,
+    pub seed: u64,
+}
+
+/// What a scenario must fit into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    pub memory_bytes: u64,
+}
+
+impl Scenario {
+    pub fn read(path: &Path, bounds: &Bounds) -> Result<Scenario, UserError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| UserError(format!("{}: cannot be read: {error}", path.display())))?;
+        let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
+        Scenario::parse(&name, &text, bounds)
+            .map_err(|complaint| UserError(format!("{}: {complaint}", path.display())))
+    }
+
+    /// The error has no file name in front of it.
+    pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, UserError> {
+        file::parse(text)
+            .and_then(|file| validate::validate(name, text, file, bounds))
+            .map_err(|complaint| UserError(sentence(&complaint)))
+    }
+
+    /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of
+    /// trials may differ, so that a run can be lengthened without losing what it has.
+    pub fn hash(&self) -> String {
+        let stacks: BTreeMap<&String, String> =
+            self.matrix.stack.iter().map(|name| (name, self.stacks[name].hash())).collect();
+        let servers: BTreeMap<_, _> = self.matrix.server.iter().map(|name| (name, &self.servers[name])).collect();
+        let workloads: BTreeMap<_, _> =
+            self.matrix.workload.iter().map(|name| (name, &self.workloads[name])).collect();
+        let run = RunSettings { trials: 0, ..self.run };
+        content_hash(&(stacks, servers, workloads, &self.matrix, run))
+    }
+
+    pub fn head(&self) -> ScenarioHead {
+        ScenarioHead {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            question: self.question.clone(),
+            text: self.text.clone(),
+            trials_per_cell: self.run.trials,
+            start: self.run.start,
+            seed: self.run.seed,
+        }
+    }
+}
+
+fn sentence(complaint: &file::Complaint) -> String {
+    match complaint.key.as_str() {
+        "" => complaint.message.clone(),
+        key => format!("{key}: {}", complaint.message),
+    }
+}
+
+/// SHA-256 of the JSON of a value, in hexadecimal, 16 digits: enough to tell contents apart, short enough for names.
+pub fn content_hash(value: &impl Serialize) -> String {
+    let json = serde_json::to_vec(value).expect("plain data always becomes JSON");
+    Sha256::digest(&json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

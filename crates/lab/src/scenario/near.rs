@@ -1,0 +1,84 @@
+//! "Did you mean": the name that a typing mistake was meant to be.
+
+/// Changes of one letter that turn one word into the other, a swap of neighbours counted as one (Damerau 1964, in the
+/// restricted form that edits no letter twice).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+/// The nearest of `known`, if it is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let bound = (word.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|name| (distance(word, name), name))
+        .filter(|(edits, name)| *edits <= bound || (name.starts_with(word) && word.len() >= 3))
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// `; did you mean `x`?` or `; known are `x` and `y``.
+pub fn hint(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(name) => format!("; did you mean `{name}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known here: {}", list(known)),
+    }
+}
+
+/// `a`, `b` and `c`.
+pub fn list(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(word: &str, expect: Option<&str>) {
+        assert_eq!(nearest(word, ["measure", "trials", "warm_up", "iodrive", "hdd"]), expect);
+    }
+
+    #[test]
+    fn one_missing_letter_is_found() {
+        check("mesure", Some("measure"));
+    }
+
+    #[test]
+    fn swapped_neighbours_are_one_mistake() {
+        check("hdd", Some("hdd"));
+        check("trails", Some("trials"));
+    }
+
+    #[test]
+    fn the_beginning_of_a_name_is_enough() {
+        check("iod", Some("iodrive"));
+    }
+
+    #[test]
+    fn another_word_is_not_near() {
+        check("throughput", None);
+    }
+}

@@ -1,0 +1,243 @@
+//! What a scenario must satisfy before any work is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use spindle_load::WorkloadSpec;
+
+use super::file::{Complaint, ScenarioFile, ServerTable};
+use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
+use crate::profile_file::StackSpec;
+use crate::record::StartState;
+use crate::text;
+
+/// A trial table longer than this is a mistake, not a plan.
+const TRIALS_MAX: i64 = 1000;
+const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Shorter windows hold too few transactions of any workload to mean anything.
+const MEASURE_MIN: Duration = Duration::from_millis(100);
+
+/// InnoDB data of one freshly loaded TPC-C warehouse with its indexes, and as much again for redo, undo and growth
+/// (100 MB is what tpcc-mysql's and go-tpc's documents give; ours measures 90 to 100).
+const TPCC_WAREHOUSE_BYTES: u64 = 100 << 20;
+const TPCC_FIXED_BYTES: u64 = 512 << 20;
+
+/// Settings that reserve memory for as long as the server runs.
+const MEMORY_SETTINGS: [&str; 4] =
+    ["innodb_buffer_pool_size", "key_buffer_size", "aria_pagecache_buffer_size", "shared_buffers"];
+
+pub(super) fn validate(
+    name: &str,
+    text: &str,
+    file: ScenarioFile,
+    bounds: &Bounds,
+) -> Result<Scenario, Complaint> {
+    for (table, names) in [
+        ("stacks", file.stacks.keys().collect::<Vec<_>>()),
+        ("servers", file.servers.keys().collect()),
+        ("workloads", file.workloads.keys().collect()),
+    ] {
+        for name in names {
+            check_name(table, name)?;
+        }
+    }
+    let mut stacks = BTreeMap::new();
+    for (name, table) in &file.stacks {
+        let stack = StackSpec::resolve(name, table, &file.stacks)
+            .map_err(|(key, message)| complaint(format!("stacks.{name}{}{key}", dot(&key)), message))?;
+        stacks.insert(name.clone(), stack);
+    }
+    let mut servers = BTreeMap::new();
+    for (name, table) in &file.servers {
+        servers.insert(name.clone(), check_server(name, table, bounds)?);
+    }
+    for (name, workload) in &file.workloads {
+        check_workload(name, workload)?;
+    }
+    check_axis("stack", &file.matrix.stack, "stacks", stacks.keys())?;
+    check_axis("server", &file.matrix.server, "servers", servers.keys())?;
+    check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
+    let scenario = Scenario {
+        name: name.to_owned(),
+        title: file.title.trim().to_owned(),
+        question: file.question.trim().to_owned(),
+        text: text.to_owned(),
+        stacks,
+        servers,
+        workloads: file.workloads.clone(),
+        matrix: Matrix {
+            stack: file.matrix.stack.clone(),
+            server: file.matrix.server.clone(),
+            workload: file.matrix.workload.clone(),
+        },
+        run: check_run(&file)?,
+    };
+    check_fit(&scenario)?;
+    Ok(scenario)
+}
+
+fn complaint(key: impl Into<String>, message: impl Into<String>) -> Complaint {
+    Complaint { key: key.into(), message: message.into() }
+}
+
+fn dot(key: &str) -> &'static str {
+    if key.is_empty() { "" } else { "." }
+}
+
+/// Names become file names, axis labels and parts of `hdd/mariadb`.
+fn check_name(table: &str, name: &str) -> Result<(), Complaint> {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 40 || !name.chars().all(fits) {
+        let message = "a name has 1 to 40 letters, digits, `-`, `_` or `.`";
+        return Err(complaint(format!("{table}.{name:?}"), message));
+    }
+    Ok(())
+}
+
+fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Complaint> {
+    let kinds = &crate::server::KINDS;
+    if !kinds.contains(&table.kind.as_str()) {
+        let message = format!("server `{}` is not known{}", table.kind, near::hint(&table.kind, kinds));
+        return Err(complaint(format!("servers.{name}.kind"), message));
+    }
+    let settings: BTreeMap<String, String> =
+        table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
+    for key in MEMORY_SETTINGS {
+        let Some(text) = settings.get(key) else { continue };
+        let path = format!("servers.{name}.settings.{key}");
+        let bytes = setting_bytes(text)
+            .ok_or_else(|| complaint(&path, format!("`{text}` is not a size; write for example \"96M\"")))?;
+        if bytes > bounds.memory_bytes {
+            let machine = bounds.memory_bytes >> 20;
+            let message = format!("{text} is more than this machine's memory ({machine} MiB)");
+            return Err(complaint(path, message));
+        }
+    }
+    Ok(ServerSpec { kind: table.kind.clone(), settings })
+}
+
+/// A size as MariaDB and MySQL read it: bytes, or a number with K, M, G or T in powers of 1024; PostgreSQL's kB, MB
+/// and GB mean the same.
+fn setting_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" | "kb" => 10,
+        "m" | "mb" => 20,
+        "g" | "gb" => 30,
+        "t" | "tb" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> {
+    let (counts, bound): (&[(&str, u32)], u32) = match workload {
+        WorkloadSpec::Tpcc(spec) => {
+            (&[("warehouses", spec.warehouses), ("terminals", spec.terminals)], 10_000)
+        }
+        WorkloadSpec::Mock(spec) => (&[("terminals", spec.terminals)], 10_000),
+    };
+    for (key, count) in counts {
+        if !(1..=bound).contains(count) {
+            let message = format!("{count} is out of range; it can be 1 to {bound}");
+            return Err(complaint(format!("workloads.{name}.{key}"), message));
+        }
+    }
+    Ok(())
+}
+
+fn check_axis<'a>(
+    axis: &str,
+    names: &[String],
+    table: &str,
+    defined: impl Iterator<Item = &'a String>,
+) -> Result<(), Complaint> {
+    let defined: Vec<&str> = defined.map(String::as_str).collect();
+    let key = format!("matrix.{axis}");
+    if names.is_empty() {
+        return Err(complaint(key, format!("is empty; name at least one of {}", near::list(&defined))));
+    }
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !defined.contains(&name.as_str()) {
+            let message = format!("`{name}` is not defined under [{table}]{}", near::hint(name, &defined));
+            return Err(complaint(key, message));
+        }
+        if !seen.insert(name) {
+            return Err(complaint(key, format!("`{name}` is named twice")));
+        }
+    }
+    Ok(())
+}
+
+fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
+    let run = &file.run;
+    if !(1..=TRIALS_MAX).contains(&run.trials) {
+        let message = format!("{} is out of range; it can be 1 to {TRIALS_MAX}", run.trials);
+        return Err(complaint("run.trials", message));
+    }
+    let seed = u64::try_from(run.seed)
+        .map_err(|_| complaint("run.seed", format!("{} is negative; it can be 0 or more", run.seed)))?;
+    let bounded = |key: &str, duration: Duration, shortest: Duration| {
+        if duration > DURATION_MAX || duration < shortest {
+            let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
+            let message =
+                format!("{} is out of range; it can be {shortest} to {longest}", text::duration(duration));
+            return Err(complaint(format!("run.{key}"), message));
+        }
+        Ok(duration)
+    };
+    let optional = |key: &str, value: Option<super::file::DurationText>, allowed: bool| match value {
+        Some(_) if !allowed => {
+            let start = start_name(run.start);
+            Err(complaint(format!("run.{key}"), format!("has no meaning with start = \"{start}\"; leave it out")))
+        }
+        Some(value) => bounded(key, value.0, Duration::ZERO),
+        None => Ok(Duration::ZERO),
+    };
+    if run.start != StartState::Cold && run.warm_up.is_none() {
+        let message = format!("is missing; start = \"{}\" needs it", start_name(run.start));
+        return Err(complaint("run.warm_up", message));
+    }
+    Ok(RunSettings {
+        trials: run.trials as u32,
+        start: run.start,
+        warm_up: optional("warm_up", run.warm_up, run.start != StartState::Cold)?,
+        settle: optional("settle", run.settle, run.start == StartState::WarmFast)?,
+        measure: bounded("measure", run.measure.0, MEASURE_MIN)?,
+        seed,
+    })
+}
+
+/// As scenarios write it.
+fn start_name(start: StartState) -> &'static str {
+    match start {
+        StartState::Cold => "cold",
+        StartState::Warm => "warm",
+        StartState::WarmFast => "warm-fast",
+    }
+}
+
+/// Every data set of the matrix must fit on every disk of the matrix.
+fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
+    for workload in &scenario.matrix.workload {
+        let WorkloadSpec::Tpcc(spec) = &scenario.workloads[workload] else { continue };
+        let needed = u64::from(spec.warehouses) * TPCC_WAREHOUSE_BYTES + TPCC_FIXED_BYTES;
+        for name in &scenario.matrix.stack {
+            let size = scenario.stacks[name].head().size_bytes;
+            if size < needed {
+                let message = format!(
+                    "{} is too small for workload `{workload}`: {} warehouses need about {}",
+                    text::size(size),
+                    spec.warehouses,
+                    text::size(needed),
+                );
+                return Err(complaint(format!("stacks.{name}.size"), message));
+            }
+        }
+    }
+    Ok(())
+}
