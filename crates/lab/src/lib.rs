@@ -5,6 +5,7 @@ pub mod client;
 pub mod cmd;
 pub mod compare;
 pub mod doctor;
+pub mod emulated;
 pub mod interrupt;
 pub mod limiter;
 pub mod measurement;
