@@ -1,8 +1,10 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
 pub mod child;
+pub mod cli;
 pub mod client;
 pub mod cmd;
+pub mod compare;
 pub mod doctor;
 pub mod interrupt;
 pub mod limiter;
@@ -15,6 +17,7 @@ pub mod progress;
 pub mod provenance;
 pub mod record;
 pub mod records_file;
+pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod server;

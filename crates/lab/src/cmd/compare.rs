@@ -1,0 +1,51 @@
+//! `spindle compare A [B]`: ratio, interval, verdict.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::{
+    compare::{self, Side},
+    report,
+};
+
+/// Compare cells of one records file or of two.
+///
+/// `compare FILE` sets every cell against the first; `compare FILE:a FILE:b` one cell against another; `compare A B` the
+/// cells that two files share.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The baseline: a records file, or FILE:CELL.
+    #[arg(value_name = "A")]
+    pub baseline: String,
+    /// The candidate: a records file, or FILE:CELL.
+    #[arg(value_name = "B")]
+    pub candidate: Option<String>,
+    /// Print the comparison as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Fails with [`report::ReadError`] or [`compare::CompareError`], both mistakes of the user.
+pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
+    let baseline = side(&arguments.baseline)?;
+    let comparisons = match &arguments.candidate {
+        Some(candidate) => compare::between(&baseline, &side(candidate)?)?,
+        None => compare::within(&baseline)?,
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&comparisons)?);
+    } else {
+        print!("{}", compare::text(&comparisons));
+    }
+    Ok(())
+}
+
+fn side(argument: &str) -> Result<Side, report::ReadError> {
+    // A file of that very name wins, so that a colon in a file name needs no escape.
+    let (file, cell) = match argument.rsplit_once(':') {
+        Some((file, cell)) if !Path::new(argument).exists() => (file, Some(cell.to_owned())),
+        _ => (argument, None),
+    };
+    Ok(Side { file: file.to_owned(), records: report::read(Path::new(file))?, cell })
+}

@@ -1,0 +1,51 @@
+//! `spindle report RECORDS`: the report, again.
+
+use std::{
+    io::{IsTerminal as _, Write as _},
+    path::PathBuf,
+};
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::report::{self, Format};
+
+/// Print the report of a records file.
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// Records file that `spindle run` wrote (JSON lines).
+    pub records: PathBuf,
+    /// Layout of the report.
+    #[arg(long, value_enum, default_value = "html")]
+    pub format: Format,
+    /// Where to write; without it to standard output, a page for a terminal next to the records.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user.
+pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
+    let records = report::read(&arguments.records)?;
+    let terminal = std::io::stdout().is_terminal();
+    let colour =
+        terminal && arguments.output.is_none() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let text = report::render(&records, arguments.format, colour)?;
+    let beside = arguments.records.with_extension("html");
+    let output = match &arguments.output {
+        Some(output) => Some(output),
+        // Half a megabyte of page helps nobody in a terminal.
+        None if terminal && arguments.format == Format::Html => Some(&beside),
+        None => None,
+    };
+    match output {
+        Some(output) => {
+            std::fs::write(output, text)
+                .with_context(|| format!("writing the report to {}", output.display()))?;
+            println!("{}", output.display());
+        }
+        None => {
+            std::io::stdout().write_all(text.as_bytes()).context("writing the report to standard output")?
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,330 @@
+//! One cell: its trials, summed up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
+
+use super::{
+    Records, format,
+    latency::{Quantiles, merged},
+};
+use crate::record::{Cell, CpuSummary, EmulatorSummary, LimiterKind, Measurement, PerTransaction, Trial};
+
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+pub struct Range {
+    pub low: f64,
+    pub high: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CellView {
+    pub name: String,
+    pub label: String,
+    pub stack: String,
+    pub summary: String,
+    pub server: String,
+    pub workload: String,
+    pub failed_count: usize,
+    pub trials: Vec<TrialView>,
+    /// `None` when no trial was measured; so are the other options then.
+    pub throughput: Option<Throughput>,
+    /// Of all transactions of all trials; also `None` when a histogram is missing.
+    pub latency: Option<Quantiles>,
+    /// To the baseline; `None` for the baseline itself.
+    pub ratio: Option<Ratio>,
+    pub limit: Option<Limit>,
+    /// Kinds of warnings, in short; the sentences are in the view.
+    pub warnings: Vec<String>,
+    pub transactions: Vec<TransactionView>,
+    /// Means over the trials.
+    pub per_transaction: Option<PerTransaction>,
+    pub cpu: Option<CpuSummary>,
+    pub emulator: Option<EmulatorSummary>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Throughput {
+    /// Name of the figure of merit.
+    pub name: String,
+    pub mean: f64,
+    /// 95 % interval of the mean; `None` for a single trial.
+    pub interval: Option<Range>,
+}
+
+/// Throughput of a cell divided by the baseline's.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Ratio {
+    pub ratio: f64,
+    pub interval: Option<Range>,
+    /// `faster`, `slower`, `no difference shown`, `not tested`.
+    pub verdict: String,
+    pub method: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Limit {
+    pub name: String,
+    /// How many of the measured trials agree.
+    pub trial_count: usize,
+    pub reason: String,
+    /// Mean shares of the terminals' time by cause; without `cpu`.
+    pub shares: BTreeMap<String, f64>,
+    /// Share of all cores that was busy.
+    pub cpu: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TransactionView {
+    pub name: String,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub latency: Option<Quantiles>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TrialView {
+    pub trial: u32,
+    pub block: u32,
+    pub value: f64,
+    pub seed: u64,
+    pub duration_s: f64,
+    pub mean_per_s: Option<f64>,
+    pub lowest_per_s: Option<f64>,
+    pub highest_per_s: Option<f64>,
+    /// Standard deviation of the seconds, as a share of their mean.
+    pub variation: Option<f64>,
+    pub drift: Option<f64>,
+    pub drift_noise: Option<f64>,
+}
+
+/// A trial without a number.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    pub cell: String,
+    pub trial: u32,
+    pub block: u32,
+    pub error: String,
+    /// The trial was run again and measured.
+    pub repeated: bool,
+}
+
+/// Why a trial does not count, or `None` when it does. A database that fails its verification yields no number.
+pub(super) fn failure(trial: &Trial) -> Option<String> {
+    if let Some(error) = &trial.error {
+        return Some(error.clone());
+    }
+    let Some(measurement) = &trial.measurement else {
+        return Some("The record has neither a measurement nor an error.".to_owned());
+    };
+    let check = measurement.verification.iter().find(|check| !check.passed)?;
+    Some(format!("Verification failed: {}: {}", check.name, check.detail))
+}
+
+/// The measured trials of a cell, by number; of a trial that was run again, the last.
+pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
+    let mut by_number = BTreeMap::new();
+    for trial in records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none()) {
+        if let Some(measurement) = &trial.measurement {
+            by_number.insert(trial.trial, (trial, measurement));
+        }
+    }
+    by_number.into_values().collect()
+}
+
+pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
+    measured(records, cell)
+        .iter()
+        .map(|(trial, measurement)| Sample { block: trial.block, value: measurement.headline.value })
+        .collect()
+}
+
+pub(crate) fn headline_name(records: &Records, cell: &str) -> Option<String> {
+    measured(records, cell).first().map(|(_, measurement)| measurement.headline.name.clone())
+}
+
+impl From<Comparison> for Ratio {
+    fn from(comparison: Comparison) -> Self {
+        let verdict = match comparison.verdict {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoDifferenceShown => "no difference shown",
+            Verdict::NotTested => "not tested",
+        };
+        let method = match comparison.method {
+            spindle_stats::Method::Paired => "paired by block",
+            spindle_stats::Method::Welch => "Welch, unpaired",
+            spindle_stats::Method::RatioOnly => "ratio only",
+        };
+        Self {
+            ratio: comparison.ratio,
+            interval: comparison.interval.map(|interval| Range { low: interval.low, high: interval.high }),
+            verdict: verdict.to_owned(),
+            method: method.to_owned(),
+        }
+    }
+}
+
+impl Ratio {
+    /// `9.81 (9.12 to 10.5)`.
+    pub fn text(&self) -> String {
+        match self.interval {
+            Some(Range { low, high }) => {
+                format!(
+                    "{} ({} to {})",
+                    format::number(self.ratio),
+                    format::number(low),
+                    format::number(high)
+                )
+            }
+            None => format!("{} (no interval)", format::number(self.ratio)),
+        }
+    }
+}
+
+impl CellView {
+    pub(super) fn new(records: &Records, cell: &Cell) -> Self {
+        let trials = measured(records, &cell.name);
+        let measurements: Vec<&Measurement> = trials.iter().map(|(_, measurement)| *measurement).collect();
+        let failed =
+            records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in trials.iter().flat_map(|(trial, _)| &trial.warnings) {
+            let name = super::view::short_name(warning).to_owned();
+            if !warnings.contains(&name) {
+                warnings.push(name);
+            }
+        }
+        Self {
+            name: cell.name.clone(),
+            label: cell.label.clone(),
+            stack: cell.stack.name.clone(),
+            summary: cell.stack.summary.clone(),
+            server: cell.server.clone(),
+            workload: cell.workload.clone(),
+            failed_count: failed.count(),
+            throughput: throughput(&measurements),
+            latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
+            ratio: None,
+            limit: limit(&measurements),
+            warnings,
+            transactions: transactions(&measurements),
+            per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),
+            cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
+            emulator: average(&measurements, |measurement| measurement.emulator.as_ref()),
+            trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
+        }
+    }
+}
+
+fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
+    let values: Vec<f64> = measurements.iter().map(|measurement| measurement.headline.value).collect();
+    Some(Throughput {
+        name: measurements.first()?.headline.name.clone(),
+        mean: mean(&values)?,
+        // Nothing runs backwards, though Student's interval of few trials may reach below zero.
+        interval: mean_interval(&values, CONFIDENCE)
+            .map(|interval| Range { low: interval.low.max(0.0), high: interval.high }),
+    })
+}
+
+fn trial_view(trial: &Trial, measurement: &Measurement) -> TrialView {
+    let seconds = &measurement.series.transactions_per_s;
+    let mean_per_s = mean(seconds);
+    let drift = spindle_stats::drift(seconds);
+    TrialView {
+        trial: trial.trial,
+        block: trial.block,
+        value: measurement.headline.value,
+        seed: trial.provenance.seed,
+        duration_s: measurement.duration_s,
+        mean_per_s,
+        lowest_per_s: seconds.iter().copied().reduce(f64::min),
+        highest_per_s: seconds.iter().copied().reduce(f64::max),
+        variation: mean_per_s
+            .filter(|mean| *mean > 0.0)
+            .and_then(|mean| Some(standard_deviation(seconds)? / mean)),
+        drift: drift.map(|drift| drift.relative),
+        drift_noise: drift.map(|drift| drift.relative_noise),
+    }
+}
+
+pub(super) fn limiter_name(kind: LimiterKind) -> &'static str {
+    match kind {
+        LimiterKind::Cpu => "CPU",
+        LimiterKind::ReadLatency => "read latency",
+        LimiterKind::CommitLatency => "commit latency",
+        LimiterKind::Bandwidth => "bandwidth",
+        LimiterKind::Locks => "locks",
+        LimiterKind::Client => "load generator",
+        LimiterKind::Unknown => "unknown",
+    }
+}
+
+fn limit(measurements: &[&Measurement]) -> Option<Limit> {
+    let votes = |kind: LimiterKind| measurements.iter().filter(|m| m.limiter.kind == kind).count();
+    // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of names.
+    let mut chosen = measurements.first()?;
+    for measurement in measurements {
+        if votes(measurement.limiter.kind) > votes(chosen.limiter.kind) {
+            chosen = measurement;
+        }
+    }
+    let mut shares: BTreeMap<String, f64> = BTreeMap::new();
+    for measurement in measurements {
+        for (cause, share) in &measurement.limiter.shares {
+            *shares.entry(cause.clone()).or_default() += share / measurements.len() as f64;
+        }
+    }
+    let cpu = shares.remove("cpu");
+    let busy: Vec<f64> = measurements.iter().map(|measurement| measurement.cpu.busy).collect();
+    Some(Limit {
+        name: limiter_name(chosen.limiter.kind).to_owned(),
+        trial_count: votes(chosen.limiter.kind),
+        reason: chosen.limiter.reason.clone(),
+        shares,
+        cpu: cpu.or_else(|| mean(&busy)).unwrap_or_default(),
+    })
+}
+
+fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
+    let Some(first) = measurements.first() else {
+        return Vec::new();
+    };
+    first
+        .transactions
+        .iter()
+        .map(|head| {
+            let same: Vec<_> =
+                measurements.iter().flat_map(|m| &m.transactions).filter(|t| t.name == head.name).collect();
+            TransactionView {
+                name: head.name.clone(),
+                committed: same.iter().map(|t| t.committed).sum(),
+                rolled_back: same.iter().map(|t| t.rolled_back).sum(),
+                retried: same.iter().map(|t| t.retried).sum(),
+                failed: same.iter().map(|t| t.failed).sum(),
+                latency: merged(same.iter().map(|t| &t.latency)),
+            }
+        })
+        .collect()
+}
+
+/// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going through
+/// JSON keeps this right when the record gets another field.
+fn average<T>(measurements: &[&Measurement], part: impl Fn(&Measurement) -> Option<&T>) -> Option<T>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned,
+{
+    let parts: Vec<serde_json::Value> =
+        measurements.iter().filter_map(|m| part(m)).map(|part| serde_json::json!(part)).collect();
+    let mut result = parts.first()?.clone();
+    for (key, slot) in result.as_object_mut()? {
+        let values: Vec<f64> = parts.iter().filter_map(|part| part[key].as_f64()).collect();
+        if let Some(mean) = mean(&values) {
+            *slot = if slot.is_u64() { (mean.round() as u64).into() } else { mean.into() };
+        }
+    }
+    serde_json::from_value(result).ok()
+}

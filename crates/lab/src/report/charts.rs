@@ -1,0 +1,115 @@
+//! The data behind the charts, as small as it can be without losing a pixel.
+
+use serde::Serialize;
+
+use super::{Records, View, cell::measured};
+use crate::record::{Measurement, Series};
+
+#[derive(Debug, Serialize)]
+pub(super) struct Charts {
+    headline: Option<String>,
+    cells: Vec<CellCharts>,
+}
+
+#[derive(Debug, Serialize)]
+struct CellCharts {
+    name: String,
+    values: Vec<f64>,
+    mean: Option<f64>,
+    interval: Option<(f64, f64)>,
+    curve: Vec<(f64, f64)>,
+    shares: Option<std::collections::BTreeMap<String, f64>>,
+    cpu: Option<f64>,
+    trials: Vec<TrialCharts>,
+    /// One list per panel of the emulator's view: means over the trials, second by second.
+    panels: Vec<Vec<Option<f64>>>,
+}
+
+#[derive(Debug, Serialize)]
+struct TrialCharts {
+    trial: u32,
+    per_s: Vec<f64>,
+}
+
+/// The panels of the emulator's view; a zero latency means that there was no request.
+const PANELS: [(fn(&Series) -> &Vec<f64>, bool); 8] = [
+    (|series| &series.read_iops, false),
+    (|series| &series.read_latency_ms, true),
+    (|series| &series.write_iops, false),
+    (|series| &series.write_latency_ms, true),
+    (|series| &series.flushes_per_s, false),
+    (|series| &series.flush_latency_ms, true),
+    (|series| &series.queue_depth, false),
+    (|series| &series.cpu_busy, false),
+];
+
+/// The panels' titles, in the same order.
+pub(super) const PANEL_TITLES: [&str; 8] = [
+    "Reads per second",
+    "Read latency, ms",
+    "Writes per second",
+    "Write latency, ms",
+    "Flushes per second",
+    "Flush latency, ms",
+    "Requests inside the device",
+    "Processor cores busy, share",
+];
+
+impl Charts {
+    pub(super) fn new(view: &View, records: &Records) -> Self {
+        let cells = view.cells.iter().filter(|cell| cell.throughput.is_some());
+        let cells = cells.map(|cell| {
+            let trials = measured(records, &cell.name);
+            let measurements: Vec<&Measurement> =
+                trials.iter().map(|(_, measurement)| *measurement).collect();
+            let throughput = cell.throughput.as_ref();
+            CellCharts {
+                name: cell.name.clone(),
+                values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
+                mean: throughput.map(|throughput| throughput.mean),
+                interval: throughput.and_then(|t| t.interval).map(|interval| (interval.low, interval.high)),
+                curve: cell.latency.as_ref().map_or_else(Vec::new, |latency| {
+                    latency.curve.iter().map(|(nines, ms)| (rounded(*nines), rounded(*ms))).collect()
+                }),
+                shares: cell.limit.as_ref().map(|limit| limit.shares.clone()),
+                cpu: cell.limit.as_ref().map(|limit| limit.cpu),
+                trials: trials
+                    .iter()
+                    .map(|(trial, measurement)| TrialCharts {
+                        trial: trial.trial,
+                        per_s: measurement.series.transactions_per_s.iter().copied().map(rounded).collect(),
+                    })
+                    .collect(),
+                panels: PANELS.iter().map(|(select, gaps)| panel(&measurements, *select, *gaps)).collect(),
+            }
+        });
+        Self { headline: view.headline.clone(), cells: cells.collect() }
+    }
+}
+
+fn panel(
+    measurements: &[&Measurement],
+    select: fn(&Series) -> &Vec<f64>,
+    zero_is_none: bool,
+) -> Vec<Option<f64>> {
+    let length = measurements.iter().map(|m| select(&m.series).len()).max().unwrap_or_default();
+    let second = |index: usize| {
+        let values: Vec<f64> = measurements
+            .iter()
+            .filter_map(|m| select(&m.series).get(index).copied())
+            .filter(|value| value.is_finite() && !(zero_is_none && *value == 0.0))
+            .collect();
+        spindle_stats::mean(&values).map(rounded)
+    };
+    (0..length).map(second).collect()
+}
+
+/// Four significant digits: more than a screen can show, half the page's size.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
+    let scale = 10_f64.powf(decimals);
+    (value * scale).round() / scale
+}

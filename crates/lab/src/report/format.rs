@@ -1,0 +1,116 @@
+//! Numbers for readers: three significant digits, thousands separated, never a unit left out by accident.
+
+/// Three significant digits, all digits of the whole part: `12,346`, `988`, `9.88`, `0.0123`.
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor();
+    let decimals = (2.0 - magnitude).clamp(0.0, 6.0) as usize;
+    let text = format!("{value:.decimals$}");
+    // Rounding may carry into a new digit (9.999 -> 10.00).
+    let text =
+        if decimals > 0 && text.trim_start_matches('-').replace('.', "").trim_start_matches('0').len() > 3 {
+            format!("{value:.*}", decimals - 1)
+        } else {
+            text
+        };
+    separate_thousands(&text)
+}
+
+fn separate_thousands(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
+    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, part)| (whole, Some(part)));
+    let mut separated = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            separated.push(',');
+        }
+        separated.push(digit);
+    }
+    match fraction {
+        Some(fraction) => format!("{sign}{separated}.{fraction}"),
+        None => format!("{sign}{separated}"),
+    }
+}
+
+pub fn count(value: u64) -> String {
+    separate_thousands(&value.to_string())
+}
+
+/// `0.123` as `12 %`, small shares with one more digit.
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return "-".to_owned();
+    }
+    let percent = share * 100.0;
+    if percent != 0.0 && percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+pub fn bytes(value: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= 1024.0 && unit + 1 < units.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", number(scaled), units[unit])
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [start @ .., last] => format!("{} and {last}", start.join(", ")),
+    }
+}
+
+pub fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: f64, expect: &str) {
+        assert_eq!(number(value), expect);
+    }
+
+    #[test]
+    fn numbers_keep_three_digits_and_every_whole_one() {
+        check(1_234_567.8, "1,234,568");
+        check(987.6, "988");
+        check(9.876, "9.88");
+        check(0.012_34, "0.0123");
+        check(-1234.0, "-1,234");
+        check(0.0, "0");
+    }
+
+    #[test]
+    fn rounding_that_carries_keeps_three_digits() {
+        check(9.999, "10.0");
+        check(99.96, "100");
+        check(0.099_99, "0.100");
+    }
+
+    #[test]
+    fn a_number_that_is_none_is_a_dash() {
+        check(f64::NAN, "-");
+        check(f64::INFINITY, "-");
+    }
+
+    #[test]
+    fn shares_and_sizes_carry_their_unit() {
+        assert_eq!(
+            (percent(0.123), percent(0.0123), percent(0.0)),
+            ("12 %".into(), "1.2 %".into(), "0 %".into())
+        );
+        assert_eq!(bytes(20 << 30), "20.0 GiB");
+    }
+}

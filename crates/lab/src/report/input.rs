@@ -1,0 +1,85 @@
+//! Reads a records file, and refuses what it would misread.
+
+use std::path::Path;
+
+use crate::record::{FORMAT, Header, Line, Trial};
+
+/// A records file, read.
+#[derive(Debug, Clone)]
+pub struct Records {
+    pub header: Header,
+    pub trials: Vec<Trial>,
+    /// What a reader of the report must know about the file itself, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// Mistakes of the user: each names the file, the line and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("{file}: cannot be read: {source}")]
+    Unreadable { file: String, source: std::io::Error },
+    #[error("{file}: is empty; a records file starts with a header line, as `spindle run` writes it")]
+    Empty { file: String },
+    #[error("{file}:{line}: not a record ({reason}); is this a records file of `spindle run`?")]
+    Malformed { file: String, line: usize, reason: String },
+    #[error(
+        "{file}: format {found}, but this spindle reads format {FORMAT}; use the spindle that wrote it, or run again"
+    )]
+    Format { file: String, found: u64 },
+    #[error(
+        "{file}:{line}: trial of cell `{cell}`, which the header does not list; do not join files of different scenarios"
+    )]
+    UnknownCell { file: String, line: usize, cell: String },
+    #[error("{file}:{line}: a second header with another scenario; do not join files of different scenarios")]
+    SecondScenario { file: String, line: usize },
+}
+
+pub fn read(path: &Path) -> Result<Records, ReadError> {
+    let file = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|source| ReadError::Unreadable { file: file.clone(), source })?;
+    parse(&String::from_utf8_lossy(&bytes), &file)
+}
+
+/// `file` is used in messages only.
+pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
+    let file = file.to_owned();
+    let lines: Vec<&str> = text.lines().collect();
+    let mut numbered = lines.iter().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let Some((first, line)) = numbered.next() else {
+        return Err(ReadError::Empty { file });
+    };
+    let malformed = |line: usize, reason: String| ReadError::Malformed { file: file.clone(), line, reason };
+    // The format is looked at before the shape, because the shape is what a new format changes.
+    let value: serde_json::Value = serde_json::from_str(first).map_err(|e| malformed(line, e.to_string()))?;
+    match value["format"].as_u64() {
+        Some(found) if found != u64::from(FORMAT) => return Err(ReadError::Format { file, found }),
+        _ => {}
+    }
+    let header = match serde_json::from_value(value) {
+        Ok(Line::Header(header)) => header,
+        Ok(Line::Trial(_)) => return Err(malformed(line, "the first line is no header".to_owned())),
+        Err(reason) => return Err(malformed(line, reason.to_string())),
+    };
+    let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
+    for (content, line) in numbered {
+        match serde_json::from_str(content) {
+            Ok(Line::Trial(trial)) => {
+                if !records.header.cells.iter().any(|cell| cell.name == trial.cell) {
+                    return Err(ReadError::UnknownCell { file, line, cell: trial.cell });
+                }
+                records.trials.push(trial);
+            }
+            Ok(Line::Header(again)) => {
+                if again.provenance.scenario_hash != records.header.provenance.scenario_hash {
+                    return Err(ReadError::SecondScenario { file, line });
+                }
+            }
+            // A run that was killed while it wrote leaves half a line at the end, and loses only that.
+            Err(reason) if line == lines.len() && !text.ends_with('\n') && reason.is_eof() => {
+                records.notes.push("The last line of the records is incomplete and was left out.".to_owned());
+            }
+            Err(reason) => return Err(malformed(line, reason.to_string())),
+        }
+    }
+    Ok(records)
+}

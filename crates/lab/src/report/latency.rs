@@ -1,0 +1,63 @@
+//! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged, histograms add up.
+
+use base64::Engine as _;
+use hdrhistogram::{Histogram, serialization::Deserializer};
+use serde::Serialize;
+
+use crate::record::Latency;
+
+/// The probabilities in the table of a quantile curve.
+pub(super) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
+
+/// A quantile is not shown where fewer transactions than this lie above it: it would be an anecdote.
+const FEWEST_ABOVE: f64 = 10.0;
+
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Quantiles {
+    pub count: u64,
+    pub mean_ms: f64,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+    /// At [`PROBABILITIES`]; `None` where too few transactions lie above.
+    pub table_ms: Vec<Option<f64>>,
+    /// Points of the curve: number of nines (-log10 of the share above) and milliseconds.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// `None` when there was no transaction, or a histogram is missing or damaged.
+pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option<Quantiles> {
+    let mut all: Option<Histogram<u64>> = None;
+    for latency in latencies.filter(|latency| latency.count > 0) {
+        let histogram = decode(&latency.histogram)?;
+        match &mut all {
+            Some(sum) => sum.add(&histogram).ok()?,
+            None => all = Some(histogram),
+        }
+    }
+    let histogram = all.filter(|histogram| !histogram.is_empty())?;
+    let at = |probability: f64| histogram.value_at_quantile(probability) as f64 / 1000.0;
+    let count = histogram.len();
+    let shown = |probability: f64| count as f64 * (1.0 - probability) >= FEWEST_ABOVE - 1e-6;
+    let curve = (0..=74)
+        .map(|step| 0.301_03 + f64::from(step) * 0.05)
+        .take_while(|nines| *nines <= 4.001 && shown(1.0 - 10_f64.powf(-nines)))
+        .map(|nines| (nines, at(1.0 - 10_f64.powf(-nines))))
+        .collect();
+    Some(Quantiles {
+        count,
+        mean_ms: histogram.mean() / 1000.0,
+        p50_ms: at(0.5),
+        p95_ms: at(0.95),
+        p99_ms: at(0.99),
+        max_ms: histogram.max() as f64 / 1000.0,
+        table_ms: PROBABILITIES.iter().map(|p| shown(*p).then(|| at(*p))).collect(),
+        curve,
+    })
+}
+
+fn decode(base64: &str) -> Option<Histogram<u64>> {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(base64).ok()?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
+}

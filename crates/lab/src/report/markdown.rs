@@ -1,0 +1,96 @@
+//! The report in short, for an issue or a wiki.
+
+use std::fmt::Write as _;
+
+use super::{View, format, text::limiter};
+
+pub(super) fn page(view: &View) -> String {
+    let scenario = &view.header.scenario;
+    let mut page = format!("# {}\n\n{}\n\n", scenario.title, scenario.question.trim());
+    section(&mut page, &format!("**{}**", view.verdict.sentence), &view.verdict.details);
+    page += &table(view);
+    page += "\n";
+    let warnings: Vec<String> = view
+        .warnings
+        .iter()
+        .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
+        .collect();
+    titled(&mut page, "Warnings", &warnings);
+    let failures: Vec<String> = view
+        .failures
+        .iter()
+        .map(|f| {
+            let again = if f.repeated { " It was run again." } else { "" };
+            format!("{}, trial {}: {}{again}", f.cell, f.trial, f.error)
+        })
+        .collect();
+    titled(&mut page, "Failed trials", &failures);
+    titled(&mut page, "About these records", &view.notes);
+    titled(&mut page, "Assumptions of the profiles", &view.assumptions);
+    let mut origins = vec![format!("start: {}", view.start)];
+    origins.extend(
+        view.provenance
+            .iter()
+            .chain(&view.settings)
+            .map(|setting| format!("{}: {}", setting.name, setting.value)),
+    );
+    titled(&mut page, "How it was measured", &origins);
+    let _ = writeln!(page, "Printed by `{}`.", view.header.report_command);
+    page
+}
+
+fn titled(page: &mut String, title: &str, items: &[String]) {
+    if !items.is_empty() {
+        section(page, &format!("## {title}"), items);
+    }
+}
+
+fn section(page: &mut String, head: &str, items: &[String]) {
+    let _ = writeln!(page, "{head}\n");
+    for item in items {
+        let _ = writeln!(page, "- {item}");
+    }
+    if !items.is_empty() {
+        *page += "\n";
+    }
+}
+
+fn table(view: &View) -> String {
+    let baseline = view.baseline.as_deref().unwrap_or("first cell");
+    let unit = view.headline.as_deref().unwrap_or("throughput");
+    let mut table = format!(
+        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | limiter | warnings |\n\
+         |---|--:|--:|--:|--:|--:|--:|---|---|\n",
+        escaped(baseline)
+    );
+    for cell in &view.cells {
+        let Some(throughput) = &cell.throughput else {
+            let _ = writeln!(table, "| {} | no measurement | | | | | | | |", escaped(&cell.name));
+            continue;
+        };
+        let interval = throughput.interval.map_or_else(
+            || "one trial".to_owned(),
+            |range| format!("{} to {}", format::number(range.low), format::number(range.high)),
+        );
+        let latency = |pick: fn(&super::latency::Quantiles) -> f64| {
+            cell.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| format::number(pick(latency)))
+        };
+        let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);
+        let _ = writeln!(
+            table,
+            "| {} | {} | {interval} | {} | {} | {} | {ratio} | {} | {} |",
+            escaped(&cell.name),
+            format::number(throughput.mean),
+            latency(|l| l.p50_ms),
+            latency(|l| l.p95_ms),
+            latency(|l| l.p99_ms),
+            limiter(cell),
+            cell.warnings.join(", "),
+        );
+    }
+    table
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}

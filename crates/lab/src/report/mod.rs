@@ -1,0 +1,51 @@
+//! The report: a pure function of records.
+//!
+//! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that out. No
+//! format computes: a number that is on the page is in the view, and so in `--format json`.
+
+mod cell;
+mod charts;
+mod comma;
+pub mod format;
+mod html;
+mod input;
+mod latency;
+mod markdown;
+mod provenance;
+mod text;
+mod verdict;
+mod view;
+
+pub use cell::{CellView, Failure, Limit, Range, Ratio, Throughput, TransactionView, TrialView};
+pub(crate) use cell::{headline_name, samples};
+pub use input::{ReadError, Records, parse, read};
+pub(crate) use text::wrapped;
+pub use verdict::VerdictView;
+pub use view::{CheckView, View, WarningView};
+
+/// How a report is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// One self-contained page that works offline.
+    Html,
+    /// Markdown, for an issue or a wiki.
+    Md,
+    /// One row per trial, failed ones included.
+    Csv,
+    /// Everything the page says, as data.
+    Json,
+    /// The table that `spindle run` prints.
+    Text,
+}
+
+/// Lays out the report; `colour` matters to [`Format::Text`] only.
+pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result<String> {
+    let view = View::new(records);
+    Ok(match format {
+        Format::Html => html::page(&view, records)?,
+        Format::Md => markdown::page(&view),
+        Format::Csv => comma::rows(records),
+        Format::Json => serde_json::to_string_pretty(&view)? + "\n",
+        Format::Text => text::page(&view, colour),
+    })
+}

@@ -1,0 +1,168 @@
+// Draws the charts from the data in the page. Everything they show is also in the tables, so nothing depends on this.
+(function () {
+  'use strict';
+  const data = JSON.parse(document.getElementById('data').textContent);
+  const cells = data.cells;
+  document.documentElement.classList.add('drawn');
+
+  const variable = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+  const dashes = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
+  const three = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+  const number = value => (value == null ? '–' : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en') : three.format(value));
+  const short = value => (Math.abs(value) >= 1e6 ? three.format(value / 1e6) + ' M' : Math.abs(value) >= 1e4 ? three.format(value / 1e3) + ' k' : number(value));
+  const percent = share => Math.round(share * 100) + ' %';
+  const escaped = text => String(text).replace(/[&<>"]/g, c => '&#' + c.charCodeAt(0) + ';');
+
+  let theme;
+  function readTheme() {
+    theme = { ink: variable('ink'), muted: variable('muted'), rule: variable('rule'), paper: variable('paper') };
+    theme.series = index => variable('series-' + (index % 7));
+    theme.cause = name => variable('cause-' + name);
+  }
+
+  const text = () => ({ color: theme.muted, fontSize: 12, fontFamily: variable('sans') });
+  function axis(extra) {
+    return Object.assign({
+      axisLabel: Object.assign(text(), { hideOverlap: true }, extra && extra.label), axisLine: { show: false }, axisTick: { show: false },
+      splitLine: { lineStyle: { color: theme.rule } }, minorSplitLine: { show: false },
+      nameTextStyle: text(),
+    }, extra);
+  }
+  function tooltip(extra) {
+    return Object.assign({
+      confine: true, backgroundColor: theme.paper, borderColor: theme.rule, textStyle: { color: theme.ink, fontSize: 12, fontFamily: variable('sans') },
+    }, extra);
+  }
+  const base = option => Object.assign({ animation: false, backgroundColor: 'transparent' }, option);
+  const names = cells.map(cell => cell.name);
+  const narrow = element => element.clientWidth < 480;
+
+  function throughput(element) {
+    const labels = { width: narrow(element) ? 84 : 150, overflow: 'break', color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') };
+    const series = [{
+      type: 'bar', barWidth: 26, data: cells.map((cell, index) => ({ value: cell.mean, itemStyle: { color: theme.series(index), opacity: 0.82 } })),
+    }];
+    cells.forEach(cell => {
+      if (cell.interval) {
+        series.push({
+          type: 'line', silent: true, symbol: 'rect', symbolSize: [2, 16], lineStyle: { color: theme.ink, width: 2, type: 'solid' },
+          itemStyle: { color: theme.ink }, data: cell.interval.map(value => [value, cell.name]), z: 4,
+        });
+      }
+    });
+    const spread = cells.flatMap(cell => cell.values.map((value, trial) => ({
+      value: [value, cell.name], trial: trial + 1, symbolOffset: [0, (trial - (cell.values.length - 1) / 2) * Math.min(6, 24 / cell.values.length)],
+    })));
+    series.push({ type: 'scatter', data: spread, symbolSize: 8, itemStyle: { color: theme.paper, borderColor: theme.ink, borderWidth: 1.5 }, z: 6 });
+    return base({
+      grid: { left: labels.width + 8, right: 64, top: 6, bottom: 28 },
+      tooltip: tooltip({ formatter: item => item.seriesType === 'scatter'
+        ? escaped(item.value[1]) + ', trial ' + item.data.trial + '<br><b>' + number(item.value[0]) + '</b>'
+        : escaped(item.name) + '<br>mean <b>' + number(item.value) + '</b>' }),
+      xAxis: axis({ type: 'value', min: 0, label: { formatter: short } }),
+      yAxis: [
+        axis({ type: 'category', data: names, inverse: true, label: labels, splitLine: { show: false } }),
+        axis({ type: 'category', data: cells.map(cell => number(cell.mean)), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
+      ],
+      series,
+    });
+  }
+
+  const nines = [0.30103, 1, 2, 3, 4];
+  const share = value => {
+    const percentage = 100 * (1 - Math.pow(10, -value));
+    return value < 0.31 ? '50 %' : percentage.toFixed(Math.max(0, Math.round(value) - 2)) + ' %';
+  };
+  function latency(element) {
+    const end = Math.max(2, ...cells.flatMap(cell => cell.curve.map(point => point[0])));
+    return base({
+      grid: { left: 56, right: 24, top: 14, bottom: 42 },
+      tooltip: tooltip({
+        trigger: 'axis', formatter: items => share(items[0].axisValue) + ' of transactions within<br>' +
+          items.map(item => item.marker + escaped(item.seriesName) + ' <b>' + number(item.value[1]) + '</b> ms').join('<br>'),
+      }),
+      xAxis: axis({ type: 'value', min: 0.30103, max: end, axisTick: { show: false, customValues: nines }, label: { customValues: nines, formatter: share },
+        name: 'share of transactions that were at most this slow', nameLocation: 'middle', nameGap: 26 }),
+      yAxis: axis({ type: 'log', label: { formatter: short }, name: narrow(element) ? '' : 'ms', nameGap: 4 }),
+      series: cells.map((cell, index) => ({
+        name: cell.name, type: 'line', showSymbol: false, data: cell.curve, color: theme.series(index), lineStyle: { width: 2.5, type: dashes[index % 4] },
+      })),
+    });
+  }
+
+  function limits(element) {
+    const causes = ['read', 'commit', 'locks', 'other'];
+    cells.forEach(cell => Object.keys(cell.shares || {}).forEach(cause => causes.includes(cause) || causes.push(cause)));
+    const label = { width: narrow(element) ? 84 : 150, overflow: 'break', color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') };
+    const series = causes.map(cause => ({
+      name: cause, type: 'bar', stack: 'all', barWidth: 24, itemStyle: { color: theme.cause(cause) || theme.cause('other'), borderColor: theme.paper, borderWidth: 1 },
+      label: { show: true, color: '#fff', fontSize: 12, fontFamily: variable('sans'), formatter: item => (item.value >= (narrow(element) ? 0.16 : 0.07) ? percent(item.value) : '') },
+      data: cells.map(cell => (cell.shares || {})[cause] || 0),
+    }));
+    series.push({
+      name: 'cores busy', type: 'scatter', symbol: 'diamond', symbolSize: 13, symbolOffset: [0, -18], z: 5,
+      itemStyle: { color: theme.paper, borderColor: theme.ink, borderWidth: 1.5 }, data: cells.map(cell => [cell.cpu || 0, cell.name]),
+    });
+    return base({
+      grid: { left: label.width + 8, right: 24, top: 10, bottom: 26 },
+      tooltip: tooltip({ formatter: item => escaped(item.name || item.value[1]) + '<br>' + escaped(item.seriesName) + ' <b>' + percent(Array.isArray(item.value) ? item.value[0] : item.value) + '</b>' }),
+      xAxis: axis({ type: 'value', min: 0, max: 1, label: { formatter: percent } }),
+      yAxis: axis({ type: 'category', data: names, inverse: true, label, splitLine: { show: false } }),
+      series,
+    });
+  }
+
+  const seconds = values => values.map((value, index) => [index + 1, value]);
+  function overTime(lines, options) {
+    const longest = Math.max(2, ...lines.map(line => line.data.length));
+    return base({
+      grid: { left: 50, right: 12, top: 10, bottom: 24 },
+      tooltip: tooltip({
+        trigger: 'axis', formatter: items => 'second ' + items[0].axisValue + '<br>' +
+          items.map(item => item.marker + escaped(item.seriesName) + ' <b>' + number(item.value[1]) + '</b>').join('<br>'),
+      }),
+      xAxis: axis({ type: 'value', min: 1, max: longest, splitLine: { show: false }, axisLine: { show: true, onZero: false, lineStyle: { color: theme.rule } }, label: { formatter: value => value + ' s' } }),
+      yAxis: axis(Object.assign({ splitNumber: 3, label: { formatter: short } }, options.log ? { type: 'log' } : { type: 'value', min: 0 })),
+      series: lines.map(line => ({
+        name: line.name, type: 'line', showSymbol: false, data: seconds(line.data), color: line.color, connectNulls: false,
+        lineStyle: { width: line.width || 1.5, type: line.dash || 'solid', opacity: line.opacity || 1 },
+      })),
+    });
+  }
+
+  function trials(index) {
+    const cell = cells[index];
+    return () => overTime(cell.trials.map((trial, order) => ({
+      name: 'trial ' + trial.trial, data: trial.per_s, color: theme.series(index), opacity: 1 - 0.6 * order / Math.max(1, cell.trials.length), dash: dashes[order % 4],
+    })), { log: false });
+  }
+
+  function panel(index) {
+    const lines = cells.map((cell, order) => ({ name: cell.name, data: cell.panels[index], dash: dashes[order % 4], order })).filter(line => line.data.some(value => value != null));
+    const means = lines.map(line => line.data.filter(value => value > 0)).filter(values => values.length).map(values => values.reduce((sum, value) => sum + value, 0) / values.length);
+    const log = means.length > 1 && Math.max(...means) > 30 * Math.min(...means);
+    lines.forEach(line => { if (log) { line.data = line.data.map(value => (value > 0 ? value : null)); } });
+    return () => overTime(lines.map(line => Object.assign({ color: theme.series(line.order), width: 1.75 }, line)), { log });
+  }
+
+  const drawings = [['throughput', throughput], ['latency', latency], ['limits', limits]];
+  cells.forEach((_, index) => drawings.push(['time-' + index, trials(index)]));
+  (cells[0] ? cells[0].panels : []).forEach((_, index) => drawings.push(['emulator-' + index, panel(index)]));
+  const charts = [];
+  drawings.forEach(([name, option]) => {
+    const element = document.getElementById('chart-' + name);
+    if (element) { charts.push({ element, option, chart: echarts.init(element, null, { renderer: 'svg' }) }); }
+  });
+
+  function draw() {
+    readTheme();
+    charts.forEach(({ element, option, chart }) => { chart.resize(); chart.setOption(option(element), true); });
+  }
+  draw();
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+  matchMedia('print').addEventListener('change', draw);
+  addEventListener('beforeprint', () => { document.querySelectorAll('details').forEach(details => { details.open = true; }); draw(); });
+  addEventListener('afterprint', draw);
+  let waiting = 0;
+  addEventListener('resize', () => { clearTimeout(waiting); waiting = setTimeout(draw, 60); });
+})();

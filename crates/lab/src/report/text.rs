@@ -1,0 +1,187 @@
+//! The table for a terminal: at most 100 columns, complete without colour.
+
+use std::fmt::Write as _;
+
+use super::{CellView, Ratio, View, format, latency::Quantiles};
+
+const WIDTH: usize = 100;
+
+pub(super) fn page(view: &View, colour: bool) -> String {
+    let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
+    let mut page = format!("{}\n\n", bold(&wrapped(&view.header.scenario.title, "")));
+    let unit = view.headline.as_deref().unwrap_or("throughput");
+    let baseline = view.baseline.as_deref().unwrap_or("first cell");
+    let _ = writeln!(
+        page,
+        "{}\n",
+        wrapped(
+            &format!("{unit}; latency in ms; ratio to {baseline} with its 95 % interval; {}", trials(view)),
+            ""
+        )
+    );
+    for (index, line) in table(view).iter().enumerate() {
+        page += if index == 0 { bold(line) } else { line.clone() }.trim_end();
+        page += "\n";
+    }
+    let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
+    for detail in &view.verdict.details {
+        let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
+    }
+    for warning in &view.warnings {
+        let trials = format::plural(warning.trial_count, "trial");
+        let text = format!("warning: {} ({trials}): {}", warning.cell, warning.sentence);
+        let _ = writeln!(page, "{}", wrapped(&text, "  "));
+    }
+    for failure in &view.failures {
+        let again = if failure.repeated { " (was run again)" } else { "" };
+        let text = format!("failed: {}, trial {}{again}: {}", failure.cell, failure.trial, failure.error);
+        let _ = writeln!(page, "{}", wrapped(&text, "  "));
+    }
+    for note in &view.notes {
+        let _ = writeln!(page, "{}", wrapped(&format!("note: {note}"), "  "));
+    }
+    page
+}
+
+fn trials(view: &View) -> String {
+    let counts: Vec<usize> = view.cells.iter().map(|cell| cell.trials.len()).collect();
+    match counts.split_first() {
+        Some((first, rest)) if rest.iter().all(|count| count == first) => {
+            format!("{} per cell", format::plural(*first, "trial"))
+        }
+        _ => {
+            let parts = view.cells.iter().map(|cell| format!("{} {}", cell.name, cell.trials.len()));
+            format!("trials: {}", parts.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// The limiter of a cell with how many trials agree, when not all do.
+pub(super) fn limiter(cell: &CellView) -> String {
+    match &cell.limit {
+        Some(limit) if limit.trial_count == cell.trials.len() => limit.name.clone(),
+        Some(limit) => format!("{} ({}/{})", limit.name, limit.trial_count, cell.trials.len()),
+        None => "-".to_owned(),
+    }
+}
+
+/// Widest text of each column; together with the gaps they make [`WIDTH`].
+const COLUMNS: [(&str, usize, bool); 8] = [
+    ("cell", 16, false),
+    ("throughput", 10, true),
+    ("p50", 6, true),
+    ("p95", 6, true),
+    ("p99", 6, true),
+    ("ratio", 22, true),
+    ("limiter", 16, false),
+    ("warnings", 11, false),
+];
+
+fn table(view: &View) -> Vec<String> {
+    let mut rows = vec![COLUMNS.map(|(name, ..)| name.to_owned())];
+    for cell in &view.cells {
+        let latency = |pick: fn(&Quantiles) -> f64| {
+            cell.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| format::number(pick(latency)))
+        };
+        let throughput = cell.throughput.as_ref();
+        let ratio = match &cell.ratio {
+            Some(ratio) => terse(ratio),
+            None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
+            None => "-".to_owned(),
+        };
+        let warnings = match cell.warnings.as_slice() {
+            [] => String::new(),
+            [only] => only.clone(),
+            many => format!("{} kinds", many.len()),
+        };
+        rows.push([
+            cell.name.clone(),
+            throughput.map_or_else(|| "none".to_owned(), |throughput| format::number(throughput.mean)),
+            latency(|l| l.p50_ms),
+            latency(|l| l.p95_ms),
+            latency(|l| l.p99_ms),
+            ratio,
+            limiter(cell),
+            warnings,
+        ]);
+    }
+    rows.iter().map(|row| aligned(row)).collect()
+}
+
+fn terse(ratio: &Ratio) -> String {
+    match ratio.interval {
+        Some(range) => format!(
+            "{} ({}-{})",
+            format::number(ratio.ratio),
+            format::number(range.low),
+            format::number(range.high)
+        ),
+        None => format!("{} (one trial)", format::number(ratio.ratio)),
+    }
+}
+
+fn aligned(row: &[String; 8]) -> String {
+    let mut line = String::new();
+    for ((_, width, right), text) in COLUMNS.iter().zip(row) {
+        let text = shortened(text, *width);
+        let fill = " ".repeat(width - text.chars().count());
+        line += &if *right { format!("{fill}{text} ") } else { format!("{text}{fill} ") };
+    }
+    line
+}
+
+/// Cut in the middle, because names of cells differ at either end.
+fn shortened(text: &str, width: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= width {
+        return text.to_owned();
+    }
+    let head = (width - 1) / 2;
+    let tail = width - 1 - head;
+    let start: String = characters[..head].iter().collect();
+    let end: String = characters[characters.len() - tail..].iter().collect();
+    format!("{start}…{end}")
+}
+
+/// Breaks at spaces before [`WIDTH`]; further lines start with `indent`.
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    // A number keeps its unit on its line.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" %", "\u{a0}%");
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("starts with one line");
+        let used = line.chars().count();
+        if used > indent.len() && used + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("{indent}{word}"));
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n").replace('\u{a0}', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_columns_fit_the_terminal() {
+        let widths: usize = COLUMNS.iter().map(|(_, width, _)| width + 1).sum();
+        assert!(widths <= WIDTH + 1, "{widths}");
+    }
+
+    #[test]
+    fn long_names_are_cut_in_the_middle() {
+        assert_eq!(shortened("hdd-7200/mariadb-11", 11), "hdd-7…db-11");
+        assert_eq!(shortened("hdd", 11), "hdd");
+    }
+
+    #[test]
+    fn prose_is_broken_at_spaces() {
+        let text = wrapped(&"words ".repeat(60), "  ");
+        assert!(text.lines().count() > 3 && text.lines().all(|line| line.chars().count() <= WIDTH));
+    }
+}

@@ -1,0 +1,244 @@
+//! Records turned into what the report says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, compare};
+
+use super::{
+    Records,
+    cell::{CellView, Failure, Ratio, failure, headline_name, measured, samples},
+    format,
+    provenance::Setting,
+    verdict::VerdictView,
+};
+use crate::record::{Header, StartState, Warning};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    pub header: Header,
+    pub verdict: VerdictView,
+    /// The first cell that has a number; the others are divided by it.
+    pub baseline: Option<String>,
+    /// The figure of merit, when all cells share it.
+    pub headline: Option<String>,
+    pub cells: Vec<CellView>,
+    pub warnings: Vec<WarningView>,
+    pub failures: Vec<Failure>,
+    pub checks: Vec<CheckView>,
+    /// What a reader must know about the file itself.
+    pub notes: Vec<String>,
+    pub start: String,
+    pub settings: Vec<Setting>,
+    pub provenance: Vec<Setting>,
+    pub assumptions: Vec<String>,
+}
+
+/// One kind of warning in one cell; the sentence is the worst trial's.
+#[derive(Debug, Clone, Serialize)]
+pub struct WarningView {
+    pub cell: String,
+    pub name: String,
+    pub trial_count: usize,
+    pub sentence: String,
+}
+
+/// One verification in one cell, over all trials.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckView {
+    pub cell: String,
+    pub name: String,
+    pub passed_count: usize,
+    pub trial_count: usize,
+    /// Of the first failure, or of the first trial.
+    pub detail: String,
+}
+
+impl View {
+    pub fn new(records: &Records) -> Self {
+        let header = &records.header;
+        let mut cells: Vec<CellView> = header.cells.iter().map(|cell| CellView::new(records, cell)).collect();
+        let baseline = cells.iter().find(|cell| cell.throughput.is_some()).map(|cell| cell.name.clone());
+        if let Some(baseline) = &baseline {
+            for cell in cells.iter_mut().filter(|cell| cell.name != *baseline) {
+                cell.ratio = ratio(records, baseline, &cell.name);
+            }
+        }
+        let mut headlines: Vec<&String> =
+            cells.iter().filter_map(|cell| cell.throughput.as_ref()).map(|t| &t.name).collect();
+        headlines.dedup();
+        let headline = match headlines.as_slice() {
+            [only] => Some((*only).clone()),
+            _ => None,
+        };
+        let failures = failures(records);
+        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), headline.as_deref(), &failures);
+        Self {
+            verdict,
+            baseline,
+            headline,
+            warnings: warnings(records),
+            failures,
+            checks: checks(records),
+            notes: notes(records, &cells),
+            start: start(header.scenario.start),
+            settings: super::provenance::settings(records),
+            provenance: super::provenance::origins(records),
+            assumptions: assumptions(header),
+            header: header.clone(),
+            cells,
+        }
+    }
+}
+
+/// `None` when either has no number, or when they count different things.
+pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
+    if headline_name(records, baseline) != headline_name(records, candidate) {
+        return None;
+    }
+    compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE).map(Ratio::from)
+}
+
+fn failures(records: &Records) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for cell in &records.header.cells {
+        let measured: Vec<u32> = measured(records, &cell.name).iter().map(|(trial, _)| trial.trial).collect();
+        for trial in records.trials.iter().filter(|trial| trial.cell == cell.name) {
+            if let Some(error) = failure(trial) {
+                failures.push(Failure {
+                    cell: cell.name.clone(),
+                    trial: trial.trial,
+                    block: trial.block,
+                    error,
+                    repeated: measured.contains(&trial.trial),
+                });
+            }
+        }
+    }
+    failures
+}
+
+pub(super) fn short_name(warning: &Warning) -> &'static str {
+    match warning {
+        Warning::Late { .. } => "late",
+        Warning::CpuSaturated { .. } => "CPU saturated",
+        Warning::ClientSaturated { .. } => "client saturated",
+        Warning::NoRealTime => "no real time",
+        Warning::NotSteady { .. } => "not steady",
+        Warning::TransactionsFailed { .. } => "failures",
+        Warning::HostDiskReads { .. } => "host disk reads",
+    }
+}
+
+/// How bad; comparable within one kind.
+fn severity(warning: &Warning) -> f64 {
+    match warning {
+        Warning::Late { p99_us, .. } => *p99_us,
+        Warning::CpuSaturated { busy } => *busy,
+        Warning::ClientSaturated { share } | Warning::TransactionsFailed { share } => *share,
+        Warning::NoRealTime => 0.0,
+        Warning::NotSteady { drift } => drift.abs(),
+        Warning::HostDiskReads { major_faults } => *major_faults as f64,
+    }
+}
+
+fn warnings(records: &Records) -> Vec<WarningView> {
+    let mut views = Vec::new();
+    for cell in &records.header.cells {
+        let trials = measured(records, &cell.name);
+        let mut by_name: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
+        for (trial, _) in &trials {
+            let mut seen = Vec::new();
+            for warning in &trial.warnings {
+                // One trial counts once per kind.
+                if !seen.contains(&short_name(warning)) {
+                    seen.push(short_name(warning));
+                    by_name.entry(short_name(warning)).or_default().push(warning);
+                }
+            }
+        }
+        for (name, found) in by_name {
+            let worst = found.iter().max_by(|left, right| severity(left).total_cmp(&severity(right)));
+            views.extend(worst.map(|worst| WarningView {
+                cell: cell.name.clone(),
+                name: name.to_owned(),
+                trial_count: found.len(),
+                sentence: worst.sentence(),
+            }));
+        }
+    }
+    views
+}
+
+fn checks(records: &Records) -> Vec<CheckView> {
+    let mut views: Vec<CheckView> = Vec::new();
+    for cell in &records.header.cells {
+        let trials = records.trials.iter().filter(|trial| trial.cell == cell.name);
+        for check in trials.filter_map(|trial| trial.measurement.as_ref()).flat_map(|m| &m.verification) {
+            let known = views.iter_mut().find(|view| view.cell == cell.name && view.name == check.name);
+            match known {
+                Some(view) => {
+                    if !check.passed && view.passed_count == view.trial_count {
+                        view.detail.clone_from(&check.detail);
+                    }
+                    view.passed_count += usize::from(check.passed);
+                    view.trial_count += 1;
+                }
+                None => views.push(CheckView {
+                    cell: cell.name.clone(),
+                    name: check.name.clone(),
+                    passed_count: usize::from(check.passed),
+                    trial_count: 1,
+                    detail: check.detail.clone(),
+                }),
+            }
+        }
+    }
+    views
+}
+
+fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
+    let mut notes = records.notes.clone();
+    let planned = records.header.scenario.trials_per_cell as usize;
+    for cell in cells {
+        let found = cell.trials.len() + cell.failed_count;
+        if found < planned {
+            let found = format::plural(found, "trial");
+            notes.push(format!("{} has {found} of {planned}: the run stopped early.", cell.name));
+        }
+        if cell.throughput.is_some() && cell.latency.is_none() {
+            notes.push(format!("{} has no complete latency histograms, so no quantiles.", cell.name));
+        }
+    }
+    notes
+}
+
+/// A start state, for somebody who does not know the words.
+fn start(start: StartState) -> String {
+    match start {
+        StartState::Cold => {
+            "cold: the server had just been started and its caches were empty when the measured window began"
+        }
+        StartState::Warm => {
+            "warm: before the measured window the workload ran on the emulated storage until the caches were filled"
+        }
+        StartState::WarmFast => {
+            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation came \
+             on, and the workload settled on it before the measured window"
+        }
+    }
+    .to_owned()
+}
+
+fn assumptions(header: &Header) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for cell in &header.cells {
+        for assumption in &cell.stack.assumptions {
+            let sentence = format!("{}: {assumption}", cell.stack.name);
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+    sentences
+}
