@@ -1,6 +1,7 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
 pub mod child;
+pub mod cli;
 pub mod client;
 pub mod cmd;
 pub mod compare;

@@ -1,23 +1,8 @@
-//! The command line.
+use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use spindle_lab::cmd::load;
+use clap::Parser as _;
+use spindle_lab::cli::{self, Cli};
 
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Drive a server that already runs with a workload.
-    Load(load::LoadArgs),
-}
-
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().command {
-        Command::Load(args) => load::run(args),
-    }
+fn main() -> ExitCode {
+    Cli::parse().execute().unwrap_or_else(|error| cli::fail(&error))
 }

@@ -1,5 +1,8 @@
-//! One sub-command = one file.
+//! Sub-commands: one file each, arguments and a `run` function.
 
 pub mod compare;
+pub mod doctor;
 pub mod load;
+pub mod plan;
 pub mod report;
+pub mod run;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::interrupt::{Interrupt, Interrupted};
+use crate::interrupt::Interrupt;
 use crate::plan::{Plan, PlannedTrial};
 use crate::progress::Progress;
 use crate::provenance;
@@ -86,13 +86,6 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         progress.trial_finished(&line(&trial));
     }
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
-}
-
-/// How to go on after Ctrl-C.
-pub fn resume_hint(error: &anyhow::Error) -> Option<&'static str> {
-    error
-        .is::<Interrupted>()
-        .then_some("interrupted; finished trials are kept, and the same command goes on where this one stopped")
 }
 
 type Servers = BTreeMap<String, Box<dyn Server>>;

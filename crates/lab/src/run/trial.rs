@@ -107,7 +107,7 @@ impl Laboratory<'_> {
 
         phases.enter("restore")?;
         let stack = &self.scenario.stacks[&self.cell.stack.name];
-        let mut volume = volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory)
+        let mut volume = volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
             .context("restoring the snapshot")?;
         volume.set_physics(run.start == StartState::Cold)?;
 

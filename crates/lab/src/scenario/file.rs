@@ -13,7 +13,7 @@ use crate::units;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ScenarioFile {
+pub(super) struct ScenarioFile {
     pub title: String,
     /// Why anyone would want to know; goes into the report.
     pub question: String,
@@ -26,7 +26,7 @@ pub struct ScenarioFile {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ServerTable {
+pub(super) struct ServerTable {
     pub kind: String,
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
@@ -35,7 +35,7 @@ pub struct ServerTable {
 /// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub enum SettingValue {
+pub(super) enum SettingValue {
     Switch(bool),
     Integer(i64),
     Real(f64),
@@ -43,7 +43,7 @@ pub enum SettingValue {
 }
 
 impl SettingValue {
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             SettingValue::Switch(on) => if *on { "ON" } else { "OFF" }.to_owned(),
             SettingValue::Integer(value) => value.to_string(),
@@ -55,7 +55,7 @@ impl SettingValue {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Matrix {
+pub(super) struct Matrix {
     pub stack: Vec<String>,
     pub server: Vec<String>,
     pub workload: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Matrix {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RunTable {
+pub(super) struct RunTable {
     pub trials: i64,
     pub start: StartState,
     pub warm_up: Option<DurationText>,
@@ -75,7 +75,7 @@ pub struct RunTable {
 /// A duration as people write it: `"30 s"`, `"5 min"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct DurationText(pub Duration);
+pub(super) struct DurationText(pub Duration);
 
 impl TryFrom<String> for DurationText {
     type Error = String;
@@ -87,13 +87,13 @@ impl TryFrom<String> for DurationText {
 
 /// Why a text is not a scenario, and at which key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub(super) struct Complaint {
     /// Dotted path; empty when the whole file is meant.
     pub key: String,
     pub message: String,
 }
 
-pub fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
+pub(super) fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
     let at = |key: &str, message: String| Complaint { key: key.to_owned(), message };
     let deserializer = toml::Deserializer::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
@@ -133,6 +133,6 @@ fn explain(path: &str, message: &str) -> Complaint {
     }
 }
 
-pub fn join(path: &str, key: &str) -> String {
+fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

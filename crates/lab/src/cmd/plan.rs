@@ -1,0 +1,95 @@
+//! `spindle plan SCENARIO`: the cells and the time they will take.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::plan::{Plan, plan};
+use crate::provenance;
+use crate::record::StartState;
+use crate::scenario::{Bounds, Scenario};
+use crate::text;
+
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// Scenario file (TOML).
+    scenario: PathBuf,
+    /// Print cells and trials as JSON, trials in the order in which they run.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: &PlanArguments) -> Result<()> {
+    let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
+    let plan = plan(&scenario);
+    let mut output = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(output, "{}", serde_json::to_string_pretty(&json(&scenario, &plan))?)?;
+    } else {
+        write!(output, "{}", table(&scenario, &plan))?;
+    }
+    Ok(())
+}
+
+fn table(scenario: &Scenario, plan: &Plan) -> String {
+    let rows: Vec<[&str; 4]> = std::iter::once(["cell", "server", "workload", "storage"])
+        .chain(plan.cells.iter().map(|cell| {
+            [cell.name.as_str(), cell.server.as_str(), cell.workload.as_str(), cell.stack.summary.as_str()]
+        }))
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let mut text = format!("{}\n\n", scenario.title);
+    for [cell, server, workload, storage] in rows {
+        let [first, second, third] = widths;
+        text.push_str(&format!("{cell:first$}  {server:second$}  {workload:third$}  {storage}\n"));
+    }
+    let run = &scenario.run;
+    let phases: Vec<String> = [("warm-up", run.warm_up), ("settling", run.settle), ("measured", run.measure)]
+        .iter()
+        .filter(|(_, duration)| !duration.is_zero())
+        .map(|(name, duration)| format!("{} {name}", text::duration(*duration)))
+        .collect();
+    let start = match run.start {
+        StartState::Cold => "cold",
+        StartState::Warm => "warm",
+        StartState::WarmFast => "warm-fast",
+    };
+    text.push_str(&format!(
+        "\n{} trials in {} shuffled blocks, start {start}: {}\nabout {} ({} a trial, {} to load), seed {}\n",
+        plan.trials.len(),
+        run.trials,
+        phases.join(", "),
+        text::duration(plan.estimate.total),
+        text::duration(plan.estimate.per_trial),
+        text::duration(plan.estimate.load),
+        run.seed,
+    ));
+    text
+}
+
+fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {
+    let trials: Vec<_> = plan
+        .trials
+        .iter()
+        .map(|trial| {
+            let cell = &plan.cells[trial.cell_index].name;
+            json!({ "cell": cell, "trial": trial.trial, "block": trial.block, "seed": trial.seed })
+        })
+        .collect();
+    json!({
+        "title": scenario.title,
+        "scenario_hash": scenario.hash(),
+        "seed": scenario.run.seed,
+        "cells": plan.cells,
+        "trials": trials,
+        "estimate_s": {
+            "load": plan.estimate.load.as_secs_f64(),
+            "per_trial": plan.estimate.per_trial.as_secs_f64(),
+            "total": plan.estimate.total.as_secs_f64(),
+        },
+    })
+}

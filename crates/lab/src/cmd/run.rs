@@ -1,0 +1,72 @@
+//! `spindle run SCENARIO`: plan, provision, load, run, verify, record; resumes where it stopped.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use crate::doctor;
+use crate::interrupt::Interrupt;
+use crate::plan::plan;
+use crate::provenance;
+use crate::records_file::Resume;
+use crate::report::{self, Format};
+use crate::run;
+use crate::scenario::{Bounds, Scenario};
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Scenario file (TOML).
+    scenario: PathBuf,
+    /// Where records, report and snapshots go; without it spindle-results/NAME-HASH.
+    #[arg(long, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+    /// Run failed trials again.
+    #[arg(long)]
+    retry_failed: bool,
+    /// Forget the records of earlier runs in the same directory.
+    #[arg(long, conflicts_with = "retry_failed")]
+    fresh: bool,
+}
+
+/// Exit code 1 when every trial in the records failed; single failed trials are rows.
+pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
+    let interrupt = Interrupt::listen()?;
+    let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
+    let plan = plan(&scenario);
+    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock");
+    let blockers = doctor::emulation_blockers();
+    if needs_emulation && !blockers.is_empty() {
+        anyhow::bail!(
+            "no emulated disk can be mounted here: {}; `spindle doctor` tells what helps",
+            blockers.join(" and ")
+        );
+    }
+    let options = run::Options {
+        directory: arguments.output.clone().unwrap_or_else(|| run::default_directory(&scenario)),
+        resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
+        program: std::env::current_exe().context("looking for our own binary")?,
+    };
+    let outcome = run::run(&scenario, &plan, &options, &interrupt)?;
+    let measured = plan.trials.len() - outcome.trials_failed;
+    show(&outcome.records)?;
+    if outcome.trials_failed > 0 && !arguments.retry_failed {
+        let count = outcome.trials_failed;
+        eprintln!("{count} of {} trials failed; run them again with --retry-failed", plan.trials.len());
+    }
+    Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The table on standard output, the page next to the records.
+fn show(path: &Path) -> Result<()> {
+    let records = report::read(path)?;
+    let page = path.with_file_name("report.html");
+    std::fs::write(&page, report::render(&records, Format::Html, false)?)
+        .with_context(|| format!("writing the report to {}", page.display()))?;
+    let mut output = std::io::stdout().lock();
+    let colour = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let table = report::render(&records, Format::Text, colour)?;
+    write!(output, "{table}\nreport: {}\n", page.display()).context("writing to standard output")
+}

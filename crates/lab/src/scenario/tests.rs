@@ -1,0 +1,215 @@
+use super::*;
+
+const GOOD: &str = r#"
+title = "A title"
+question = "Why?"
+[stacks.hdd]
+profile = "hdd-7200"
+size = "20 GB"
+[stacks.iodrive]
+profile = "iodrive-160"
+size = "20 GB"
+[servers.mariadb]
+kind = "mariadb"
+settings = { innodb_flush_method = "O_DIRECT", innodb_buffer_pool_size = "96M", innodb_flush_log_at_trx_commit = 1 }
+[workloads.tpcc]
+kind = "tpcc"
+warehouses = 10
+terminals = 16
+[matrix]
+stack = ["hdd", "iodrive"]
+server = ["mariadb"]
+workload = ["tpcc"]
+[run]
+trials = 3
+start = "warm-fast"
+warm_up = "10 s"
+settle = "5 s"
+measure = "30 s"
+seed = 1
+"#;
+
+const BOUNDS: Bounds = Bounds { memory_bytes: 8 << 30 };
+
+/// The good scenario with one text replaced.
+#[track_caller]
+fn changed(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from:?} is not in the good scenario");
+    GOOD.replacen(from, to, 1)
+}
+
+#[track_caller]
+fn check(from: &str, to: &str, expect: &str) {
+    let error = Scenario::parse("test", &changed(from, to), &BOUNDS).unwrap_err();
+    assert_eq!(error.to_string(), expect);
+}
+
+#[track_caller]
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse("test", text, &BOUNDS).unwrap()
+}
+
+#[test]
+fn a_good_scenario_is_read_as_it_is_written() {
+    let scenario = parsed(GOOD);
+    assert_eq!(scenario.matrix.stack, ["hdd", "iodrive"]);
+    assert_eq!(scenario.servers["mariadb"].settings["innodb_flush_log_at_trx_commit"], "1");
+    let run = scenario.run;
+    assert_eq!((run.trials, run.start, run.seed), (3, StartState::WarmFast, 1));
+    assert_eq!((run.warm_up, run.settle, run.measure).2, Duration::from_secs(30));
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_neighbour() {
+    check("measure = ", "mesure = ", "run.mesure: unknown key; did you mean `measure`?");
+    check("warehouses", "warehouse", "workloads.tpcc.warehouse: unknown key; did you mean `warehouses`?");
+    check("title =", "titel =", "titel: unknown key; did you mean `title`?");
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    check("trials = 3\n", "", "run.trials: is missing");
+    check("warm_up = \"10 s\"\n", "", "run.warm_up: is missing; start = \"warm-fast\" needs it");
+}
+
+#[test]
+fn a_missing_table_is_named() {
+    let text = GOOD.split("[run]").next().unwrap();
+    assert_eq!(Scenario::parse("test", text, &BOUNDS).unwrap_err().to_string(), "run: is missing");
+}
+
+#[test]
+fn broken_toml_is_told_with_its_line() {
+    check("[matrix]", "[matrix", "line 17: not valid TOML: unclosed table, expected `]`");
+}
+
+#[test]
+fn a_wrong_unit_is_told_with_the_right_ones() {
+    check(
+        "measure = \"30 s\"",
+        "measure = \"30 sec\"",
+        "run.measure: `30 sec` is not a duration; write for example \"30 s\" (ns, us, ms, s, min or h)",
+    );
+}
+
+#[test]
+fn a_number_without_unit_is_refused() {
+    let error = Scenario::parse("test", &changed("\"30 s\"", "30"), &BOUNDS).unwrap_err().to_string();
+    assert!(error.starts_with("run.measure: ") && error.contains("30"), "{error}");
+}
+
+#[test]
+fn a_name_that_is_not_defined_is_told_with_its_neighbour() {
+    check(
+        "[\"hdd\", \"iodrive\"]",
+        "[\"hdd\", \"iodriv\"]",
+        "matrix.stack: `iodriv` is not defined under [stacks]; did you mean `iodrive`?",
+    );
+    check(
+        "workload = [\"tpcc\"]",
+        "workload = [\"sysbench\"]",
+        "matrix.workload: `sysbench` is not defined under [workloads]; known here: `tpcc`",
+    );
+}
+
+#[test]
+fn an_axis_must_not_be_empty_or_name_a_thing_twice() {
+    check("server = [\"mariadb\"]", "server = []", "matrix.server: is empty; name at least one of `mariadb`");
+    check("[\"hdd\", \"iodrive\"]", "[\"hdd\", \"hdd\"]", "matrix.stack: `hdd` is named twice");
+}
+
+#[test]
+fn a_definition_must_not_appear_twice() {
+    let error = Scenario::parse("test", &changed("[stacks.iodrive]", "[stacks.hdd]"), &BOUNDS).unwrap_err();
+    assert_eq!(error.to_string(), "line 7: not valid TOML: duplicate key");
+}
+
+#[test]
+fn a_buffer_pool_must_fit_into_memory() {
+    check(
+        "\"96M\"",
+        "\"9G\"",
+        "servers.mariadb.settings.innodb_buffer_pool_size: 9G is more than this machine's memory (8192 MiB)",
+    );
+    check(
+        "\"96M\"",
+        "\"96 megs\"",
+        "servers.mariadb.settings.innodb_buffer_pool_size: `96 megs` is not a size; write for example \"96M\"",
+    );
+}
+
+#[test]
+fn the_data_must_fit_on_the_disk() {
+    check(
+        "warehouses = 10\n",
+        "warehouses = 500\n",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 53 GB",
+    );
+}
+
+#[test]
+fn counts_have_bounds() {
+    check("trials = 3", "trials = 0", "run.trials: 0 is out of range; it can be 1 to 1000");
+    check("terminals = 16", "terminals = 0", "workloads.tpcc.terminals: 0 is out of range; it can be 1 to 10000");
+    check("seed = 1", "seed = -1", "run.seed: -1 is negative; it can be 0 or more");
+}
+
+#[test]
+fn durations_have_bounds() {
+    check("measure = \"30 s\"", "measure = \"0 s\"", "run.measure: 0 s is out of range; it can be 100 ms to 24 h");
+    check("warm_up = \"10 s\"", "warm_up = \"100 h\"", "run.warm_up: 100 h is out of range; it can be 0 s to 24 h");
+}
+
+#[test]
+fn a_cold_start_has_no_warm_up() {
+    check("\"warm-fast\"", "\"cold\"", "run.warm_up: has no meaning with start = \"cold\"; leave it out");
+    check("\"warm-fast\"", "\"warm\"", "run.settle: has no meaning with start = \"warm\"; leave it out");
+    check(
+        "\"warm-fast\"",
+        "\"hot\"",
+        "run.start: `hot` is not known; known here: `cold`, `warm` and `warm-fast`",
+    );
+}
+
+#[test]
+fn an_unknown_kind_is_told() {
+    check(
+        "kind = \"mariadb\"",
+        "kind = \"mariadbd\"",
+        "servers.mariadb.kind: server `mariadbd` is not known; did you mean `mariadb`?",
+    );
+    check("kind = \"tpcc\"", "kind = \"tpc\"", "workloads.tpcc.kind: `tpc` is not known; did you mean `tpcc`?");
+}
+
+#[test]
+fn a_name_that_cannot_be_a_file_name_is_refused() {
+    check(
+        "[stacks.hdd]",
+        "[stacks.\"../hdd\"]",
+        "stacks.\"../hdd\": a name has 1 to 40 letters, digits, `-`, `_` or `.`",
+    );
+}
+
+#[test]
+fn prose_and_the_number_of_trials_do_not_change_the_hash() {
+    let hash = parsed(GOOD).hash();
+    assert_eq!(parsed(&changed("Why?", "Why not?")).hash(), hash);
+    assert_eq!(parsed(&changed("trials = 3", "trials = 5")).hash(), hash);
+    assert_eq!(parsed(&format!("# A comment.\n{GOOD}")).hash(), hash);
+}
+
+#[test]
+fn everything_that_changes_a_result_changes_the_hash() {
+    let hash = parsed(GOOD).hash();
+    for (from, to) in [
+        ("size = \"20 GB\"", "size = \"21 GB\""),
+        ("\"96M\"", "\"97M\""),
+        ("terminals = 16", "terminals = 17"),
+        ("[\"hdd\", \"iodrive\"]", "[\"iodrive\", \"hdd\"]"),
+        ("measure = \"30 s\"", "measure = \"31 s\""),
+        ("seed = 1", "seed = 2"),
+        ("\"O_DIRECT\"", "\"fsync\""),
+    ] {
+        assert_ne!(parsed(&changed(from, to)).hash(), hash, "{from} -> {to}");
+    }
+}
