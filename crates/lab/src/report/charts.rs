@@ -52,7 +52,7 @@ pub(super) const PANEL_TITLES: [&str; 8] = [
     "Flushes per second",
     "Flush latency, ms",
     "Requests inside the device",
-    "Processor cores busy, share",
+    "Processor cores busy",
 ];
 
 impl Charts {
