@@ -9,7 +9,7 @@
   const dashes = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
   const three = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
   const number = value => (value == null ? '–' : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en') : three.format(value));
-  const short = value => (Math.abs(value) >= 1e6 ? three.format(value / 1e6) + ' M' : Math.abs(value) >= 1e4 ? three.format(value / 1e3) + ' k' : number(value));
+  const short = value => (Math.abs(value) >= 1e6 ? three.format(value / 1e6) + ' M' : Math.abs(value) >= 1e5 ? three.format(value / 1e3) + ' k' : number(value));
   const percent = share => Math.round(share * 100) + ' %';
   const escaped = text => String(text).replace(/[&<>"]/g, c => '&#' + c.charCodeAt(0) + ';');
 
@@ -59,7 +59,7 @@
       tooltip: tooltip({ formatter: item => item.seriesType === 'scatter'
         ? escaped(item.value[1]) + ', trial ' + item.data.trial + '<br><b>' + number(item.value[0]) + '</b>'
         : escaped(item.name) + '<br>mean <b>' + number(item.value) + '</b>' }),
-      xAxis: axis({ type: 'value', min: 0, label: { formatter: short } }),
+      xAxis: axis({ type: 'value', min: 0, splitNumber: narrow(element) ? 2 : 5, label: { formatter: short } }),
       yAxis: [
         axis({ type: 'category', data: names, inverse: true, label: labels, splitLine: { show: false } }),
         axis({ type: 'category', data: cells.map(cell => number(cell.mean)), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
