@@ -83,7 +83,7 @@ failed-trials: iodrive is the fastest: 34.1 times hdd-7200 (95 % interval 32.8 t
 single-trial: x25-m was ahead: 22.8 times hdd-7200. A cell with a single trial has no interval, so this is an observation and not a finding.
 one-cell: hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials); there is no second cell to compare it with.
 all-failed: No cell has a measurement. All 4 trials failed.
-no-difference: No difference is shown between x25-m-again and x25-m: x25-m-again measured 1.01 times x25-m (95 % interval 0.966 to 1.05); it is 22.7 times hdd-7200 (95 % interval 21.8 to 23.7).
+no-difference: No difference is shown between x25-m-again and x25-m: x25-m-again measured 1.01 times x25-m (95 % interval 0.966 to 1.05); it is 22.7 times hdd-7200 (95 % interval 21.9 to 23.6).
 mock-without-emulator: x25-m is the fastest: 22.6 times hdd-7200 (95 % interval 21.7 to 23.6).
 ");
 }

@@ -43,7 +43,7 @@ pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option
     let shown = |probability: f64| count as f64 * (1.0 - probability) >= FEWEST_ABOVE - 1e-6;
     let quantile = |probability: f64| shown(probability).then(|| at(probability));
     let curve = (0..=74)
-        .map(|step| 0.301_03 + f64::from(step) * 0.05)
+        .map(|step| std::f64::consts::LOG10_2 + f64::from(step) * 0.05)
         .take_while(|nines| *nines <= 4.001 && shown(1.0 - 10_f64.powf(-nines)))
         .map(|nines| (nines, at(1.0 - 10_f64.powf(-nines))))
         .collect();

@@ -105,7 +105,7 @@ fn table(view: &View) -> Vec<String> {
             warnings,
         ]);
     }
-    rows.iter().map(|row| aligned(row)).collect()
+    rows.iter().map(aligned).collect()
 }
 
 fn terse(ratio: &Ratio) -> String {

@@ -23,13 +23,6 @@ pub struct Browser<'a> {
     session: String,
 }
 
-pub struct Window {
-    pub width: u32,
-    /// Emulate a telephone of that width.
-    pub mobile: bool,
-    pub javascript: bool,
-}
-
 impl Driver {
     /// `None` where there is no chromedriver; in CI that is a failure, because there it must not be skipped.
     pub fn start() -> Option<Self> {
@@ -65,7 +58,7 @@ impl Driver {
         Some(Self { child, port, profiles })
     }
 
-    pub fn open(&self, window: &Window) -> Browser<'_> {
+    pub fn open(&self, width: u32) -> Browser<'_> {
         let profile = tempfile::tempdir_in(self.profiles.path()).expect("a profile").keep();
         let mut arguments: Vec<String> = [
             "--headless",
@@ -80,20 +73,13 @@ impl Driver {
         .map(str::to_owned)
         .to_vec();
         arguments.push(format!("--user-data-dir={}", profile.display()));
-        arguments.push(format!("--window-size={},1000", window.width));
-        let mut options = json!({
-            "args": arguments,
-            "prefs": {"profile.managed_default_content_settings.javascript": if window.javascript { 1 } else { 2 }},
-        });
-        if window.mobile {
-            options["mobileEmulation"] = json!({"deviceMetrics": {"width": window.width, "height": 844, "pixelRatio": 2.0, "mobile": true}});
-        }
+        arguments.push(format!("--window-size={width},1000"));
         let answer = self.call(
             "POST",
             "/session",
             &json!({"capabilities": {"alwaysMatch": {
                 "browserName": "chrome",
-                "goog:chromeOptions": options,
+                "goog:chromeOptions": {"args": arguments},
                 "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             }}}),
         );
@@ -180,6 +166,17 @@ impl Browser<'_> {
         let value = if dark { "dark" } else { "light" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
         self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// From now on a telephone's screen of that width.
+    pub fn telephone(&self, width: u32) {
+        let screen = json!({"width": width, "height": 844, "deviceScaleFactor": 2, "mobile": true});
+        self.devtools("Emulation.setDeviceMetricsOverride", &screen);
+    }
+
+    /// Pages loaded from now on run no script; [`Browser::run`] still does.
+    pub fn disable_javascript(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     }
 
     /// For looking at it: writes the page as pictures of at most `height` when `REPORT_PICTURES` names a directory.
