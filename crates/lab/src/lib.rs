@@ -26,3 +26,4 @@ pub mod storage;
 pub mod text;
 pub mod units;
 pub mod user_error;
+pub mod validate;

@@ -80,7 +80,10 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     } else if bandwidth >= BANDWIDTH_BUSY {
         (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used", percent(bandwidth)))
     } else if locks >= WAIT_SHARE && locks > read + commit {
-        (LimiterKind::Locks, format!("{} of the terminals' time went into row locks; {cores}", percent(locks)))
+        (
+            LimiterKind::Locks,
+            format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
+        )
     } else if read >= WAIT_SHARE && read >= commit {
         let reason = format!(
             "{} of the terminals' time went into {:.0} reads of {:.2} ms each; {cores}",
@@ -90,7 +93,10 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
         );
         (LimiterKind::ReadLatency, reason)
     } else if commit >= WAIT_SHARE {
-        (LimiterKind::CommitLatency, format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)))
+        (
+            LimiterKind::CommitLatency,
+            format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)),
+        )
     } else {
         let reason = format!(
             "no single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
@@ -136,12 +142,15 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
     if evidence.client_share >= CLIENT_BUSY {
         warnings.push(Warning::ClientSaturated { share: evidence.client_share });
     }
-    if let Some(drift) = spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT)) {
+    if let Some(drift) =
+        spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT))
+    {
         warnings.push(Warning::NotSteady { drift: drift.relative });
     }
     if symptoms.failed_transactions > 0 {
         let all = symptoms.transactions + symptoms.failed_transactions;
-        warnings.push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
+        warnings
+            .push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
     }
     warnings
 }

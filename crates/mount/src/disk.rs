@@ -66,7 +66,8 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
     Ok(run_directory().join(name))
 }
 
-const OPTIONS_FILE: &str = "disk.json";
+/// In the state directory: what the emulator was started with.
+pub const OPTIONS_FILE: &str = "disk.json";
 const LOG_FILE: &str = "log";
 const PROCESS_FILE: &str = "pid";
 /// The base image may have to be read from the host's disk first.

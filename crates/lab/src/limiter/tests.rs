@@ -13,14 +13,17 @@ fn check(evidence: &Evidence, kind: LimiterKind, reason: &str) {
 
 #[test]
 fn many_slow_reads_are_read_latency() {
-    let evidence = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, commit_wait_s: 12.0, ..idle() };
-    let reason = "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy";
+    let evidence =
+        Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, commit_wait_s: 12.0, ..idle() };
+    let reason =
+        "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy";
     check(&evidence, LimiterKind::ReadLatency, reason);
 }
 
 #[test]
 fn waiting_for_commit_is_commit_latency() {
-    let evidence = Evidence { commit_wait_s: 55.0, foreground_reads: 2000.0, read_latency_mean_ms: 10.0, ..idle() };
+    let evidence =
+        Evidence { commit_wait_s: 55.0, foreground_reads: 2000.0, read_latency_mean_ms: 10.0, ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy";
     check(&evidence, LimiterKind::CommitLatency, reason);
 }
@@ -122,7 +125,10 @@ fn failed_transactions_are_told() {
 
 #[test]
 fn a_trend_is_told_and_noise_is_not() {
-    let rising = Symptoms { transactions_per_s: (0..30).map(|second| 100.0 + f64::from(second) * 4.0).collect(), ..emulated() };
+    let rising = Symptoms {
+        transactions_per_s: (0..30).map(|second| 100.0 + f64::from(second) * 4.0).collect(),
+        ..emulated()
+    };
     let found = warnings(&idle(), &rising);
     assert!(matches!(found[..], [Warning::NotSteady { drift }] if drift > 0.3), "{found:?}");
     let noisy = (0..30).map(|second| if second % 3 == 0 { 180.0 } else { 60.0 }).collect();

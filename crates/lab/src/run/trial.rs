@@ -107,8 +107,9 @@ impl Laboratory<'_> {
 
         phases.enter("restore")?;
         let stack = &self.scenario.stacks[&self.cell.stack.name];
-        let mut volume = volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
-            .context("restoring the snapshot")?;
+        let mut volume =
+            volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
+                .context("restoring the snapshot")?;
         volume.set_physics(run.start == StartState::Cold)?;
 
         phases.enter("start")?;
@@ -145,7 +146,8 @@ impl Laboratory<'_> {
         phases.enter("verify")?;
         volume.set_physics(false)?;
         client.stop()?;
-        let checks = run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
+        let checks =
+            run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
