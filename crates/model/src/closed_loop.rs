@@ -58,7 +58,10 @@ pub struct Measured {
 
 impl Measured {
     pub fn latencies_ns(&self, operation: Operation) -> impl Iterator<Item = u64> {
-        self.samples.iter().filter(move |sample| sample.operation == operation).map(|sample| sample.latency_ns)
+        self.samples
+            .iter()
+            .filter(move |sample| sample.operation == operation)
+            .map(|sample| sample.latency_ns)
     }
 
     pub fn count(&self, operation: Operation) -> u64 {

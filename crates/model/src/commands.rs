@@ -154,7 +154,8 @@ impl Commands {
 
     /// Everything submitted and not collected, by submission number.
     pub(crate) fn outstanding(&self) -> Vec<Command> {
-        let mut commands: Vec<Command> = self.slots.iter().filter(|command| command.occupied).copied().collect();
+        let mut commands: Vec<Command> =
+            self.slots.iter().filter(|command| command.occupied).copied().collect();
         commands.sort_by_key(|command| command.sequence);
         commands
     }

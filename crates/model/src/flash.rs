@@ -186,7 +186,8 @@ impl Flash {
 
     fn pages(&self, slot: Slot) -> std::ops::Range<u64> {
         let request = self.commands.get(slot).request;
-        request.offset_bytes / self.parameters.page_bytes..request.end_bytes().div_ceil(self.parameters.page_bytes)
+        request.offset_bytes / self.parameters.page_bytes
+            ..request.end_bytes().div_ceil(self.parameters.page_bytes)
     }
 
     fn page_sectors(&self, page: u64) -> (u64, u64) {

@@ -76,7 +76,12 @@ impl VolatileWrites {
         for piece in self.cut_out(start, end, u64::MAX) {
             self.dirty_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
-            replaced.push(Part { id: write.id, sequence: write.sequence, start: piece.start, end: piece.end });
+            replaced.push(Part {
+                id: write.id,
+                sequence: write.sequence,
+                start: piece.start,
+                end: piece.end,
+            });
             let mut outside = Vec::new();
             for part in write.replaced.drain(..) {
                 split(part, start, end, &mut replaced, &mut outside);
@@ -215,7 +220,12 @@ impl VolatileWrites {
     ///
     /// The order in which this model destages is one of many that a firmware may choose, so each piece that was
     /// still volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
-    pub(crate) fn power_cut(&self, taken: &[Taken], outstanding: &[Command], rng: &mut Rng) -> Vec<WriteFate> {
+    pub(crate) fn power_cut(
+        &self,
+        taken: &[Taken],
+        outstanding: &[Command],
+        rng: &mut Rng,
+    ) -> Vec<WriteFate> {
         let mut parts: Vec<(Part, bool)> = Vec::new();
         let part = |write: &Write, start, end| Part { id: write.id, sequence: write.sequence, start, end };
         for (&start, piece) in &self.pieces {

@@ -224,7 +224,10 @@ mod tests {
             let positioning_ns = geometry.positioning_ns(geometry.phase_ns(end), head, &next, false);
             let on_same_track = next.track == head.track;
             assert!(!on_same_track || positioning_ns == 0, "sector {start}: {positioning_ns}");
-            assert!(u64::from(positioning_ns) < geometry.rotation_ns() / 4, "sector {start}: {positioning_ns}");
+            assert!(
+                u64::from(positioning_ns) < geometry.rotation_ns() / 4,
+                "sector {start}: {positioning_ns}"
+            );
         }
     }
 
