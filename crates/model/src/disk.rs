@@ -245,10 +245,11 @@ impl Disk {
                 }
             }
         }
-        if destage_is_due && let Some((cost, choice)) = self.best_destage(phase_ns) {
-            if best.is_none_or(|(lowest, _)| cost < lowest) {
-                best = Some((cost, choice));
-            }
+        if destage_is_due
+            && let Some((cost, choice)) = self.best_destage(phase_ns)
+            && best.is_none_or(|(lowest, _)| cost < lowest)
+        {
+            best = Some((cost, choice));
         }
         best.map(|(_, choice)| choice)
     }

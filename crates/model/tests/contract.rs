@@ -56,8 +56,8 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
     }))
 }
 
-fn partition(below: StackSpec) -> StackSpec {
-    StackSpec::Partition { offset_bytes: 1 << 20, below_size_bytes: 2 * SIZE_BYTES, below: Box::new(below) }
+fn partition(below: StackSpec, below_size_bytes: u64) -> StackSpec {
+    StackSpec::Partition { offset_bytes: 1 << 20, below_size_bytes, below: Box::new(below) }
 }
 
 fn every_stack() -> Vec<StackSpec> {
@@ -67,8 +67,8 @@ fn every_stack() -> Vec<StackSpec> {
         stacks.push(flash(write_cache, true));
         stacks.push(flash(write_cache, false));
     }
-    stacks.push(partition(disk(WriteCache::Volatile)));
-    stacks.push(partition(partition(flash(WriteCache::Volatile, true))));
+    stacks.push(partition(disk(WriteCache::Volatile), 2 * SIZE_BYTES));
+    stacks.push(partition(partition(flash(WriteCache::Volatile, true), 4 * SIZE_BYTES), 2 * SIZE_BYTES));
     stacks
 }
 
@@ -120,7 +120,7 @@ fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut 
 }
 
 fn history(stack: &StackSpec, seed: u64, steps: &[Step]) -> Vec<Completion> {
-    let mut device = stack.build(SIZE_BYTES, seed).unwrap();
+    let mut device = stack.build(SIZE_BYTES, seed).expect("a valid stack");
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     for &(pause_ns, request) in steps {
@@ -135,7 +135,7 @@ fn history(stack: &StackSpec, seed: u64, steps: &[Step]) -> Vec<Completion> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_completes_exactly_once_and_in_order(steps in steps(), seed: u64) {
@@ -177,7 +177,7 @@ fn check_power_cut(
     steps: &[Step],
     cut_after_ns: u64,
 ) -> Result<(), TestCaseError> {
-    let mut device = stack.build(SIZE_BYTES, seed).unwrap();
+    let mut device = stack.build(SIZE_BYTES, seed).expect("a valid stack");
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     // Ids that a completed flush covers, and forced writes.
@@ -236,13 +236,13 @@ fn check_power_cut(
 
 #[test]
 fn a_stack_that_does_not_fit_says_why() {
-    let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).unwrap_err().to_string();
+    let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).err().unwrap().to_string();
     assert_eq!(
         sentence(StackSpec::Device(Parameters::Null), 1_000),
         "`size` is 1000 bytes, must be a multiple of 512 above zero"
     );
     assert_eq!(
-        sentence(partition(StackSpec::Device(Parameters::Null)), 2 * SIZE_BYTES),
+        sentence(partition(StackSpec::Device(Parameters::Null), 2 * SIZE_BYTES), 2 * SIZE_BYTES),
         "`size` plus `offset` is 135266304 bytes, must be at most the size of the device below, 134217728 bytes"
     );
     assert_eq!(
@@ -253,7 +253,7 @@ fn a_stack_that_does_not_fit_says_why() {
 
 #[test]
 fn a_partition_starts_at_its_offset() {
-    let stack = partition(flash(WriteCache::Volatile, true));
+    let stack = partition(flash(WriteCache::Volatile, true), 2 * SIZE_BYTES);
     let mut device = stack.build(SIZE_BYTES, 1).unwrap();
     let write = Request {
         id: RequestId(1),
