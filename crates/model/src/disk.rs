@@ -36,6 +36,8 @@ use geometry::{Geometry, Head, Target};
 #[derive(Debug)]
 struct Queued {
     slot: Slot,
+    /// When it came among the commands that the drive sees; before, it waits in the host.
+    seen_at: Instant,
     target: Target,
     is_write: bool,
 }
@@ -166,7 +168,12 @@ impl Disk {
             Operation::Write if self.is_cached(&command.request) => self.waiting_for_room.push_back(slot),
             Operation::Read | Operation::Write => {
                 let is_write = command.request.operation == Operation::Write;
-                self.queue.push_back(Queued { slot, target: self.geometry.locate(start), is_write });
+                self.queue.push_back(Queued {
+                    slot,
+                    seen_at: at,
+                    target: self.geometry.locate(start),
+                    is_write,
+                });
             }
         }
     }
@@ -217,12 +224,12 @@ impl Disk {
     }
 
     fn choose(&mut self, at: Instant) -> Option<Choice> {
-        let oldest_at = self.queue.front().map(|queued| self.commands.get(queued.slot).arrived_at);
+        let oldest_at = self.queue.front().map(|queued| queued.seen_at);
         let waiter_at = self.waiting_for_room.front().map(|&slot| self.commands.get(slot).arrived_at);
-        let is_aged = |arrived_at: Instant| at - arrived_at > self.parameters.age_limit_ns;
+        let is_aged = |since: Instant| at - since > self.parameters.age_limit_ns;
         let destage_is_due = self.destage_is_due(at);
-        if let Some(arrived_at) = oldest_at.filter(|&arrived_at| is_aged(arrived_at))
-            && waiter_at.is_none_or(|waiter_at| arrived_at <= waiter_at)
+        if let Some(seen_at) = oldest_at.filter(|&seen_at| is_aged(seen_at))
+            && waiter_at.is_none_or(|waiter_at| seen_at <= waiter_at)
         {
             return Some(Choice::Queued(0));
         }
@@ -238,10 +245,11 @@ impl Disk {
                 }
             }
         }
-        if destage_is_due && let Some((cost, choice)) = self.best_destage(phase_ns) {
-            if best.is_none_or(|(lowest, _)| cost < lowest) {
-                best = Some((cost, choice));
-            }
+        if destage_is_due
+            && let Some((cost, choice)) = self.best_destage(phase_ns)
+            && best.is_none_or(|(lowest, _)| cost < lowest)
+        {
+            best = Some((cost, choice));
         }
         best.map(|(_, choice)| choice)
     }
@@ -250,6 +258,9 @@ impl Disk {
         let (start, end, target, is_write, work) = match choice {
             Choice::Queued(index) => {
                 let Some(queued) = self.queue.remove(index) else { return };
+                if let Some(newly_seen) = self.queue.get_mut(self.parameters.queue_depth as usize - 1) {
+                    newly_seen.seen_at = at;
+                }
                 let (start, end) = self.commands.get(queued.slot).sectors();
                 (start, end, queued.target, queued.is_write, Work::Command(queued.slot))
             }
