@@ -82,15 +82,16 @@ pub fn classify(error: &Error) -> Class {
 
 pub fn failure(error: &Error) -> Failure {
     match classify(error) {
-        Class::Fatal => Failure::Fatal(error.to_string()),
-        Class::Retry | Class::Transaction => Failure::Transaction(error.to_string()),
+        Class::Fatal => Failure::Fatal(format!("the connection to the server broke: {}", sentence(error))),
+        Class::Retry | Class::Transaction => Failure::Transaction(sentence(error)),
     }
 }
 
-/// The code of a server's refusal, for messages that must not vary with the data.
-pub fn code(error: &Error) -> Option<u16> {
+/// The server's own words without the crate's wrapping.
+fn sentence(error: &Error) -> String {
     match error {
-        Error::MySqlError(error) => Some(error.code),
-        _ => None,
+        Error::MySqlError(error) => format!("{} (error {})", error.message, error.code),
+        Error::IoError(error) => error.to_string(),
+        other => other.to_string(),
     }
 }
