@@ -92,6 +92,7 @@ fn sentence(error: &Error) -> String {
     match error {
         Error::MySqlError(error) => format!("{} (error {})", error.message, error.code),
         Error::IoError(error) => error.to_string(),
+        Error::CodecError(error) => error.to_string(),
         other => other.to_string(),
     }
 }
