@@ -1,6 +1,6 @@
 //! The MySQL protocol: connections, and which of its errors mean what.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder};
 
@@ -53,7 +53,7 @@ fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
             .db_name(select_database.then_some(database)),
         Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
     };
-    Conn::new(options).with_context(|| format!("connecting to {}", describe(endpoint)))
+    Conn::new(options).map_err(|error| anyhow!("connecting to {}: {}", describe(endpoint), sentence(&error)))
 }
 
 /// What a client does about an error.
@@ -93,6 +93,7 @@ fn sentence(error: &Error) -> String {
         Error::MySqlError(error) => format!("{} (error {})", error.message, error.code),
         Error::IoError(error) => error.to_string(),
         Error::CodecError(error) => error.to_string(),
+        Error::DriverError(error) => error.to_string(),
         other => other.to_string(),
     }
 }
