@@ -11,7 +11,9 @@ fn git(arguments: &[&str]) -> Option<String> {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // The reflog of HEAD grows with every commit and every change of branch.
-    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| std::path::Path::new(path).exists()) {
+    if let Some(log) =
+        git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| std::path::Path::new(path).exists())
+    {
         println!("cargo::rerun-if-changed={log}");
     }
     let revision = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());

@@ -88,7 +88,8 @@ fn memory() -> Check {
     let bytes = provenance::memory_bytes();
     let passed = bytes >= MEMORY_BYTES;
     let detail = format!("{} for {} cores", text::size(bytes), provenance::cpu_count());
-    let detail = if passed { detail } else { format!("{detail}; at least {} is needed", text::size(MEMORY_BYTES)) };
+    let detail =
+        if passed { detail } else { format!("{detail}; at least {} is needed", text::size(MEMORY_BYTES)) };
     Check { name: "memory", passed, required: true, detail, package: None }
 }
 
@@ -131,7 +132,9 @@ fn real_time() -> Check {
 
 fn program(name: &'static str, package: &'static str, required: bool, purpose: &str) -> Check {
     match find(name) {
-        Some(path) => Check { name, passed: true, required, detail: path.display().to_string(), package: None },
+        Some(path) => {
+            Check { name, passed: true, required, detail: path.display().to_string(), package: None }
+        }
         None => Check { name, passed: false, required, detail: purpose.to_owned(), package: Some(package) },
     }
 }
@@ -140,9 +143,13 @@ fn mariadb() -> Check {
     let (name, package) = ("mariadbd", "mariadb-server");
     match crate::server::mariadb::MariaDb.version().ok() {
         Some(version) => Check { name, passed: true, required: true, detail: version, package: None },
-        None => {
-            Check { name, passed: false, required: true, detail: "the server under test".to_owned(), package: Some(package) }
-        }
+        None => Check {
+            name,
+            passed: false,
+            required: true,
+            detail: "the server under test".to_owned(),
+            package: Some(package),
+        },
     }
 }
 

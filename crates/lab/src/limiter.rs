@@ -70,17 +70,20 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
 
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let cores = format!("the {} cores were {} busy", evidence.cpu_count, percent(evidence.cpu_busy));
+    let cores = format!("the {} cores were {} busy.", evidence.cpu_count, percent(evidence.cpu_busy));
     let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
-        (LimiterKind::Client, format!("each thread of the load generator used {share} of a core"))
+        (LimiterKind::Client, format!("Each thread of the load generator used {share} of a core."))
     } else if evidence.cpu_busy >= CPU_BUSY {
-        (LimiterKind::Cpu, cores)
+        (LimiterKind::Cpu, cores.replacen('t', "T", 1))
     } else if bandwidth >= BANDWIDTH_BUSY {
-        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used", percent(bandwidth)))
+        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
     } else if locks >= WAIT_SHARE && locks > read + commit {
-        (LimiterKind::Locks, format!("{} of the terminals' time went into row locks; {cores}", percent(locks)))
+        (
+            LimiterKind::Locks,
+            format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
+        )
     } else if read >= WAIT_SHARE && read >= commit {
         let reason = format!(
             "{} of the terminals' time went into {:.0} reads of {:.2} ms each; {cores}",
@@ -90,10 +93,13 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
         );
         (LimiterKind::ReadLatency, reason)
     } else if commit >= WAIT_SHARE {
-        (LimiterKind::CommitLatency, format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)))
+        (
+            LimiterKind::CommitLatency,
+            format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)),
+        )
     } else {
         let reason = format!(
-            "no single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
+            "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
             percent(read),
             percent(commit),
             percent(locks)
@@ -136,12 +142,15 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
     if evidence.client_share >= CLIENT_BUSY {
         warnings.push(Warning::ClientSaturated { share: evidence.client_share });
     }
-    if let Some(drift) = spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT)) {
+    if let Some(drift) =
+        spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT))
+    {
         warnings.push(Warning::NotSteady { drift: drift.relative });
     }
     if symptoms.failed_transactions > 0 {
         let all = symptoms.transactions + symptoms.failed_transactions;
-        warnings.push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
+        warnings
+            .push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
     }
     warnings
 }

@@ -11,8 +11,8 @@ use spindle_mount::{OperationStatistics, Statistics};
 use crate::limiter::{self, Evidence, Symptoms};
 use crate::observe::{self, Sample};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, Headline, Latency, Measurement, PerTransaction, Series, TransactionSummary,
-    Warning,
+    Check, CpuSummary, EmulatorSummary, Headline, Latency, Measurement, PerTransaction, Series,
+    TransactionSummary, Warning,
 };
 
 /// Server counters that are worth a chart: name in the record, name at the server, and whether it is a level.

@@ -57,7 +57,9 @@ impl CpuTimes {
     fn parse(text: &str) -> Option<CpuTimes> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-        let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else { return None };
+        let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else {
+            return None;
+        };
         let busy = user + nice + system + interrupts + soft_interrupts + stolen;
         Some(CpuTimes { busy, total: busy + idle + wait })
     }
@@ -92,7 +94,9 @@ fn process_ticks(stat: &str) -> Option<u64> {
 pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>> {
     let mut histogram = decode(later)?;
     if !earlier.is_empty() {
-        histogram.subtract(decode(earlier)?).map_err(|error| anyhow!("the emulator's histogram shrank: {error}"))?;
+        histogram
+            .subtract(decode(earlier)?)
+            .map_err(|error| anyhow!("the emulator's histogram shrank: {error}"))?;
     }
     Ok(histogram)
 }
@@ -143,7 +147,8 @@ mod tests {
             V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
             STANDARD.encode(bytes)
         };
-        let difference = histogram_difference(&encode(&[10, 500_000]), &encode(&[10, 500_000, 700, 800])).unwrap();
+        let difference =
+            histogram_difference(&encode(&[10, 500_000]), &encode(&[10, 500_000, 700, 800])).unwrap();
         assert_eq!(difference.len(), 2);
         assert_eq!((difference.value_at_quantile(0.0), difference.max()), (700, 800));
         assert_eq!(histogram_difference("", &encode(&[7])).unwrap().len(), 1);

@@ -70,7 +70,8 @@ impl Volume for PlainDirectory {
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         let files = directory.join(FILES);
-        fs::rename(&self.path, &files).with_context(|| format!("moving {} to {}", self.path.display(), files.display()))
+        fs::rename(&self.path, &files)
+            .with_context(|| format!("moving {} to {}", self.path.display(), files.display()))
     }
 
     fn down(self: Box<Self>) -> Result<()> {

@@ -87,7 +87,12 @@ fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTria
             let other = (random.next() % (last as u64 + 1)) as usize;
             order.swap(last, other);
         }
-        planned.extend(order.into_iter().map(|cell_index| PlannedTrial { cell_index, trial: block, block, seed }));
+        planned.extend(order.into_iter().map(|cell_index| PlannedTrial {
+            cell_index,
+            trial: block,
+            block,
+            seed,
+        }));
     }
     planned
 }
@@ -114,7 +119,10 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             // Preparing an empty database, then about 3 s a warehouse; a restore, a start, twelve checks and a stop.
             WorkloadSpec::Tpcc(spec) => {
                 let warehouses = f64::from(spec.warehouses);
-                (Duration::from_secs_f64(10.0 + 3.0 * warehouses), Duration::from_secs_f64(8.0 + 0.3 * warehouses))
+                (
+                    Duration::from_secs_f64(10.0 + 3.0 * warehouses),
+                    Duration::from_secs_f64(8.0 + 0.3 * warehouses),
+                )
             }
             WorkloadSpec::Mock(_) => (Duration::ZERO, Duration::from_millis(20)),
         };

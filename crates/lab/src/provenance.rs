@@ -88,6 +88,9 @@ mod tests {
     #[test]
     fn the_machine_is_described() {
         let machine = machine();
-        assert!(machine.cpu_count > 0 && machine.memory_bytes > 0 && !machine.kernel.is_empty(), "{machine:?}");
+        assert!(
+            machine.cpu_count > 0 && machine.memory_bytes > 0 && !machine.kernel.is_empty(),
+            "{machine:?}"
+        );
     }
 }

@@ -66,11 +66,13 @@ impl RecordsFile {
             rewrite |= trials.len() < before;
         }
         if rewrite {
-            let lines = std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
+            let lines =
+                std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
             replace(directory, &path, lines)?;
             file = open().with_context(|| format!("opening {}", path.display()))?;
         } else if whole < text.len() {
-            file.set_len(whole as u64).with_context(|| format!("cutting a torn line off {}", path.display()))?;
+            file.set_len(whole as u64)
+                .with_context(|| format!("cutting a torn line off {}", path.display()))?;
         }
         file.seek(SeekFrom::End(0)).with_context(|| format!("appending to {}", path.display()))?;
         Ok((RecordsFile { path, file, _lock: lock }, trials))

@@ -8,7 +8,8 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write for example \"30 s\" (ns, us, ms, s, min or h)");
+    let wrong =
+        || format!("`{text}` is not a duration; write for example \"30 s\" (ns, us, ms, s, min or h)");
     let (number, unit) = split(text).ok_or_else(wrong)?;
     let factor = match unit {
         "ns" => 1e-9,

@@ -74,7 +74,9 @@ fn window(seconds: u64) -> Window {
             ..Summary::default()
         },
         seconds: (1..=seconds)
-            .map(|second| (Second { transactions: 40, p50_ms: 40.0, ..Second::default() }, sample(start, second)))
+            .map(|second| {
+                (Second { transactions: 40, p50_ms: 40.0, ..Second::default() }, sample(start, second))
+            })
             .collect(),
         first: sample(start, 0),
         last: sample(start, seconds),

@@ -61,11 +61,16 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let mut data_sets = DataSets::open(&options.directory)?;
 
     let done: BTreeSet<(&str, u32)> = kept.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
-    let is_left =
-        |planned: &&PlannedTrial| !done.contains(&(plan.cells[planned.cell_index].name.as_str(), planned.trial));
+    let is_left = |planned: &&PlannedTrial| {
+        !done.contains(&(plan.cells[planned.cell_index].name.as_str(), planned.trial))
+    };
     let left: Vec<&PlannedTrial> = plan.trials.iter().filter(is_left).collect();
-    let mut progress =
-        Progress::new(plan.trials.len(), plan.trials.len() - left.len(), plan.estimate.per_trial, plan.estimate.load);
+    let mut progress = Progress::new(
+        plan.trials.len(),
+        plan.trials.len() - left.len(),
+        plan.estimate.per_trial,
+        plan.estimate.load,
+    );
     introduce(scenario, plan, left.len(), records.path(), &progress);
 
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
@@ -103,10 +108,11 @@ fn servers(scenario: &Scenario) -> Result<Servers> {
 fn check_settings(scenario: &Scenario, servers: &Servers) -> Result<()> {
     for (name, server) in servers {
         let settings = scenario.servers[name].settings.clone();
-        let instance = Instance { data_directory: "data".into(), runtime_directory: "runtime".into(), settings };
-        server
-            .check(&instance)
-            .map_err(|refusal| UserError(format!("{}.toml: servers.{name}.settings: {refusal}", scenario.name)))?;
+        let instance =
+            Instance { data_directory: "data".into(), runtime_directory: "runtime".into(), settings };
+        server.check(&instance).map_err(|refusal| {
+            UserError(format!("{}.toml: servers.{name}.settings: {refusal}", scenario.name))
+        })?;
     }
     Ok(())
 }
@@ -143,7 +149,9 @@ fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &std::path:
     let total = plan.trials.len();
     let estimate = &plan.estimate;
     let amount = match total - left {
-        0 => format!("{total} trials in {} cells, about {}", plan.cells.len(), text::duration(estimate.total)),
+        0 => {
+            format!("{total} trials in {} cells, about {}", plan.cells.len(), text::duration(estimate.total))
+        }
         done if left == 0 => format!("all {done} trials are done"),
         done => format!("{done} of {total} trials are done, {left} to go"),
     };

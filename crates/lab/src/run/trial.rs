@@ -145,7 +145,8 @@ impl Laboratory<'_> {
         phases.enter("verify")?;
         volume.set_physics(false)?;
         client.stop()?;
-        let checks = run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
+        let checks =
+            run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }

@@ -17,7 +17,10 @@ impl WorkDirectory {
     pub(super) fn make() -> Result<WorkDirectory> {
         let path = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
         // Others may pass through, which the server's user needs, and not look.
-        fs::DirBuilder::new().mode(0o711).create(&path).with_context(|| format!("making {}", path.display()))?;
+        fs::DirBuilder::new()
+            .mode(0o711)
+            .create(&path)
+            .with_context(|| format!("making {}", path.display()))?;
         Ok(WorkDirectory(path))
     }
 

@@ -88,7 +88,8 @@ impl Scenario {
     pub fn hash(&self) -> String {
         let stacks: BTreeMap<&String, String> =
             self.matrix.stack.iter().map(|name| (name, self.stacks[name].hash())).collect();
-        let servers: BTreeMap<_, _> = self.matrix.server.iter().map(|name| (name, &self.servers[name])).collect();
+        let servers: BTreeMap<_, _> =
+            self.matrix.server.iter().map(|name| (name, &self.servers[name])).collect();
         let workloads: BTreeMap<_, _> =
             self.matrix.workload.iter().map(|name| (name, &self.workloads[name])).collect();
         let run = RunSettings { trials: 0, ..self.run };

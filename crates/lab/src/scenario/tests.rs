@@ -150,14 +150,26 @@ fn the_data_must_fit_on_the_disk() {
 #[test]
 fn counts_have_bounds() {
     check("trials = 3", "trials = 0", "run.trials: 0 is out of range; it can be 1 to 1000");
-    check("terminals = 16", "terminals = 0", "workloads.tpcc.terminals: 0 is out of range; it can be 1 to 10000");
+    check(
+        "terminals = 16",
+        "terminals = 0",
+        "workloads.tpcc.terminals: 0 is out of range; it can be 1 to 10000",
+    );
     check("seed = 1", "seed = -1", "run.seed: -1 is negative; it can be 0 or more");
 }
 
 #[test]
 fn durations_have_bounds() {
-    check("measure = \"30 s\"", "measure = \"0 s\"", "run.measure: 0 s is out of range; it can be 100 ms to 24 h");
-    check("warm_up = \"10 s\"", "warm_up = \"100 h\"", "run.warm_up: 100 h is out of range; it can be 0 s to 24 h");
+    check(
+        "measure = \"30 s\"",
+        "measure = \"0 s\"",
+        "run.measure: 0 s is out of range; it can be 100 ms to 24 h",
+    );
+    check(
+        "warm_up = \"10 s\"",
+        "warm_up = \"100 h\"",
+        "run.warm_up: 100 h is out of range; it can be 0 s to 24 h",
+    );
 }
 
 #[test]
@@ -178,7 +190,11 @@ fn an_unknown_kind_is_told() {
         "kind = \"mariadbd\"",
         "servers.mariadb.kind: server `mariadbd` is not known; did you mean `mariadb`?",
     );
-    check("kind = \"tpcc\"", "kind = \"tpc\"", "workloads.tpcc.kind: `tpc` is not known; did you mean `tpcc`?");
+    check(
+        "kind = \"tpcc\"",
+        "kind = \"tpc\"",
+        "workloads.tpcc.kind: `tpc` is not known; did you mean `tpcc`?",
+    );
 }
 
 #[test]

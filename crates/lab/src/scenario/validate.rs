@@ -193,7 +193,10 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
     let optional = |key: &str, value: Option<super::file::DurationText>, allowed: bool| match value {
         Some(_) if !allowed => {
             let start = start_name(run.start);
-            Err(complaint(format!("run.{key}"), format!("has no meaning with start = \"{start}\"; leave it out")))
+            Err(complaint(
+                format!("run.{key}"),
+                format!("has no meaning with start = \"{start}\"; leave it out"),
+            ))
         }
         Some(value) => bounded(key, value.0, Duration::ZERO),
         None => Ok(Duration::ZERO),

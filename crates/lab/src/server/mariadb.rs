@@ -117,7 +117,8 @@ impl Server for MariaDb {
     }
 
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &str| SHAPING_SETTINGS.contains(&name.replace('-', "_").to_ascii_lowercase().as_str());
+        let shapes =
+            |name: &str| SHAPING_SETTINGS.contains(&name.replace('-', "_").to_ascii_lowercase().as_str());
         let mut chosen: BTreeMap<String, String> = settings
             .iter()
             .filter(|(name, _)| shapes(name))
