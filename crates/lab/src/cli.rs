@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{compare, doctor, load, plan, report, run};
+use crate::cmd::{compare, disk, doctor, load, plan, report, run};
 use crate::compare::CompareError;
 use crate::interrupt::Interrupted;
 use crate::report::ReadError;
@@ -29,6 +29,8 @@ enum Command {
     Report(report::ReportArguments),
     /// Compare cells of one records file or of two: ratio, interval, verdict.
     Compare(compare::CompareArguments),
+    /// An emulated disk for any use.
+    Disk(disk::DiskArguments),
     /// Drive a server that already runs with a workload.
     Load(load::LoadArgs),
     /// Tell what this machine can do and what is missing.
@@ -43,6 +45,7 @@ impl Cli {
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
             Command::Compare(arguments) => compare::run(&arguments).map(done),
+            Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Doctor(arguments) => doctor::run(&arguments),
         }

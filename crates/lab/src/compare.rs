@@ -54,13 +54,16 @@ pub enum CompareError {
 /// Every cell of one file to its first.
 pub fn within(side: &Side) -> Result<Comparisons, CompareError> {
     let names: Vec<&str> = side.records.header.cells.iter().map(|cell| cell.name.as_str()).collect();
-    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+    let [first, _, ..] = names.as_slice() else {
         return Err(CompareError::OneCell { file: side.file.clone() });
     };
     let first = side.cell.as_deref().unwrap_or(first);
     check_cell(side, first)?;
-    let others = names.iter().filter(|name| **name != first || others.is_empty());
-    let pairs = others.map(|other| pair((side, first), (side, other), true)).collect();
+    let pairs = names
+        .iter()
+        .filter(|name| **name != first)
+        .map(|other| pair((side, first), (side, other), true))
+        .collect();
     Ok(Comparisons { pairs, differences: Vec::new() })
 }
 

@@ -1,60 +1,159 @@
-//! STAND-IN until the real module is merged.
+//! Profiles: one TOML file describes a device, and every parameter says where it comes from.
+//!
+//! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
+//! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
+
+mod reader;
+mod stacks;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, WriteCache};
 
-use crate::record::StackHead;
-use crate::units;
+use crate::user_error::UserError;
+pub use reader::near_names;
+use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
+pub use stacks::{StackFile, StackSpec, StackTable};
 
-#[derive(Debug, Clone, Deserialize, Serialize)]
+/// The profiles inside the binary, by name.
+pub const PROFILES: [(&str, &str); 5] = [
+    ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
+    ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
+    ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
+    ("null", include_str!("../../../profiles/null.toml")),
+    ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
+];
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    pub name: String,
+    /// One sentence: what is emulated.
+    pub summary: String,
+    pub parameters: Parameters,
+    /// Parameters without a source, as sentences.
+    pub assumptions: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StackTable {
-    pub profile: String,
-    pub size: Option<String>,
-    #[serde(default = "xfs")]
-    pub file_system: String,
-    pub stroke: Option<String>,
-    pub label: Option<String>,
+struct ProfileFile {
+    kind: Kind,
+    summary: String,
+    parameters: BTreeMap<String, Entry>,
 }
 
-fn xfs() -> String {
-    "xfs".to_owned()
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Null,
+    Disk,
+    Flash,
 }
 
-#[derive(Debug, Clone, Serialize)]
-pub struct StackSpec {
-    head: StackHead,
-    label: String,
+impl Profile {
+    /// A built-in profile by its name, or the user's own by its path (one that has a `/` or ends in `.toml`).
+    pub fn find(name: &str) -> Result<Profile, UserError> {
+        if name.contains('/') || name.ends_with(".toml") {
+            let text = std::fs::read_to_string(name)
+                .map_err(|error| UserError(format!("{name}: the profile cannot be read: {error}")))?;
+            let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            return Profile::parse(name, &stem.unwrap_or_default(), &text);
+        }
+        match PROFILES.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Profile::parse(&format!("profiles/{name}.toml"), name, text),
+            None => {
+                let known = PROFILES.map(|(known, _)| known);
+                Err(UserError(format!(
+                    "there is no profile `{name}`{}; there are {}, or give the path of a .toml file",
+                    near_names(name, &known),
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// `file` is what errors call it.
+    pub fn parse(file: &str, name: &str, text: &str) -> Result<Profile, UserError> {
+        let read: ProfileFile = toml::from_str(text).map_err(|error| toml_error(file, text, &error))?;
+        let mut reader = Reader::new(read.parameters);
+        let (parameters, assumptions) = match read.kind {
+            Kind::Null => Ok(Parameters::Null),
+            Kind::Disk => disk(&mut reader).map(Parameters::Disk),
+            Kind::Flash => flash(&mut reader).map(Parameters::Flash),
+        }
+        .and_then(|parameters| Ok((parameters, reader.finish()?)))
+        .map_err(|(key, message)| UserError(format!("{file}: parameters.{key}: {message}")))?;
+        parameters.validate().map_err(|invalid| {
+            UserError(format!("{file}: parameters.{}: {}", invalid.key, invalid.problem))
+        })?;
+        Ok(Profile { name: name.to_owned(), summary: read.summary, parameters, assumptions })
+    }
 }
 
-impl StackSpec {
-    pub fn resolve(
-        name: &str,
-        table: &StackTable,
-        _: &BTreeMap<String, StackTable>,
-    ) -> Result<StackSpec, (String, String)> {
-        let size = table.size.as_deref().unwrap_or("20 GB");
-        let size_bytes = units::parse_size_bytes(size).map_err(|message| ("size".to_owned(), message))?;
-        let head = StackHead {
-            name: name.to_owned(),
-            summary: format!("{} (stand-in)", table.profile),
-            size_bytes,
-            file_system: table.file_system.clone(),
-            assumptions: Vec::new(),
-        };
-        let label = table.label.clone().unwrap_or_else(|| name.to_owned());
-        Ok(StackSpec { head, label })
-    }
-
-    pub fn head(&self) -> &StackHead {
-        &self.head
-    }
-
-    pub fn label(&self) -> &str {
-        &self.label
-    }
-
-    pub fn hash(&self) -> String {
-        crate::scenario::content_hash(self)
-    }
+/// What serde complains about, as one sentence with the line.
+fn toml_error(file: &str, text: &str, error: &toml::de::Error) -> UserError {
+    let start = error.span().map_or(0, |span| span.start);
+    let line = text[..start.min(text.len())].matches('\n').count() + 1;
+    UserError(format!("{file}, line {line}: {}", error.message().replace('\n', " ")))
 }
+
+/// The key, and a sentence about it.
+type Complaint = (String, String);
+
+fn write_cache(reader: &mut Reader) -> Result<WriteCache, Complaint> {
+    let name = reader.take("write_cache", |value| choice(value, &["off", "volatile", "protected"]))?;
+    Ok(match name.as_str() {
+        "off" => WriteCache::Off,
+        "volatile" => WriteCache::Volatile,
+        _ => WriteCache::Protected,
+    })
+}
+
+fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
+    Ok(DiskParameters {
+        capacity_bytes: reader.take("capacity", size)?,
+        rotation_per_minute: reader.take("rotation", rotation)?,
+        seek_track_to_track_ns: reader.take("seek_track_to_track", duration)?,
+        seek_average_ns: reader.take("seek_average", duration)?,
+        write_settle_ns: reader.take("write_settle", duration)?,
+        outer_bytes_per_s: reader.take("outer_rate", rate)?,
+        inner_bytes_per_s: reader.take("inner_rate", rate)?,
+        zone_count: reader.take("zones", count)?,
+        tracks_per_cylinder: reader.take("tracks_per_cylinder", count)?,
+        command_overhead_ns: reader.take("command_overhead", duration)?,
+        interface_bytes_per_s: reader.take("interface_rate", rate)?,
+        queue_depth: reader.take("queue_depth", count)?,
+        age_limit_ns: reader.take("age_limit", duration)?,
+        write_cache: write_cache(reader)?,
+        cache_bytes: reader.take("cache", size)?,
+        destage_watermark_percent: reader.take("destage_watermark", percent)?,
+        destage_idle_ns: reader.take("destage_idle", duration)?,
+        stroke: Stroke::Full,
+    })
+}
+
+fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
+    Ok(FlashParameters {
+        capacity_bytes: reader.take("capacity", size)?,
+        channel_count: reader.take("channels", count)?,
+        dies_per_channel: reader.take("dies_per_channel", count)?,
+        page_bytes: reader.take("page", size)?,
+        page_read_ns: reader.take("page_read", duration)?,
+        page_program_ns: reader.take("page_program", duration)?,
+        channel_bytes_per_s: reader.take("channel_rate", rate)?,
+        link_bytes_per_s: reader.take("link_rate", rate)?,
+        read_overhead_ns: reader.take("read_overhead", duration)?,
+        write_overhead_ns: reader.take("write_overhead", duration)?,
+        command_interval_ns: reader.take("command_interval", duration)?,
+        write_cache: write_cache(reader)?,
+        buffer_bytes: reader.take("buffer", size)?,
+        flush_commit_ns: reader.take("flush_commit", duration)?,
+        flush_blocks_queue: reader.take("flush_blocks_queue", boolean)?,
+        write_amplification_permille: reader.take("write_amplification", permille)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,11 @@
 use std::fmt::Debug;
 use std::path::Path;
 
-use anyhow::Result;
-use spindle_mount::Statistics;
+use anyhow::{Context, Result};
+use spindle_mount::{Statistics, disk};
+
+use crate::emulated::{EmulatedVolume, Wishes};
+use crate::profile_file::StackSpec;
 
 /// One volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
@@ -30,7 +33,9 @@ pub trait Volume: Debug {
 /// What [`bring_up`] is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeRequest<'a> {
-    pub stack: &'a crate::profile_file::StackSpec,
+    pub stack: &'a StackSpec,
+    /// Of the model's random choices.
+    pub seed: u64,
     /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise a new,
     /// empty file system.
     pub snapshot: Option<&'a Path>,
@@ -39,14 +44,29 @@ pub struct VolumeRequest<'a> {
 }
 
 /// The volume comes up with the physics off.
+///
+/// # Errors
+/// Whatever keeps a disk from coming up, with what we were doing.
 pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
-    // STAND-IN until the emulated disk is merged: nothing is emulated.
-    let path = request.work_directory.join("volume");
-    Ok(Box::new(crate::plain_directory::PlainDirectory::up(&path, request.snapshot)?))
+    let wishes = Wishes {
+        name: format!("run-{}", std::process::id()),
+        seed: request.seed,
+        mount_at: None,
+        physics: false,
+        snapshot: request.snapshot,
+        spill_directory: request.work_directory,
+        die_with_parent: true,
+    };
+    Ok(Box::new(EmulatedVolume::up(request.stack, &wishes)?))
 }
 
-/// Takes down disks whose run was killed.
+/// Takes down disks whose emulator is dead: those of runs that were killed.
+///
+/// # Errors
+/// A disk that cannot be taken down, by name.
 pub fn clear_leftovers() -> Result<()> {
-    // STAND-IN until the emulated disk is merged.
+    for name in disk::list()?.iter().filter(|name| disk::is_abandoned(name)) {
+        disk::down(name).with_context(|| format!("taking down the abandoned disk {name}"))?;
+    }
     Ok(())
 }

@@ -1,41 +1,194 @@
-//! STAND-IN until the real module is merged.
+//! Sizes, durations and rates as people write them: `20 GiB`, `8.5 ms`, `250 MB/s`; and back.
+//!
+//! `KB`, `MB`, ... are powers of ten and `KiB`, `MiB`, ... powers of two. A bare letter, as in a database server's
+//! `96M`, is a power of two, because that is what servers mean by it.
+
 use std::time::Duration;
 
-fn split(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    Some((text[..end].parse().ok()?, text[end..].trim()))
-}
+const SIZE_UNITS: [(&str, u64); 15] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("K", 1 << 10),
+    ("k", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("T", 1 << 40),
+];
 
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong =
-        || format!("`{text}` is not a duration; write for example \"30 s\" (ns, us, ms, s, min or h)");
-    let (number, unit) = split(text).ok_or_else(wrong)?;
-    let factor = match unit {
-        "ns" => 1e-9,
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
-    };
-    Duration::try_from_secs_f64(number * factor).map_err(|_| wrong())
-}
+const DURATION_UNITS: [(&str, u64); 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
 
+/// Bytes; the error is a sentence.
 pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a size; write for example \"20 GB\" or \"16 KiB\"");
-    let (number, unit) = split(text).ok_or_else(wrong)?;
-    let factor = match unit {
-        "B" => 1.0,
-        "KB" | "kB" => 1e3,
-        "MB" => 1e6,
-        "GB" => 1e9,
-        "TB" => 1e12,
-        "KiB" => 1024.0,
-        "MiB" => 1048576.0,
-        "GiB" => 1073741824.0,
-        _ => return Err(wrong()),
-    };
-    Ok((number * factor) as u64)
+    parse(text, &SIZE_UNITS).ok_or_else(|| {
+        format!(
+            "`{text}` is not a size in whole bytes; write for example \"20 GiB\", \"16 KiB\" or \"96M\" \
+             (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)"
+        )
+    })
+}
+
+/// Nanoseconds; the error is a sentence.
+pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
+    parse(text, &DURATION_UNITS).ok_or_else(|| {
+        format!(
+            "`{text}` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)"
+        )
+    })
+}
+
+/// The error is a sentence.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse_duration_ns(text).map(Duration::from_nanos)
+}
+
+/// Bytes per second; the error is a sentence.
+pub fn parse_rate_bytes_per_s(text: &str) -> Result<u64, String> {
+    text.trim()
+        .strip_suffix("/s")
+        .and_then(|size| parse(size, &SIZE_UNITS))
+        .ok_or_else(|| format!("`{text}` is not a rate; write for example \"250 MB/s\" or \"1.5 GiB/s\""))
+}
+
+/// A decimal number and a unit; `None` for anything else, or when the result is not whole or too large.
+fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_plain = !whole.is_empty() && (fraction.is_empty() != number.contains('.')) && fraction.len() <= 9;
+    if !is_plain || fraction.contains('.') {
+        return None;
+    }
+    // In integers, so that 655.36 MB is what it says.
+    let scale = 10_u128.pow(fraction.len() as u32);
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let scaled = digits.checked_mul(u128::from(*factor))?;
+    if !scaled.is_multiple_of(scale) {
+        return None;
+    }
+    u64::try_from(scaled / scale).ok()
+}
+
+/// The shortest text that reads back as the same size.
+pub fn format_size_bytes(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let decimal = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB")];
+    format_exactly(bytes, units.iter().chain(&decimal), "B")
+}
+
+/// The shortest text that reads back as the same duration.
+pub fn format_duration_ns(nanoseconds: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    if nanoseconds == 0 {
+        return "0 s".to_owned();
+    }
+    let fits = |factor: &u64| nanoseconds >= *factor && nanoseconds.is_multiple_of(factor / 1_000);
+    match units.iter().find(|(factor, _)| fits(factor)) {
+        Some((factor, unit)) => format!("{} {unit}", nanoseconds as f64 / *factor as f64),
+        None => format!("{nanoseconds} ns"),
+    }
+}
+
+/// Rounded to three digits, for reading: `138 MB/s`.
+pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
+    let megabytes_per_s = bytes_per_s / 1e6;
+    match megabytes_per_s {
+        large if large >= 100.0 => format!("{large:.0} MB/s"),
+        middle if middle >= 10.0 => format!("{middle:.1} MB/s"),
+        small => format!("{small:.2} MB/s"),
+    }
+}
+
+fn format_exactly<'a>(
+    value: u64,
+    mut units: impl Iterator<Item = &'a (u64, &'a str)>,
+    smallest: &str,
+) -> String {
+    match units.find(|(factor, _)| value >= *factor && value.is_multiple_of(*factor)) {
+        Some((factor, unit)) => format!("{} {unit}", value / factor),
+        None => format!("{value} {smallest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_size(text: &str, expect: Option<u64>) {
+        assert_eq!(parse_size_bytes(text).ok(), expect, "{text}");
+    }
+
+    #[test]
+    fn sizes_are_decimal_or_binary_as_written() {
+        check_size("20 GiB", Some(20 << 30));
+        check_size("80 GB", Some(80_000_000_000));
+        check_size("512KiB", Some(512 << 10));
+        check_size("1.5 MiB", Some(3 << 19));
+        check_size("96M", Some(96 << 20));
+    }
+
+    #[test]
+    fn what_is_not_a_size_is_refused() {
+        for text in [
+            "",
+            "20",
+            "GiB",
+            "20 XB",
+            "-1 GiB",
+            "1.2.3 GiB",
+            "1. GiB",
+            ".5 GiB",
+            "20 ms",
+            "0.3 B",
+            "99999999 TiB",
+        ] {
+            check_size(text, None);
+        }
+    }
+
+    #[test]
+    fn durations_keep_their_nanoseconds() {
+        assert_eq!(parse_duration_ns("8.5 ms"), Ok(8_500_000));
+        assert_eq!(parse_duration_ns("28.57 us"), Ok(28_570));
+        assert_eq!(parse_duration("30 s"), Ok(Duration::from_secs(30)));
+        assert_eq!(
+            parse_duration_ns("8 parsecs"),
+            Err("`8 parsecs` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)"
+                .to_owned())
+        );
+    }
+
+    #[test]
+    fn rates_are_sizes_per_second() {
+        assert_eq!(parse_rate_bytes_per_s("655.36 MB/s"), Ok(655_360_000));
+        assert!(parse_rate_bytes_per_s("655 MB").is_err());
+    }
+
+    #[test]
+    fn what_is_formatted_reads_back() {
+        for bytes in [0, 1, 512, 4_096, 20 << 30, 80_000_000_000, 64_000_000, 1_000_000_007] {
+            assert_eq!(parse_size_bytes(&format_size_bytes(bytes)), Ok(bytes));
+        }
+        for nanoseconds in [0, 7, 28_570, 285_000, 8_500_000, 30_000_000_000, 1_234_567_891] {
+            assert_eq!(parse_duration_ns(&format_duration_ns(nanoseconds)), Ok(nanoseconds));
+        }
+        assert_eq!(format_duration_ns(8_500_000), "8.5 ms");
+        assert_eq!(format_rate_bytes_per_s(138e6), "138 MB/s");
+    }
 }

@@ -82,3 +82,29 @@ pub struct Counters {
     /// Bytes programmed into NAND, garbage collection included (flash only).
     pub nand_write_bytes: u64,
 }
+
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn size_bytes(&self) -> u64 {
+        (**self).size_bytes()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        (**self).submit(now, request);
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        (**self).poll_at()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        (**self).poll(now)
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        (**self).power_cut(now)
+    }
+
+    fn counters(&self) -> Counters {
+        (**self).counters()
+    }
+}

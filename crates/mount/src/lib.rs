@@ -1,5 +1,24 @@
 //! The real-time driver: a stack behind a FUSE file behind a loop device.
 
+mod arm;
+mod clock;
+mod constant;
+pub mod control;
+pub mod disk;
+mod driver;
+mod file;
+mod floor;
+mod mapping;
+mod realtime;
+mod serve;
 mod statistics;
+mod store;
+mod system;
+mod workers;
 
-pub use statistics::{OperationStatistics, Statistics};
+pub use arm::RealTime;
+pub use disk::{Disk, DiskOptions, FileSystem};
+pub use driver::{Driver, OnComplete};
+pub use serve::{ServeOptions, serve};
+pub use statistics::{Floor, OperationStatistics, Statistics};
+pub use store::{SnapshotHead, Store};

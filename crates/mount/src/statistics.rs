@@ -11,7 +11,7 @@ pub struct Statistics {
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     pub scheduler: String,
     /// Subtracted from every service time.
-    pub floor_ns: u64,
+    pub floor: Floor,
     pub read: OperationStatistics,
     pub write: OperationStatistics,
     pub flush: OperationStatistics,
@@ -27,6 +27,25 @@ pub struct Statistics {
     pub lateness_histogram: String,
     /// Page faults of the emulator that had to read the host's disk.
     pub major_faults: u64,
+}
+
+/// What a request costs on its way through the kernel and back, beside what the model says.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, Default)]
+pub struct Floor {
+    /// For a request that is alone.
+    pub alone_ns: u64,
+    /// More for every other request that is under way: one thread receives and one answers, so requests queue there.
+    pub each_other_ns: u64,
+}
+
+impl Floor {
+    /// Beyond this depth it is the emulator's throughput that limits, which no subtraction can make up for.
+    const DEPTH_MAX: u64 = 8;
+
+    /// For a request that makes the queue `depth` long, itself included.
+    pub fn at_depth(self, depth: u64) -> u64 {
+        self.alone_ns + self.each_other_ns * (depth.clamp(1, Floor::DEPTH_MAX) - 1)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Default)]

@@ -1,6 +1,7 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
 pub mod compare;
+pub mod disk;
 pub mod doctor;
 pub mod load;
 pub mod plan;

@@ -31,8 +31,11 @@ struct TrialCharts {
     per_s: Vec<f64>,
 }
 
+/// Which numbers a panel shows, and whether a zero stands for none.
+type Panel = (fn(&Series) -> &Vec<f64>, bool);
+
 /// The panels of the emulator's view; a zero latency means that there was no request.
-const PANELS: [(fn(&Series) -> &Vec<f64>, bool); 8] = [
+const PANELS: [Panel; 8] = [
     (|series| &series.read_iops, false),
     (|series| &series.read_latency_ms, true),
     (|series| &series.write_iops, false),
@@ -52,7 +55,7 @@ pub(super) const PANEL_TITLES: [&str; 8] = [
     "Flushes per second",
     "Flush latency, ms",
     "Requests inside the device",
-    "Processor cores busy, share",
+    "Processor cores busy",
 ];
 
 impl Charts {

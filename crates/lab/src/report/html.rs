@@ -22,6 +22,8 @@ pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
+    // A number keeps its unit on its line.
+    environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
     environment.add_template("report", TEMPLATE).context("parsing the report's template")?;

@@ -16,11 +16,12 @@ const FEWEST_ABOVE: f64 = 10.0;
 pub struct Quantiles {
     pub count: u64,
     pub mean_ms: f64,
-    pub p50_ms: f64,
-    pub p95_ms: f64,
-    pub p99_ms: f64,
+    /// `None`, like all quantiles here, where too few transactions lie above.
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
     pub max_ms: f64,
-    /// At [`PROBABILITIES`]; `None` where too few transactions lie above.
+    /// At [`PROBABILITIES`].
     pub table_ms: Vec<Option<f64>>,
     /// Points of the curve: number of nines (-log10 of the share above) and milliseconds.
     pub curve: Vec<(f64, f64)>,
@@ -40,19 +41,20 @@ pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option
     let at = |probability: f64| histogram.value_at_quantile(probability) as f64 / 1000.0;
     let count = histogram.len();
     let shown = |probability: f64| count as f64 * (1.0 - probability) >= FEWEST_ABOVE - 1e-6;
+    let quantile = |probability: f64| shown(probability).then(|| at(probability));
     let curve = (0..=74)
-        .map(|step| 0.301_03 + f64::from(step) * 0.05)
+        .map(|step| std::f64::consts::LOG10_2 + f64::from(step) * 0.05)
         .take_while(|nines| *nines <= 4.001 && shown(1.0 - 10_f64.powf(-nines)))
         .map(|nines| (nines, at(1.0 - 10_f64.powf(-nines))))
         .collect();
     Some(Quantiles {
         count,
         mean_ms: histogram.mean() / 1000.0,
-        p50_ms: at(0.5),
-        p95_ms: at(0.95),
-        p99_ms: at(0.99),
+        p50_ms: quantile(0.5),
+        p95_ms: quantile(0.95),
+        p99_ms: quantile(0.99),
         max_ms: histogram.max() as f64 / 1000.0,
-        table_ms: PROBABILITIES.iter().map(|p| shown(*p).then(|| at(*p))).collect(),
+        table_ms: PROBABILITIES.iter().map(|probability| quantile(*probability)).collect(),
         curve,
     })
 }

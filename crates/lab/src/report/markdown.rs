@@ -72,8 +72,8 @@ fn table(view: &View) -> String {
             || "one trial".to_owned(),
             |range| format!("{} to {}", format::number(range.low), format::number(range.high)),
         );
-        let latency = |pick: fn(&super::latency::Quantiles) -> f64| {
-            cell.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| format::number(pick(latency)))
+        let latency = |pick: fn(&super::latency::Quantiles) -> Option<f64>| {
+            cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
         };
         let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);
         let _ = writeln!(

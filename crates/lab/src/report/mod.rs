@@ -21,7 +21,7 @@ pub(crate) use cell::{headline_name, samples};
 pub use input::{ReadError, Records, parse, read};
 pub(crate) use text::wrapped;
 pub use verdict::VerdictView;
-pub use view::{CheckView, View, WarningView};
+pub use view::{CheckCount, CheckView, View, WarningView};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -9,7 +9,7 @@
   const dashes = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
   const three = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
   const number = value => (value == null ? '–' : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString('en') : three.format(value));
-  const short = value => (Math.abs(value) >= 1e6 ? three.format(value / 1e6) + ' M' : Math.abs(value) >= 1e4 ? three.format(value / 1e3) + ' k' : number(value));
+  const short = value => (Math.abs(value) >= 1e6 ? three.format(value / 1e6) + ' M' : Math.abs(value) >= 1e5 ? three.format(value / 1e3) + ' k' : number(value));
   const percent = share => Math.round(share * 100) + ' %';
   const escaped = text => String(text).replace(/[&<>"]/g, c => '&#' + c.charCodeAt(0) + ';');
 
@@ -59,7 +59,7 @@
       tooltip: tooltip({ formatter: item => item.seriesType === 'scatter'
         ? escaped(item.value[1]) + ', trial ' + item.data.trial + '<br><b>' + number(item.value[0]) + '</b>'
         : escaped(item.name) + '<br>mean <b>' + number(item.value) + '</b>' }),
-      xAxis: axis({ type: 'value', min: 0, label: { formatter: short } }),
+      xAxis: axis({ type: 'value', min: 0, splitNumber: narrow(element) ? 2 : 5, label: { formatter: short } }),
       yAxis: [
         axis({ type: 'category', data: names, inverse: true, label: labels, splitLine: { show: false } }),
         axis({ type: 'category', data: cells.map(cell => number(cell.mean)), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
@@ -73,7 +73,7 @@
     const percentage = 100 * (1 - Math.pow(10, -value));
     return value < 0.31 ? '50 %' : percentage.toFixed(Math.max(0, Math.round(value) - 2)) + ' %';
   };
-  function latency(element) {
+  function latency() {
     const end = Math.max(2, ...cells.flatMap(cell => cell.curve.map(point => point[0])));
     return base({
       grid: { left: 56, right: 24, top: 14, bottom: 42 },
@@ -83,7 +83,7 @@
       }),
       xAxis: axis({ type: 'value', min: 0.30103, max: end, axisTick: { show: false, customValues: nines }, label: { customValues: nines, formatter: share },
         name: 'share of transactions that were at most this slow', nameLocation: 'middle', nameGap: 26 }),
-      yAxis: axis({ type: 'log', label: { formatter: short }, name: narrow(element) ? '' : 'ms', nameGap: 4 }),
+      yAxis: axis({ type: 'log', label: { formatter: short } }),
       series: cells.map((cell, index) => ({
         name: cell.name, type: 'line', showSymbol: false, data: cell.curve, color: theme.series(index), lineStyle: { width: 2.5, type: dashes[index % 4] },
       })),
@@ -119,10 +119,10 @@
       grid: { left: 50, right: 12, top: 10, bottom: 24 },
       tooltip: tooltip({
         trigger: 'axis', formatter: items => 'second ' + items[0].axisValue + '<br>' +
-          items.map(item => item.marker + escaped(item.seriesName) + ' <b>' + number(item.value[1]) + '</b>').join('<br>'),
+          items.map(item => item.marker + escaped(item.seriesName) + ' <b>' + (options.share ? percent : number)(item.value[1]) + '</b>').join('<br>'),
       }),
       xAxis: axis({ type: 'value', min: 1, max: longest, splitLine: { show: false }, axisLine: { show: true, onZero: false, lineStyle: { color: theme.rule } }, label: { formatter: value => value + ' s' } }),
-      yAxis: axis(Object.assign({ splitNumber: 3, label: { formatter: short } }, options.log ? { type: 'log' } : { type: 'value', min: 0 })),
+      yAxis: axis(Object.assign({ splitNumber: 3, label: { formatter: options.share ? percent : short } }, options.share ? { type: 'value', min: 0, max: 1, interval: 0.25 } : options.log ? { type: 'log' } : { type: 'value', min: 0 })),
       series: lines.map(line => ({
         name: line.name, type: 'line', showSymbol: false, data: seconds(line.data), color: line.color, connectNulls: false,
         lineStyle: { width: line.width || 1.5, type: line.dash || 'solid', opacity: line.opacity || 1 },
@@ -142,7 +142,7 @@
     const means = lines.map(line => line.data.filter(value => value > 0)).filter(values => values.length).map(values => values.reduce((sum, value) => sum + value, 0) / values.length);
     const log = means.length > 1 && Math.max(...means) > 30 * Math.min(...means);
     lines.forEach(line => { if (log) { line.data = line.data.map(value => (value > 0 ? value : null)); } });
-    return () => overTime(lines.map(line => Object.assign({ color: theme.series(line.order), width: 1.75 }, line)), { log });
+    return () => overTime(lines.map(line => Object.assign({ color: theme.series(line.order), width: 1.75 }, line)), { log, share: index === 7 });
   }
 
   const drawings = [['throughput', throughput], ['latency', latency], ['limits', limits]];

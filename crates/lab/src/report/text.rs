@@ -20,8 +20,8 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         )
     );
     for (index, line) in table(view).iter().enumerate() {
-        page += if index == 0 { bold(line) } else { line.clone() }.trim_end();
-        page += "\n";
+        let line = line.trim_end();
+        let _ = writeln!(page, "{}", if index == 0 { bold(line) } else { line.to_owned() });
     }
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
     for detail in &view.verdict.details {
@@ -80,8 +80,8 @@ const COLUMNS: [(&str, usize, bool); 8] = [
 fn table(view: &View) -> Vec<String> {
     let mut rows = vec![COLUMNS.map(|(name, ..)| name.to_owned())];
     for cell in &view.cells {
-        let latency = |pick: fn(&Quantiles) -> f64| {
-            cell.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| format::number(pick(latency)))
+        let latency = |pick: fn(&Quantiles) -> Option<f64>| {
+            cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
         };
         let throughput = cell.throughput.as_ref();
         let ratio = match &cell.ratio {
@@ -105,7 +105,7 @@ fn table(view: &View) -> Vec<String> {
             warnings,
         ]);
     }
-    rows.iter().map(|row| aligned(row)).collect()
+    rows.iter().map(aligned).collect()
 }
 
 fn terse(ratio: &Ratio) -> String {

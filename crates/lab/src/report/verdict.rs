@@ -125,8 +125,8 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
         leader.name,
         format::list(&ratios)
     );
-    let behind = to_baseline.filter(|(_, ratio)| ratio.verdict == "faster");
-    if let Some((name, ratio)) = behind {
+    let is_behind = |(_, ratio): &&(&str, Ratio)| ratio.verdict == "faster";
+    if let Some((name, ratio)) = to_baseline.filter(is_behind).or_else(|| against.iter().find(is_behind)) {
         sentence += &format!("; it is {}", times(ratio, name));
     }
     sentence + "."
@@ -137,6 +137,7 @@ fn limit_sentence(cell: &CellView) -> Option<String> {
     let count = cell.trials.len();
     let agreement = match (limit.trial_count, count) {
         (_, 1) => "in its only trial".to_owned(),
+        (2, 2) => "in both trials".to_owned(),
         (agreeing, count) if agreeing == count => format!("in all {count} trials"),
         (agreeing, count) => format!("in {agreeing} of {count} trials"),
     };

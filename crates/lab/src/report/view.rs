@@ -43,15 +43,20 @@ pub struct WarningView {
     pub sentence: String,
 }
 
-/// One verification in one cell, over all trials.
+/// One verification, over all trials of all cells.
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckView {
-    pub cell: String,
     pub name: String,
-    pub passed_count: usize,
-    pub trial_count: usize,
-    /// Of the first failure, or of the first trial.
-    pub detail: String,
+    /// Per cell, in the header's order; `None` where no trial got as far.
+    pub cells: Vec<Option<CheckCount>>,
+    /// What the failed ones said.
+    pub failures: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct CheckCount {
+    pub passed: usize,
+    pub trials: usize,
 }
 
 impl View {
@@ -172,25 +177,22 @@ fn warnings(records: &Records) -> Vec<WarningView> {
 
 fn checks(records: &Records) -> Vec<CheckView> {
     let mut views: Vec<CheckView> = Vec::new();
-    for cell in &records.header.cells {
-        let trials = records.trials.iter().filter(|trial| trial.cell == cell.name);
-        for check in trials.filter_map(|trial| trial.measurement.as_ref()).flat_map(|m| &m.verification) {
-            let known = views.iter_mut().find(|view| view.cell == cell.name && view.name == check.name);
-            match known {
-                Some(view) => {
-                    if !check.passed && view.passed_count == view.trial_count {
-                        view.detail.clone_from(&check.detail);
-                    }
-                    view.passed_count += usize::from(check.passed);
-                    view.trial_count += 1;
+    let cells = &records.header.cells;
+    for (index, cell) in cells.iter().enumerate() {
+        for trial in records.trials.iter().filter(|trial| trial.cell == cell.name) {
+            for check in trial.measurement.iter().flat_map(|measurement| &measurement.verification) {
+                let position = views.iter().position(|view| view.name == check.name).unwrap_or_else(|| {
+                    let (name, cells) = (check.name.clone(), vec![None; cells.len()]);
+                    views.push(CheckView { name, cells, failures: Vec::new() });
+                    views.len() - 1
+                });
+                let count = views[position].cells[index].get_or_insert(CheckCount { passed: 0, trials: 0 });
+                count.trials += 1;
+                count.passed += usize::from(check.passed);
+                if !check.passed {
+                    let failure = format!("{}, trial {}: {}", cell.name, trial.trial, check.detail);
+                    views[position].failures.push(failure);
                 }
-                None => views.push(CheckView {
-                    cell: cell.name.clone(),
-                    name: check.name.clone(),
-                    passed_count: usize::from(check.passed),
-                    trial_count: 1,
-                    detail: check.detail.clone(),
-                }),
             }
         }
     }

@@ -101,8 +101,14 @@ impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
         let workload = self.recipe.workload.build()?;
         progress.activity("making an empty database".to_owned());
-        let mut volume = volume::bring_up(self.recipe.server_kind, self.stack, None, self.work_directory)
-            .context("bringing the storage up")?;
+        let mut volume = volume::bring_up(
+            self.recipe.server_kind,
+            self.stack,
+            None,
+            self.work_directory,
+            self.recipe.seed,
+        )
+        .context("bringing the storage up")?;
         volume.set_physics(false)?;
         let instance = Instance {
             data_directory: volume.path().join("data"),

@@ -107,8 +107,9 @@ impl Laboratory<'_> {
 
         phases.enter("restore")?;
         let stack = &self.scenario.stacks[&self.cell.stack.name];
-        let mut volume = volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory)
-            .context("restoring the snapshot")?;
+        let mut volume =
+            volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
+                .context("restoring the snapshot")?;
         volume.set_physics(run.start == StartState::Cold)?;
 
         phases.enter("start")?;

@@ -14,9 +14,10 @@ pub(super) fn bring_up(
     stack: &StackSpec,
     snapshot: Option<&Path>,
     work_directory: &Path,
+    seed: u64,
 ) -> Result<Box<dyn Volume>> {
     match server_kind {
         "mock" => Ok(Box::new(PlainDirectory::up(&work_directory.join("volume"), snapshot)?)),
-        _ => storage::bring_up(&VolumeRequest { stack, snapshot, work_directory }),
+        _ => storage::bring_up(&VolumeRequest { stack, snapshot, work_directory, seed }),
     }
 }

@@ -328,3 +328,41 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
         histogram: base64::engine::general_purpose::STANDARD.encode(bytes),
     }
 }
+
+/// Records of every awkward shape, by name.
+pub fn shapes() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "failed-trials",
+            file(&[DISK, FLASH, CARD], 3, |trial, shape| {
+                if shape.name == FLASH.name && trial.trial == 2 {
+                    fail(trial, "The server died while loading: exit code 1, see <error.log> & co.");
+                }
+                if shape.name == CARD.name
+                    && trial.trial == 3
+                    && let Some(measurement) = &mut trial.measurement
+                {
+                    measurement.verification[0].passed = false;
+                    measurement.verification[0].detail = "3 rows disagree".to_owned();
+                }
+            }),
+        ),
+        ("single-trial", file(&[DISK, FLASH], 1, |_, _| {})),
+        ("one-cell", file(&[DISK], 3, |_, _| {})),
+        (
+            "all-failed",
+            file(&[DISK, FLASH], 2, |trial, _| fail(trial, "mkfs.xfs failed: no space left on device.")),
+        ),
+        ("no-difference", file(&[FLASH, Shape { name: "x25-m-again", ..FLASH }, DISK], 3, |_, _| {})),
+        (
+            "mock-without-emulator",
+            file(&[DISK, FLASH], 3, |trial, _| {
+                if let Some(measurement) = &mut trial.measurement {
+                    measurement.emulator = None;
+                    measurement.verification.clear();
+                    measurement.series.flush_latency_ms.clear();
+                }
+            }),
+        ),
+    ]
+}

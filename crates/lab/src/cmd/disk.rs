@@ -1,0 +1,249 @@
+//! `spindle disk`: an emulated disk for any use.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use spindle_mount::control::Command as ControlCommand;
+use spindle_mount::{Disk, DiskOptions, Statistics, disk, serve};
+
+use crate::emulated::{self, Wishes};
+use crate::profile_file::StackSpec;
+use crate::units::format_size_bytes;
+use crate::user_error::UserError;
+use crate::validate;
+
+#[derive(Debug, Args)]
+pub struct DiskArguments {
+    #[command(subcommand)]
+    command: DiskCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DiskCommand {
+    /// Bring an emulated disk up: a block device, mounted unless it is raw.
+    Up(UpArguments),
+    /// Show the disks that are up, and what they did.
+    Status {
+        /// Only this disk.
+        name: Option<String>,
+        /// As one JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch the physics: off answers everything at memory speed.
+    Physics {
+        name: String,
+        #[arg(value_parser = ["on", "off"])]
+        state: String,
+    },
+    /// Unmount, detach and end a disk; what was written on it is gone.
+    Down {
+        /// The disk.
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// Every disk, also what a crash has left behind.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+    },
+    /// Check real time against virtual time: mean read latency at several queue depths, with idle and with busy cores.
+    Validate(ValidateArguments),
+    #[command(hide = true)]
+    Serve { state_directory: PathBuf },
+}
+
+#[derive(Debug, Args)]
+struct UpArguments {
+    /// A built-in profile, or the path of a profile (TOML).
+    profile: String,
+    /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
+    #[arg(long)]
+    size: Option<String>,
+    /// Where to mount it; without it a directory of its own.
+    #[arg(long, value_name = "DIRECTORY")]
+    at: Option<PathBuf>,
+    /// `xfs`, `ext4`, or `none` for a raw block device.
+    #[arg(long, value_name = "TYPE", default_value = "xfs")]
+    file_system: String,
+    /// What to call it; without it the profile's name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Of the model's random choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object: device, mount, socket.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ValidateArguments {
+    /// A built-in profile, or the path of a profile (TOML).
+    profile: String,
+    /// Size of the disk.
+    #[arg(long, default_value = "4 GiB")]
+    size: String,
+    /// Seconds per row.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// Size of each read in bytes.
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(512..=1_048_576))]
+    read_bytes: u64,
+    /// As one JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// # Errors
+/// A mistake in the arguments, or what kept the disk from doing what was asked.
+pub fn run(arguments: DiskArguments) -> Result<()> {
+    match arguments.command {
+        DiskCommand::Up(arguments) => up(&arguments),
+        DiskCommand::Status { name, json } => status(name.as_deref(), json),
+        DiskCommand::Physics { name, state } => {
+            disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
+        }
+        DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
+        DiskCommand::Down { .. } => down_all(),
+        DiskCommand::Validate(arguments) => {
+            let stack = StackSpec::of_profile(&arguments.profile, Some(&arguments.size), "none")?;
+            let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds)?;
+            if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
+        }
+        DiskCommand::Serve { state_directory } => serve_disk(&state_directory),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct UpAnswer<'a> {
+    device: &'a PathBuf,
+    mount: &'a Option<PathBuf>,
+    socket: &'a PathBuf,
+}
+
+fn up(arguments: &UpArguments) -> Result<()> {
+    let stack = StackSpec::of_profile(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
+    let profile_name = PathBuf::from(&arguments.profile);
+    let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
+    let wishes = Wishes {
+        name: arguments.name.clone().unwrap_or_else(|| stem.into_owned()),
+        seed: arguments.seed,
+        mount_at: arguments.at.clone(),
+        physics: true,
+        snapshot: None,
+        spill_directory: &std::env::temp_dir(),
+        die_with_parent: false,
+    };
+    let program = std::env::current_exe().context("looking for our own binary")?;
+    let disk = Disk::up(&program, &emulated::options(&stack, &wishes)?)?;
+    if arguments.json {
+        print_json(&UpAnswer { device: &disk.device, mount: &disk.mount, socket: &disk.socket })?;
+    } else {
+        let place = match &disk.mount {
+            Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
+            None => disk.device.display().to_string(),
+        };
+        print(&format!("{place}: {}\n", stack.summary()))?;
+        eprintln!("`spindle disk down {}` takes it down again", disk.name);
+    }
+    disk.leave_up();
+    Ok(())
+}
+
+#[derive(Debug, Serialize)]
+struct DiskStatus {
+    name: String,
+    device: Option<PathBuf>,
+    mount: Option<PathBuf>,
+    size_bytes: u64,
+    /// Absent when the emulator is dead.
+    statistics: Option<Statistics>,
+}
+
+fn status(only: Option<&str>, json: bool) -> Result<()> {
+    let names = match only {
+        Some(name) => vec![name.to_owned()],
+        None => disk::list()?,
+    };
+    let mut disks = Vec::new();
+    for name in names {
+        let (options, device, mount) = disk::inspect(&name)?;
+        let statistics = disk::connect(&name).and_then(|mut client| client.statistics()).ok();
+        disks.push(DiskStatus { name, device, mount, size_bytes: options.serve.size_bytes, statistics });
+    }
+    if json {
+        return print_json(&disks);
+    }
+    if disks.is_empty() {
+        eprintln!("no disk is up");
+    }
+    disks.iter().try_for_each(|disk| print(&sentence(disk)))
+}
+
+fn sentence(disk: &DiskStatus) -> String {
+    let place =
+        |path: &Option<PathBuf>| path.as_ref().map_or("-".to_owned(), |path| path.display().to_string());
+    let head = format!(
+        "{}  {}  {}  {}",
+        disk.name,
+        format_size_bytes(disk.size_bytes),
+        place(&disk.device),
+        place(&disk.mount)
+    );
+    let Some(statistics) = &disk.statistics else {
+        return format!("{head}  dead: `spindle disk down {}` clears it\n", disk.name);
+    };
+    let mean_ms = |operation: spindle_mount::OperationStatistics| {
+        operation.latency_ns as f64 / operation.count.max(1) as f64 / 1e6
+    };
+    let physics = if statistics.physics { "physics on" } else { "physics off" };
+    let mut text = format!("{head}  {physics}, {}\n", statistics.scheduler);
+    for (name, operation) in [
+        ("reads", statistics.read),
+        ("writes", statistics.write),
+        ("flushes", statistics.flush),
+        ("discards", statistics.discard),
+    ] {
+        if operation.count > 0 {
+            text.push_str(&format!("    {} {name}, mean {:.3} ms\n", operation.count, mean_ms(operation)));
+        }
+    }
+    text
+}
+
+/// Goes on after a disk that cannot be taken down, and fails in the end.
+fn down_all() -> Result<()> {
+    let names = disk::list()?;
+    let mut failed = Vec::new();
+    for name in &names {
+        match disk::down(name) {
+            Ok(()) => eprintln!("{name} is down"),
+            Err(error) => {
+                eprintln!("spindle: {name}: {error:#}");
+                failed.push(name.as_str());
+            }
+        }
+    }
+    if names.is_empty() {
+        eprintln!("no disk is up");
+    }
+    anyhow::ensure!(failed.is_empty(), "still up: {}", failed.join(", "));
+    Ok(())
+}
+
+fn serve_disk(state_directory: &std::path::Path) -> Result<()> {
+    let text = std::fs::read(state_directory.join(disk::OPTIONS_FILE))
+        .map_err(|error| UserError(format!("{}: no disk to serve: {error}", state_directory.display())))?;
+    let options: DiskOptions = serde_json::from_slice(&text).context("reading what to serve")?;
+    serve(emulated::device(&options)?, &options.serve)
+}
+
+fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string(value)?))
+}
+
+fn print(text: &str) -> Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("writing to standard output")
+}

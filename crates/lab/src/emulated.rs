@@ -1,0 +1,130 @@
+//! The emulated disk under a trial: a stack of the scenario, served by a process of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use spindle_model::{Device, Parameters, StackSpec as Tree, WriteCache};
+use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk};
+
+use crate::profile_file::{StackFile, StackSpec};
+use crate::provenance;
+use crate::storage::Volume;
+
+/// What a disk may be asked for besides its stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wishes<'a> {
+    pub name: String,
+    pub seed: u64,
+    pub mount_at: Option<PathBuf>,
+    pub physics: bool,
+    pub snapshot: Option<&'a Path>,
+    pub spill_directory: &'a Path,
+    pub die_with_parent: bool,
+}
+
+/// How a stack travels to the process that serves it.
+#[derive(Debug, Serialize, Deserialize)]
+struct ServedStack {
+    name: String,
+    tables: String,
+}
+
+/// Written data beyond this share of the machine's memory goes to a file.
+const MEMORY_SHARE: u64 = 2;
+
+/// # Errors
+/// A name that cannot be a directory's.
+pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
+    let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
+    Ok(DiskOptions {
+        name: wishes.name.clone(),
+        stack: serde_json::to_string(&served)?,
+        seed: wishes.seed,
+        rotational: any_device(stack.tree(), &|device| matches!(device, Parameters::Disk(_))),
+        volatile_cache: any_device(stack.tree(), &|device| match device {
+            Parameters::Null => false,
+            Parameters::Disk(disk) => disk.write_cache == WriteCache::Volatile,
+            Parameters::Flash(flash) => flash.write_cache == WriteCache::Volatile,
+        }),
+        file_system: match stack.head().file_system.as_str() {
+            "none" => FileSystem::None,
+            "ext4" => FileSystem::Ext4,
+            _ => FileSystem::Xfs,
+        },
+        mount_at: wishes.mount_at.clone(),
+        physics: wishes.physics,
+        serve: ServeOptions {
+            state_directory: disk::state_directory(&wishes.name)?,
+            size_bytes: stack.size_bytes(),
+            base: wishes.snapshot.map(Path::to_owned),
+            memory_budget_bytes: provenance::memory_bytes() / MEMORY_SHARE,
+            spill_directory: wishes.spill_directory.to_owned(),
+            die_with_parent: wishes.die_with_parent,
+        },
+    })
+}
+
+fn any_device(tree: &Tree, holds: &dyn Fn(&Parameters) -> bool) -> bool {
+    match tree {
+        Tree::Device(parameters) => holds(parameters),
+        Tree::Partition { below, .. } => any_device(below, holds),
+    }
+}
+
+/// The running model of a disk that [`options`] described.
+///
+/// # Errors
+/// The description is not ours, or a profile of the user has changed since.
+pub fn device(options: &DiskOptions) -> Result<Box<dyn Device>> {
+    let served: ServedStack = serde_json::from_str(&options.stack).context("reading the stack to serve")?;
+    let stack = StackFile::parse("stack", &served.tables)?.resolve("stack", &served.name)?;
+    ensure!(stack.size_bytes() == options.serve.size_bytes, "the stack's size has changed");
+    Ok(stack.build(options.seed))
+}
+
+#[derive(Debug)]
+pub struct EmulatedVolume {
+    disk: Disk,
+    path: PathBuf,
+}
+
+impl EmulatedVolume {
+    /// # Errors
+    /// Whatever keeps a disk from coming up, with what we were doing.
+    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<EmulatedVolume> {
+        let program = std::env::current_exe().context("looking for our own binary")?;
+        let disk = Disk::up(&program, &options(stack, wishes)?)?;
+        let path = disk.mount.clone().context("a database needs a file system, and this stack has none")?;
+        Ok(EmulatedVolume { disk, path })
+    }
+}
+
+impl Volume for EmulatedVolume {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn set_physics(&mut self, on: bool) -> Result<()> {
+        self.disk.set_physics(on)
+    }
+
+    fn statistics(&mut self) -> Result<Option<Statistics>> {
+        self.disk.statistics().map(Some)
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        Some(self.disk.process_id)
+    }
+
+    fn into_snapshot(mut self: Box<Self>, directory: &Path) -> Result<()> {
+        self.disk.snapshot(directory)?;
+        self.disk.down()
+    }
+
+    fn down(mut self: Box<Self>) -> Result<()> {
+        // What is still dirty goes nowhere, and need not go there slowly.
+        self.disk.set_physics(false)?;
+        self.disk.down()
+    }
+}

@@ -1,0 +1,198 @@
+use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+
+use super::{PROFILES, Profile, StackFile};
+
+const STACKS: &str = r#"
+[stacks.slow]
+profile = "hdd-7200"
+size = "20 GiB"
+
+[stacks.outer]
+profile = "hdd-7200"
+stroke = "short"
+label = "outer cylinders"
+
+[stacks.part]
+layer = "partition"
+on = "slow"
+offset = "1 GiB"
+size = "4 GiB"
+file_system = "ext4"
+"#;
+
+fn profile_with(change: (&str, &str)) -> String {
+    let (_, text) = PROFILES.iter().find(|(name, _)| *name == "hdd-7200").unwrap();
+    assert!(text.contains(change.0), "{change:?}");
+    let changed = text.replacen(change.0, change.1, 1);
+    Profile::parse("my.toml", "my", &changed).map(|_| "accepted".to_owned()).unwrap_or_else(|error| error.0)
+}
+
+fn check_profile(change: (&str, &str), expect: &str) {
+    assert_eq!(profile_with(change), expect);
+}
+
+fn check_stack(text: &str, name: &str, expect: &str) {
+    let resolved = StackFile::parse("s.toml", text).and_then(|file| file.resolve("s.toml", name));
+    assert_eq!(resolved.map(|_| "accepted".to_owned()).unwrap_or_else(|error| error.0), expect);
+}
+
+#[test]
+fn every_built_in_profile_is_valid_and_says_what_it_assumes() {
+    for (name, _) in PROFILES {
+        let profile = Profile::find(name).unwrap();
+        assert!(!profile.summary.is_empty());
+        assert_eq!(profile.assumptions.is_empty(), profile.parameters == Parameters::Null, "{name}");
+    }
+}
+
+#[test]
+fn a_number_without_a_source_is_refused() {
+    check_profile(
+        (r#", source = "Seagate Barracuda XT: 64 MB""#, ""),
+        "my.toml: parameters.cache: needs a `source`, or an `assumption` that says why this value",
+    );
+}
+
+#[test]
+fn an_unverified_source_is_refused() {
+    check_profile(
+        ("Seagate Barracuda XT: 64 MB", "[UNVERIFIED]"),
+        "my.toml: parameters.cache: has an unverified source: say `assumption` instead of `source`",
+    );
+}
+
+#[test]
+fn a_wrong_unit_is_refused() {
+    check_profile(
+        ("\"8.5 ms\"", "\"8.5 MB\""),
+        "my.toml: parameters.seek_average: `8.5 MB` is not a duration; write for example \"8.5 ms\" or \"30 s\" \
+         (ns, us, ms, s, min, h)",
+    );
+}
+
+#[test]
+fn a_number_without_a_unit_is_refused() {
+    check_profile(
+        ("\"8.5 ms\"", "8.5"),
+        "my.toml: parameters.seek_average: `8.5` has no unit; write for example \"8.5 ms\"",
+    );
+}
+
+#[test]
+fn a_misspelt_key_is_named_with_the_right_one() {
+    check_profile(
+        ("seek_average", "seek_avrage"),
+        "my.toml: parameters.seek_avrage: is unknown; did you mean `seek_average`?",
+    );
+}
+
+#[test]
+fn a_key_too_many_is_named() {
+    let sentence = profile_with(("capacity =", "colour = { value = 1, source = \"x\" }\ncapacity ="));
+    assert!(
+        sentence.starts_with("my.toml: parameters.colour: is unknown; known are age_limit, cache"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_value_out_of_bounds_is_named_with_the_bound() {
+    check_profile(
+        ("\"7200 rpm\"", "\"72 rpm\""),
+        "my.toml: parameters.rotation: is 72 rpm, must be 1000 to 60000 rpm",
+    );
+}
+
+#[test]
+fn broken_toml_is_named_with_its_line() {
+    let sentence = profile_with(("kind = \"disk\"", "kind = \"tape\""));
+    assert!(sentence.starts_with("my.toml, line 3: unknown variant `tape`"), "{sentence}");
+}
+
+#[test]
+fn a_missing_profile_lists_the_near_names() {
+    check_stack(
+        "[stacks.a]\nprofile = \"x25m\"",
+        "a",
+        "s.toml: stacks.a.profile: there is no profile `x25m`; did you mean `x25m-80`?; there are flash-285us-4ch, \
+         hdd-7200, iodrive-160, null, x25m-80, or give the path of a .toml file",
+    );
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    check_stack(
+        "[stacks.a]\nprofile = \"./no.toml\"",
+        "a",
+        "s.toml: stacks.a.profile: ./no.toml: the profile cannot be read: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn a_cycle_is_shown() {
+    check_stack(
+        "[stacks.a]\nlayer = \"partition\"\non = \"b\"\n[stacks.b]\nlayer = \"partition\"\non = \"a\"",
+        "a",
+        "s.toml: stacks.a.on: makes a cycle: a on b on a",
+    );
+}
+
+#[test]
+fn a_stack_larger_than_its_drive_is_refused() {
+    check_stack(
+        "[stacks.a]\nprofile = \"x25m-80\"\nsize = \"1 TB\"",
+        "a",
+        "s.toml: stacks.a.size: is 1000000000000 bytes, must be at most the drive's capacity, 80000000000 bytes",
+    );
+}
+
+#[test]
+fn an_unknown_key_of_a_stack_is_refused() {
+    check_stack(
+        "[stacks.a]\nprofile = \"null\"\ncolour = \"red\"",
+        "a",
+        "s.toml, line 3: unknown field `colour`, expected one of `profile`, `layer`, `on`, `offset`, `size`, \
+         `file_system`, `stroke`, `label`",
+    );
+}
+
+#[test]
+fn a_stroke_needs_an_arm() {
+    check_stack(
+        "[stacks.a]\nprofile = \"null\"\nstroke = \"short\"",
+        "a",
+        "s.toml: stacks.a.stroke: belongs to a disk, and this device has no arm",
+    );
+}
+
+#[test]
+fn a_size_that_is_no_size_is_refused() {
+    check_stack(
+        "[stacks.a]\nprofile = \"null\"\nsize = \"20 GO\"",
+        "a",
+        "s.toml: stacks.a.size: `20 GO` is not a size in whole bytes; write for example \"20 GiB\", \"16 KiB\" or \
+         \"96M\" (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)",
+    );
+}
+
+#[test]
+fn tables_become_trees() {
+    let file = StackFile::parse("s.toml", STACKS).unwrap();
+    let part = file.resolve("s.toml", "part").unwrap();
+    assert_eq!((part.size_bytes(), part.head().file_system.as_str()), (4 << 30, "ext4"));
+    let Tree::Partition { offset_bytes, below_size_bytes, .. } = part.tree() else { panic!("{part:?}") };
+    assert_eq!((*offset_bytes, *below_size_bytes), (1 << 30, 20 << 30));
+    let outer = file.resolve("s.toml", "outer").unwrap();
+    let Tree::Device(Parameters::Disk(disk)) = outer.tree() else { panic!("{outer:?}") };
+    assert_eq!((disk.stroke, outer.label()), (Stroke::Short, "outer cylinders"));
+}
+
+#[test]
+fn a_stack_survives_the_way_to_another_process() {
+    let file = StackFile::parse("s.toml", STACKS).unwrap();
+    let part = file.resolve("s.toml", "part").unwrap();
+    let again = StackFile::parse("text", &part.to_stack_file()).unwrap().resolve("text", "part").unwrap();
+    assert_eq!(again, part);
+    assert_eq!(again.hash(), part.hash());
+    assert_ne!(file.resolve("s.toml", "slow").unwrap().hash(), part.hash());
+}

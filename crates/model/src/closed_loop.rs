@@ -1,0 +1,151 @@
+//! A raw workload that keeps a fixed number of requests in a device, over any driver: one test body, two arms.
+
+use std::collections::BTreeMap;
+
+use crate::request::{Completion, Operation, Request, RequestId};
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// What carries requests to a device and waits for its completions: in virtual time, or in real time.
+pub trait Driver {
+    fn now(&self) -> Instant;
+
+    fn submit(&mut self, request: Request);
+
+    /// The next completion, after which [`Driver::now`] is the time at which the host learned of it; `None` when the device
+    /// has nothing left to do.
+    fn wait(&mut self) -> Option<Completion>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Random,
+    Sequential,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClosedLoop {
+    /// Share of reads, the rest are writes.
+    pub read_percent: u64,
+    pub size_bytes: u64,
+    /// Requests kept in the device.
+    pub queue_depth: u64,
+    pub order: Order,
+    /// Offsets are multiples of `size_bytes` below this.
+    pub span_bytes: u64,
+    /// Each write is followed by a FLUSH before the next one, like a commit.
+    pub flush_after_write: bool,
+    /// No request is submitted after this many, flushes included.
+    pub request_count: u64,
+    /// Nor after this long.
+    pub time_limit_ns: u64,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    pub operation: Operation,
+    pub latency_ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Measured {
+    /// In the order of completion.
+    pub samples: Vec<Sample>,
+    /// From the first submission to the last completion.
+    pub elapsed_ns: u64,
+}
+
+impl Measured {
+    pub fn latencies_ns(&self, operation: Operation) -> impl Iterator<Item = u64> {
+        self.samples
+            .iter()
+            .filter(move |sample| sample.operation == operation)
+            .map(|sample| sample.latency_ns)
+    }
+
+    pub fn count(&self, operation: Operation) -> u64 {
+        self.latencies_ns(operation).count() as u64
+    }
+
+    /// Mean latency of an operation, in nanoseconds; zero when there was none.
+    pub fn mean_ns(&self, operation: Operation) -> f64 {
+        let count = self.count(operation).max(1);
+        self.latencies_ns(operation).sum::<u64>() as f64 / count as f64
+    }
+
+    pub fn per_second(&self, operation: Operation) -> f64 {
+        self.count(operation) as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+}
+
+impl Default for ClosedLoop {
+    fn default() -> ClosedLoop {
+        ClosedLoop {
+            read_percent: 100,
+            size_bytes: 4_096,
+            queue_depth: 1,
+            order: Order::Random,
+            span_bytes: 1 << 30,
+            flush_after_write: false,
+            request_count: 10_000,
+            time_limit_ns: u64::MAX,
+            seed: 1,
+        }
+    }
+}
+
+impl ClosedLoop {
+    /// Runs until a limit is reached and every request has completed.
+    pub fn run(&self, driver: &mut impl Driver) -> Measured {
+        assert!(self.size_bytes > 0 && self.span_bytes >= self.size_bytes, "{self:?}: no room for a request");
+        let mut rng = Rng::new(self.seed);
+        let mut in_flight: BTreeMap<RequestId, (Operation, Instant)> = BTreeMap::new();
+        let mut measured = Measured::default();
+        let started_at = driver.now();
+        let mut submitted = 0;
+        let mut place = 0;
+        let mut submit = |driver: &mut _, after: Option<Operation>, in_flight: &mut BTreeMap<_, _>| {
+            let now = Driver::now(driver);
+            if submitted == self.request_count || now - started_at >= self.time_limit_ns {
+                return;
+            }
+            let request = self.next(submitted, after, &mut place, &mut rng);
+            submitted += 1;
+            in_flight.insert(request.id, (request.operation, now));
+            Driver::submit(driver, request);
+        };
+        for _ in 0..self.queue_depth {
+            submit(driver, None, &mut in_flight);
+        }
+        while !in_flight.is_empty() {
+            let completion = driver.wait().expect("the device lost a request");
+            let (operation, submitted_at) =
+                in_flight.remove(&completion.id).expect("the device completed a request twice");
+            let latency_ns = driver.now() - submitted_at;
+            measured.samples.push(Sample { operation, latency_ns });
+            submit(driver, Some(operation), &mut in_flight);
+        }
+        measured.elapsed_ns = driver.now() - started_at;
+        measured
+    }
+
+    fn next(&self, number: u64, after: Option<Operation>, place: &mut u64, rng: &mut Rng) -> Request {
+        let id = RequestId(number);
+        if self.flush_after_write && after == Some(Operation::Write) {
+            let operation = Operation::Flush;
+            return Request { id, operation, offset_bytes: 0, size_bytes: 0, force_unit_access: false };
+        }
+        let operation = if rng.below(100) < self.read_percent { Operation::Read } else { Operation::Write };
+        let places = self.span_bytes / self.size_bytes;
+        let index = match self.order {
+            Order::Random => rng.below(places),
+            Order::Sequential => {
+                *place += 1;
+                (*place - 1) % places
+            }
+        };
+        let offset_bytes = index * self.size_bytes;
+        Request { id, operation, offset_bytes, size_bytes: self.size_bytes, force_unit_access: false }
+    }
+}

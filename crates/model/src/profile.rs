@@ -1,0 +1,211 @@
+//! Plain parameters of the device models. Units are in the names; where a value came from is the business of the
+//! profile file (`profiles/*.toml`), which the laboratory reads.
+
+use std::fmt;
+
+use crate::request::SECTOR_BYTES;
+use crate::time::SECOND;
+
+/// A parameter that no device can have: the key as a profile file spells it, what it is, and the bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invalid {
+    pub key: &'static str,
+    pub problem: String,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}` {}", self.key, self.problem)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Parameters {
+    Null,
+    Disk(DiskParameters),
+    Flash(FlashParameters),
+}
+
+/// What happens to a write that the device has taken and not yet put on the medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteCache {
+    /// Write-through: a write completes when it is on the medium.
+    Off,
+    /// Completes from volatile memory; FLUSH drains it; a power cut loses what was not flushed.
+    Volatile,
+    /// Completes from memory that capacitors can save (power-loss protection): nothing acknowledged is lost.
+    Protected,
+}
+
+/// How an emulated size smaller than the drive is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stroke {
+    /// Over the whole stroke, as a database that fills its drive: seeks are as long as the datasheet's.
+    Full,
+    /// On the outer cylinders only, as a small partition at the start of a large drive.
+    Short,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskParameters {
+    pub capacity_bytes: u64,
+    pub rotation_per_minute: u64,
+    pub seek_track_to_track_ns: u64,
+    pub seek_average_ns: u64,
+    /// What a write's seek takes longer than a read's.
+    pub write_settle_ns: u64,
+    /// Sustained rate of the outermost and innermost zone.
+    pub outer_bytes_per_s: u64,
+    pub inner_bytes_per_s: u64,
+    pub zone_count: u64,
+    /// Recording surfaces.
+    pub tracks_per_cylinder: u64,
+    /// Spent on each command by the controller, one after another.
+    pub command_overhead_ns: u64,
+    pub interface_bytes_per_s: u64,
+    /// Commands among which the drive chooses.
+    pub queue_depth: u64,
+    /// A command older than this goes first.
+    pub age_limit_ns: u64,
+    pub write_cache: WriteCache,
+    pub cache_bytes: u64,
+    /// Dirty share of the cache above which writing back competes with the host's commands.
+    pub destage_watermark_percent: u64,
+    /// Below the watermark, writing back starts after the arm has had nothing to do for this long.
+    pub destage_idle_ns: u64,
+    pub stroke: Stroke,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlashParameters {
+    pub capacity_bytes: u64,
+    pub channel_count: u64,
+    pub dies_per_channel: u64,
+    pub page_bytes: u64,
+    /// tR: array to page register.
+    pub page_read_ns: u64,
+    /// tPROG: page register to array.
+    pub page_program_ns: u64,
+    pub channel_bytes_per_s: u64,
+    pub link_bytes_per_s: u64,
+    /// Latency that the firmware adds to each command; commands overlap in it.
+    pub read_overhead_ns: u64,
+    pub write_overhead_ns: u64,
+    /// Firmware work per command that does not overlap: its inverse is the highest rate of commands.
+    pub command_interval_ns: u64,
+    pub write_cache: WriteCache,
+    pub buffer_bytes: u64,
+    /// Writing the map after a FLUSH has drained the buffer.
+    pub flush_commit_ns: u64,
+    /// A FLUSH lets earlier commands finish and holds back later ones, as on SATA.
+    pub flush_blocks_queue: bool,
+    /// Pages programmed per page written, in thousandths.
+    pub write_amplification_permille: u64,
+}
+
+impl Parameters {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        match self {
+            Parameters::Null => Ok(()),
+            Parameters::Disk(disk) => disk.validate(),
+            Parameters::Flash(flash) => flash.validate(),
+        }
+    }
+
+    /// Size of the real drive; `None` when the device has any size.
+    pub fn capacity_bytes(&self) -> Option<u64> {
+        match self {
+            Parameters::Null => None,
+            Parameters::Disk(disk) => Some(disk.capacity_bytes),
+            Parameters::Flash(flash) => Some(flash.capacity_bytes),
+        }
+    }
+}
+
+const MEBIBYTE: u64 = 1 << 20;
+const PEBIBYTE: u64 = 1 << 50;
+/// Above this a transfer takes no time at all; it keeps products of bytes and nanoseconds within 128 bits.
+const RATE_LIMIT: u64 = 1_000_000_000_000_000;
+
+fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    Err(Invalid { key, problem: format!("is {value}{unit}, must be {low} to {high}{unit}") })
+}
+
+fn at_least(key: &'static str, value: u64, other_key: &str, other: u64, unit: &str) -> Result<(), Invalid> {
+    if value >= other {
+        return Ok(());
+    }
+    Err(Invalid { key, problem: format!("is {value}{unit}, must be at least `{other_key}`, {other}{unit}") })
+}
+
+impl DiskParameters {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("capacity", self.capacity_bytes, MEBIBYTE, PEBIBYTE / 16, " bytes")?;
+        within("rotation", self.rotation_per_minute, 1_000, 60_000, " rpm")?;
+        within("seek_track_to_track", self.seek_track_to_track_ns, 1_000, SECOND / 10, " ns")?;
+        at_least(
+            "seek_average",
+            self.seek_average_ns,
+            "seek_track_to_track",
+            self.seek_track_to_track_ns,
+            " ns",
+        )?;
+        within("seek_average", self.seek_average_ns, 1_000, SECOND / 2, " ns")?;
+        within("write_settle", self.write_settle_ns, 0, SECOND / 10, " ns")?;
+        within("inner_rate", self.inner_bytes_per_s, MEBIBYTE, 10_000 * MEBIBYTE, " bytes/s")?;
+        within("outer_rate", self.outer_bytes_per_s, MEBIBYTE, 10_000 * MEBIBYTE, " bytes/s")?;
+        at_least("outer_rate", self.outer_bytes_per_s, "inner_rate", self.inner_bytes_per_s, " bytes/s")?;
+        within("zones", self.zone_count, 1, 1_000, "")?;
+        within("tracks_per_cylinder", self.tracks_per_cylinder, 1, 100, "")?;
+        within("command_overhead", self.command_overhead_ns, 0, SECOND, " ns")?;
+        at_least(
+            "interface_rate",
+            self.interface_bytes_per_s,
+            "outer_rate",
+            self.outer_bytes_per_s,
+            " bytes/s",
+        )?;
+        within("interface_rate", self.interface_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
+        within("queue_depth", self.queue_depth, 1, 1_024, "")?;
+        within("age_limit", self.age_limit_ns, 1_000_000, 1_000 * SECOND, " ns")?;
+        if self.write_cache != WriteCache::Off {
+            within("cache", self.cache_bytes, 64 * 1_024, PEBIBYTE, " bytes")?;
+        }
+        within("destage_watermark", self.destage_watermark_percent, 0, 100, " %")?;
+        within("destage_idle", self.destage_idle_ns, 0, 1_000 * SECOND, " ns")
+    }
+}
+
+impl FlashParameters {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("capacity", self.capacity_bytes, MEBIBYTE, PEBIBYTE, " bytes")?;
+        within("channels", self.channel_count, 1, 1_024, "")?;
+        within("dies_per_channel", self.dies_per_channel, 1, 1_024, "")?;
+        within("page", self.page_bytes, SECTOR_BYTES, MEBIBYTE, " bytes")?;
+        if !self.page_bytes.is_power_of_two() {
+            let problem = format!("is {} bytes, must be a power of two", self.page_bytes);
+            return Err(Invalid { key: "page", problem });
+        }
+        within("page_read", self.page_read_ns, 0, SECOND, " ns")?;
+        within("page_program", self.page_program_ns, 0, SECOND, " ns")?;
+        within("channel_rate", self.channel_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
+        within("link_rate", self.link_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
+        within("read_overhead", self.read_overhead_ns, 0, SECOND, " ns")?;
+        within("write_overhead", self.write_overhead_ns, 0, SECOND, " ns")?;
+        within("command_interval", self.command_interval_ns, 0, SECOND, " ns")?;
+        at_least("buffer", self.buffer_bytes, "page", self.page_bytes, " bytes")?;
+        within("buffer", self.buffer_bytes, SECTOR_BYTES, PEBIBYTE, " bytes")?;
+        within("flush_commit", self.flush_commit_ns, 0, SECOND, " ns")?;
+        within("write_amplification", self.write_amplification_permille, 1_000, 100_000, " thousandths")
+    }
+}
+
+/// Nanoseconds that `bytes` take at a rate, rounded down.
+pub(crate) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
+    (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64
+}

@@ -1,0 +1,281 @@
+//! Writes that a device holds in volatile memory, known one by one.
+//!
+//! A map of dirty pieces that do not overlap, each naming the write that it came from. A newer write takes the place
+//! of older ones where they overlap; what it replaced is remembered until the newer data is durable, because
+//! after a power cut that older data is lost too (it never left the cache).
+//!
+//! Units are sectors of [`SECTOR_BYTES`].
+
+use std::collections::BTreeMap;
+
+use crate::commands::{Command, is_unacknowledged};
+use crate::device::{Fate, WriteFate};
+use crate::request::{Operation, RequestId, SECTOR_BYTES};
+use crate::rng::Rng;
+
+type WriteIndex = usize;
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    end: u64,
+    write: WriteIndex,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    id: RequestId,
+    sequence: u64,
+    start: u64,
+    end: u64,
+}
+
+#[derive(Debug)]
+struct Write {
+    id: RequestId,
+    sequence: u64,
+    /// Sectors neither durable nor replaced.
+    remaining: u64,
+    replaced: Vec<Part>,
+}
+
+/// A dirty piece on its way to the medium: no longer in the map, not yet durable.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taken {
+    start: u64,
+    end: u64,
+    write: WriteIndex,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct VolatileWrites {
+    pieces: BTreeMap<u64, Piece>,
+    writes: Vec<Write>,
+    free: Vec<WriteIndex>,
+    /// Sectors in the map.
+    dirty_sectors: u64,
+    /// Sectors taken and not settled.
+    taken_sectors: u64,
+}
+
+impl VolatileWrites {
+    pub(crate) fn dirty_sectors(&self) -> u64 {
+        self.dirty_sectors
+    }
+
+    /// Sectors that a power cut would endanger.
+    pub(crate) fn volatile_sectors(&self) -> u64 {
+        self.dirty_sectors + self.taken_sectors
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.dirty_sectors == 0
+    }
+
+    pub(crate) fn insert(&mut self, start: u64, end: u64, id: RequestId, sequence: u64) {
+        let mut replaced = Vec::new();
+        for piece in self.cut_out(start, end, u64::MAX) {
+            self.dirty_sectors -= piece.end - piece.start;
+            let write = &mut self.writes[piece.write];
+            replaced.push(Part {
+                id: write.id,
+                sequence: write.sequence,
+                start: piece.start,
+                end: piece.end,
+            });
+            let mut outside = Vec::new();
+            for part in write.replaced.drain(..) {
+                split(part, start, end, &mut replaced, &mut outside);
+            }
+            write.replaced = outside;
+            write.remaining -= piece.end - piece.start;
+            if write.remaining == 0 {
+                replaced.append(&mut write.replaced);
+                self.free.push(piece.write);
+            }
+        }
+        let write = Write { id, sequence, remaining: end - start, replaced };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.writes[index] = write;
+                index
+            }
+            None => {
+                self.writes.push(write);
+                self.writes.len() - 1
+            }
+        };
+        self.dirty_sectors += end - start;
+        self.pieces.insert(start, Piece { end, write: index });
+    }
+
+    /// Takes what is dirty in the range out of the map, to be made durable; then comes [`VolatileWrites::settle`].
+    pub(crate) fn take(&mut self, start: u64, end: u64) -> Vec<Taken> {
+        let taken = self.cut_out(start, end, u64::MAX);
+        let sectors: u64 = taken.iter().map(|piece| piece.end - piece.start).sum();
+        self.dirty_sectors -= sectors;
+        self.taken_sectors += sectors;
+        taken
+    }
+
+    /// The pieces are durable now.
+    pub(crate) fn settle(&mut self, taken: &[Taken]) {
+        for piece in taken {
+            self.taken_sectors -= piece.end - piece.start;
+            let write = &mut self.writes[piece.write];
+            write.remaining -= piece.end - piece.start;
+            if write.remaining == 0 {
+                write.replaced.clear();
+                self.free.push(piece.write);
+            }
+        }
+    }
+
+    /// Writes older than `before_sequence` in the range have been overtaken by something durable.
+    pub(crate) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
+        let taken = self.cut_out(start, end, before_sequence);
+        let sectors: u64 = taken.iter().map(|piece| piece.end - piece.start).sum();
+        self.dirty_sectors -= sectors;
+        self.taken_sectors += sectors;
+        self.settle(&taken);
+    }
+
+    fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64) -> Vec<Taken> {
+        let mut found = Vec::new();
+        let first = match self.pieces.range(..start).next_back() {
+            Some((&key, piece)) if piece.end > start => key,
+            _ => start,
+        };
+        let writes = &self.writes;
+        found.extend(
+            self.pieces
+                .range(first..end)
+                .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
+                .map(|(&key, &piece)| (key, piece)),
+        );
+        found
+            .into_iter()
+            .map(|(key, piece)| {
+                self.pieces.remove(&key);
+                if key < start {
+                    self.pieces.insert(key, Piece { end: start, ..piece });
+                }
+                if piece.end > end {
+                    self.pieces.insert(end, piece);
+                }
+                Taken { start: key.max(start), end: piece.end.min(end), write: piece.write }
+            })
+            .collect()
+    }
+
+    /// Whether something in the range is dirty.
+    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
+        self.pieces.range(..end).next_back().is_some_and(|(_, piece)| piece.end > start)
+    }
+
+    /// Whether the whole range is dirty, so that a read needs no medium.
+    pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
+        let mut reached = end;
+        for (&key, piece) in self.pieces.range(..end).rev() {
+            if piece.end < reached {
+                return false;
+            }
+            if key <= start {
+                return true;
+            }
+            reached = key;
+        }
+        false
+    }
+
+    /// Fills `runs` with contiguous dirty ranges near `sector`: up to `count` above it, up to `count` below.
+    pub(crate) fn runs_near(&self, sector: u64, count: usize, longest: u64, runs: &mut Vec<(u64, u64)>) {
+        runs.clear();
+        for (&start, piece) in self.pieces.range(sector..) {
+            let found = runs.len();
+            match runs.last_mut() {
+                Some(run) if run.1 == start && run.1 - run.0 < longest => run.1 = piece.end,
+                _ if found == count => break,
+                _ => runs.push((start, piece.end)),
+            }
+        }
+        let above = runs.len();
+        for (&start, piece) in self.pieces.range(..sector).rev() {
+            let found = runs.len() - above;
+            match runs[above..].last_mut() {
+                Some(run) if run.0 == piece.end && run.1 - run.0 < longest => run.0 = start,
+                _ if found == count => break,
+                _ => runs.push((start, piece.end)),
+            }
+        }
+        for run in runs.iter_mut() {
+            run.1 = run.1.min(run.0 + longest);
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        *self = VolatileWrites::default();
+    }
+
+    /// What a power cut leaves, by submission number.
+    ///
+    /// The order in which this model destages is one of many that a firmware may choose, so each piece that was
+    /// still volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
+    pub(crate) fn power_cut(
+        &self,
+        taken: &[Taken],
+        outstanding: &[Command],
+        rng: &mut Rng,
+    ) -> Vec<WriteFate> {
+        let mut parts: Vec<(Part, bool)> = Vec::new();
+        let part = |write: &Write, start, end| Part { id: write.id, sequence: write.sequence, start, end };
+        for (&start, piece) in &self.pieces {
+            parts.push((part(&self.writes[piece.write], start, piece.end), true));
+        }
+        for piece in taken {
+            parts.push((part(&self.writes[piece.write], piece.start, piece.end), true));
+        }
+        let live = self.writes.iter().filter(|write| write.remaining > 0);
+        parts.extend(live.flat_map(|write| &write.replaced).map(|&replaced| (replaced, false)));
+        for command in outstanding {
+            if command.request.operation == Operation::Write && !command.placed {
+                let (start, end) = command.sectors();
+                parts.push((Part { id: command.request.id, sequence: command.sequence, start, end }, true));
+            }
+        }
+        parts.sort_by_key(|(part, _)| (part.sequence, part.start));
+        parts
+            .into_iter()
+            .map(|(part, drawn)| WriteFate {
+                id: part.id,
+                offset_bytes: part.start * SECTOR_BYTES,
+                size_bytes: (part.end - part.start) * SECTOR_BYTES,
+                acknowledged: !is_unacknowledged(outstanding, part.id),
+                fate: if drawn { draw_fate(part.end - part.start, rng) } else { Fate::Lost },
+            })
+            .collect()
+    }
+}
+
+fn split(part: Part, start: u64, end: u64, inside: &mut Vec<Part>, outside: &mut Vec<Part>) {
+    let (low, high) = (part.start.max(start), part.end.min(end));
+    if low >= high {
+        outside.push(part);
+        return;
+    }
+    inside.push(Part { start: low, end: high, ..part });
+    if part.start < low {
+        outside.push(Part { end: low, ..part });
+    }
+    if part.end > high {
+        outside.push(Part { start: high, ..part });
+    }
+}
+
+fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
+    match rng.below(8) {
+        0..=3 => Fate::Lost,
+        4..=5 => Fate::Kept,
+        _ if sectors == 1 => Fate::Kept,
+        _ => Fate::Torn { kept_bytes: (1 + rng.below(sectors - 1)) * SECTOR_BYTES },
+    }
+}

@@ -1,0 +1,41 @@
+//! A device that takes the same time for everything, however much it is asked at once: what the floor is measured against.
+
+use std::collections::VecDeque;
+
+use spindle_model::{Completion, Counters, Device, Instant, Outcome, PowerCut, Request};
+
+#[derive(Debug)]
+pub(crate) struct Constant {
+    pub(crate) size_bytes: u64,
+    pub(crate) delay_ns: u64,
+    /// In the order of submission, which with one delay for all is the order of completion.
+    pub(crate) waiting: VecDeque<Completion>,
+}
+
+impl Device for Constant {
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        let at = now + self.delay_ns;
+        self.waiting.push_back(Completion { id: request.id, at, outcome: Outcome::Success });
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.waiting.front().map(|first| first.at)
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.waiting.pop_front_if(|first| first.at <= now)
+    }
+
+    fn power_cut(&mut self, _now: Instant) -> PowerCut {
+        self.waiting.clear();
+        PowerCut::default()
+    }
+
+    fn counters(&self) -> Counters {
+        Counters { queue_depth: self.waiting.len() as u64, ..Counters::default() }
+    }
+}

@@ -1,0 +1,445 @@
+//! An emulated disk as its user sees it: brought up, switched, kept, taken down.
+//!
+//! Every disk has a directory under the run directory; what is mounted and attached is always found again from the system's
+//! own tables, never from what a process remembers, so that [`down`] works after a crash of any part.
+
+use std::env;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{self, Client};
+use crate::floor;
+use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
+use crate::statistics::Statistics;
+use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run};
+use crate::workers;
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// Raw: a block device only.
+    None,
+    Xfs,
+    Ext4,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct DiskOptions {
+    /// Letters, digits, `-`, `_` and `.`; names the state directory.
+    pub name: String,
+    /// What to emulate, in a form that only the program that serves it reads.
+    pub stack: String,
+    pub seed: u64,
+    /// Reported to the kernel, which chooses differently for disks, as InnoDB does.
+    pub rotational: bool,
+    /// With no volatile cache the kernel is told so, and sends no FLUSH.
+    pub volatile_cache: bool,
+    pub file_system: FileSystem,
+    /// Where to mount; a directory of the disk's own when absent. Ignored for a raw disk.
+    pub mount_at: Option<PathBuf>,
+    /// Whether the physics are on when it is up.
+    pub physics: bool,
+    pub serve: ServeOptions,
+}
+
+/// Where disks keep their state: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
+pub fn run_directory() -> PathBuf {
+    env::var_os("SPINDLE_RUN_DIRECTORY").map_or_else(|| PathBuf::from("/run/spindle"), PathBuf::from)
+}
+
+/// The state directory of the disk of that name.
+///
+/// # Errors
+/// A name that could leave the run directory.
+pub fn state_directory(name: &str) -> Result<PathBuf> {
+    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
+        bail!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
+    }
+    Ok(run_directory().join(name))
+}
+
+/// In the state directory: what the emulator was started with.
+pub const OPTIONS_FILE: &str = "disk.json";
+const LOG_FILE: &str = "log";
+const PROCESS_FILE: &str = "pid";
+/// The base image may have to be read from the host's disk first.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+const END_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A disk that is up. Dropping it takes it down.
+#[derive(Debug)]
+pub struct Disk {
+    pub name: String,
+    pub device: PathBuf,
+    /// `None` for a raw disk.
+    pub mount: Option<PathBuf>,
+    pub socket: PathBuf,
+    pub process_id: u32,
+    client: Client,
+    /// Reaped when it ends.
+    emulator: Option<Child>,
+    down: bool,
+}
+
+impl Disk {
+    /// Starts the emulator (`program disk serve STATE_DIRECTORY`), attaches a loop device, makes a file system unless the disk
+    /// starts from a snapshot, and mounts it. On an error everything is taken down again.
+    ///
+    /// # Errors
+    /// No privilege, a name or mount point in use, a tool that fails: with what we were doing.
+    pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
+        if !rustix::process::geteuid().is_root() {
+            bail!(
+                "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
+            );
+        }
+        let state = &options.serve.state_directory;
+        if state.exists() {
+            let name = &options.name;
+            bail!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
+        }
+        if let Some(at) = &options.mount_at
+            && is_mount_point(at)
+        {
+            bail!("{} is in use: something is mounted there", at.display());
+        }
+        fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
+        let brought_up = bring_up(program, options);
+        if brought_up.is_err() {
+            // The first error is the one to report; what cannot be undone now, `disk down --all` will.
+            let _ = down(&options.name);
+        }
+        brought_up
+    }
+
+    /// # Errors
+    /// The emulator died.
+    pub fn set_physics(&mut self, on: bool) -> Result<()> {
+        self.client.call(&control::Command::Physics { on }).map(drop)
+    }
+
+    /// # Errors
+    /// The emulator died.
+    pub fn statistics(&mut self) -> Result<Statistics> {
+        self.client.statistics()
+    }
+
+    /// Unmounts and keeps the content as an immutable image in a new directory.
+    ///
+    /// # Errors
+    /// The file system is in use, or the host's disk is full.
+    pub fn snapshot(&mut self, directory: &Path) -> Result<()> {
+        self.set_physics(false)?;
+        for at in mounts_of(&self.device) {
+            unmount(&at)?;
+        }
+        self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
+    }
+
+    /// Leaves the disk running without this handle.
+    pub fn leave_up(mut self) {
+        self.down = true;
+        self.emulator = None;
+    }
+
+    /// Unmounts, detaches and ends the emulator; what was written is gone.
+    ///
+    /// # Errors
+    /// The file system is in use.
+    pub fn down(mut self) -> Result<()> {
+        self.take_down()
+    }
+
+    fn take_down(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.down, true) {
+            return Ok(());
+        }
+        let result = down(&self.name);
+        if let Some(mut emulator) = self.emulator.take() {
+            // It ended because `down` told it to; waiting only reaps it.
+            let _ = emulator.wait();
+        }
+        result
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if let Err(error) = self.take_down() {
+            eprintln!("spindle: taking down the disk {}: {error:#}", self.name);
+        }
+    }
+}
+
+fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
+    let state = &options.serve.state_directory;
+    let write = |name: &str, content: Vec<u8>| {
+        fs::write(state.join(name), content)
+            .with_context(|| format!("writing {}", state.join(name).display()))
+    };
+    write(OPTIONS_FILE, serde_json::to_vec_pretty(options)?)?;
+    let log = File::create(state.join(LOG_FILE)).context("making the emulator's log")?;
+    let mut emulator = Command::new(program)
+        .args(["disk", "serve"])
+        .arg(state)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .process_group_of_its_own()
+        .spawn()
+        .with_context(|| format!("starting {}", program.display()))?;
+    write(PROCESS_FILE, emulator.id().to_string().into_bytes())?;
+    let mut client = wait_until_served(&mut emulator, state)?;
+
+    let file = disk_file(state);
+    let device = run("losetup", &["--find", "--show", "--direct-io=on", &file.to_string_lossy()])
+        .context("attaching a loop device")?;
+    let device = PathBuf::from(device);
+    tell_kernel(&device, options)?;
+    client.call(&control::Command::SetDelay { delay_ns: Some(floor::DELAY_NS) })?;
+    client.call(&control::Command::Physics { on: true })?;
+    let floor = floor::measure(&device).context("measuring the emulator's floor")?;
+    client.call(&control::Command::SetDelay { delay_ns: None })?;
+    client.call(&control::Command::SetFloor(floor))?;
+    client.call(&control::Command::Physics { on: false })?;
+
+    let mount = match options.file_system {
+        FileSystem::None => None,
+        file_system => {
+            if options.serve.base.is_none() {
+                make_file_system(file_system, &device)?;
+            }
+            let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
+            mount(file_system, &device, &at)?;
+            Some(at)
+        }
+    };
+    client.call(&control::Command::Physics { on: options.physics })?;
+    Ok(Disk {
+        name: options.name.clone(),
+        device,
+        mount,
+        socket: socket(state),
+        process_id: emulator.id(),
+        client,
+        emulator: Some(emulator),
+        down: false,
+    })
+}
+
+fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
+    let started = Instant::now();
+    loop {
+        // The socket appears after the FUSE file does.
+        if let Ok(client) = Client::connect(&socket(state)) {
+            return Ok(client);
+        }
+        if let Some(status) = emulator.try_wait().context("waiting for the emulator")? {
+            let log = fs::read_to_string(state.join(LOG_FILE)).unwrap_or_default();
+            bail!("the emulator ended ({status}): {}", log.trim().replace('\n', "; "));
+        }
+        if started.elapsed() > START_TIMEOUT {
+            bail!("the emulator did not come up within {} s", START_TIMEOUT.as_secs());
+        }
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sets what a real drive of this kind would have told the kernel.
+fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
+    let queue = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("queue");
+    let set = |attribute: &str, value: &str| {
+        let path = queue.join(attribute);
+        fs::write(&path, value).with_context(|| format!("setting {}", path.display()))
+    };
+    set("rotational", if options.rotational { "1" } else { "0" })?;
+    set("write_cache", if options.volatile_cache { "write back" } else { "write through" })
+}
+
+fn make_file_system(file_system: FileSystem, device: &Path) -> Result<()> {
+    let device = device.to_string_lossy();
+    // The disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
+    match file_system {
+        FileSystem::None => Ok(String::new()),
+        FileSystem::Xfs => run("mkfs.xfs", &["-q", "-f", "-K", &device]),
+        FileSystem::Ext4 => {
+            run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", &device])
+        }
+    }
+    .map(drop)
+    .context("making a file system")
+}
+
+fn mount(file_system: FileSystem, device: &Path, at: &Path) -> Result<()> {
+    fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
+    let (name, options) = match file_system {
+        // Two disks may come from one snapshot, and then have one UUID.
+        FileSystem::Xfs => ("xfs", "noatime,nouuid"),
+        _ => ("ext4", "noatime"),
+    };
+    run("mount", &["-t", name, "-o", options, &device.to_string_lossy(), &at.to_string_lossy()])
+        .map(drop)
+        .with_context(|| format!("mounting {} on {}", device.display(), at.display()))
+}
+
+/// Names of the disks that have a state directory, up or broken.
+///
+/// # Errors
+/// The run directory cannot be read.
+pub fn list() -> Result<Vec<String>> {
+    let directory = run_directory();
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().join(OPTIONS_FILE).exists() || fuse_directory(&entry.path()).exists())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// What a disk that has a state directory was made from, and where it is.
+///
+/// # Errors
+/// There is no such disk.
+pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathBuf>)> {
+    let state = state_directory(name)?;
+    let text =
+        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("there is no disk called {name}"))?;
+    let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
+    let device = loops_of(&disk_file(&state)).into_iter().next();
+    let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
+    Ok((options, device, mount))
+}
+
+/// A connection to the emulator of a disk that is up.
+///
+/// # Errors
+/// There is no such disk, or its emulator is dead.
+pub fn connect(name: &str) -> Result<Client> {
+    Client::connect(&socket(&state_directory(name)?))
+}
+
+/// Whether the process that started this disk is gone, or its emulator is: then nobody will take it down.
+pub fn is_abandoned(name: &str) -> bool {
+    state_directory(name).is_ok_and(|state| emulator_process(&state).is_none())
+}
+
+/// Unmounts, detaches, ends the emulator and removes the state directory, in whatever state the disk is.
+///
+/// # Errors
+/// There is no such disk, or a living file system is in use.
+pub fn down(name: &str) -> Result<()> {
+    let state = state_directory(name)?;
+    if !state.exists() {
+        bail!("there is no disk called {name}; `spindle disk status` lists what is up");
+    }
+    let process = emulator_process(&state);
+    let devices = loops_of(&disk_file(&state));
+    for device in &devices {
+        for at in mounts_of(device) {
+            match process {
+                Some(_) => unmount(&at)?,
+                // Nothing can be written any more; whoever still has files open gets errors.
+                None => rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH)
+                    .with_context(|| format!("unmounting {}", at.display()))?,
+            }
+        }
+        run("losetup", &["--detach", &device.to_string_lossy()])?;
+    }
+    workers::relax();
+    wait_for("the loop device to be detached", || loops_of(&disk_file(&state)).is_empty())?;
+    if let Some(process) = process {
+        end_emulator(process, &state)?;
+    }
+    let fuse = fuse_directory(&state);
+    if is_mount_point(&fuse) {
+        rustix::mount::unmount(&fuse, rustix::mount::UnmountFlags::DETACH)
+            .with_context(|| format!("unmounting {}", fuse.display()))?;
+    }
+    // Not remove_dir_all: a directory that turned out to hold somebody's mount must stay as it is.
+    for file in [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket"] {
+        let _ = fs::remove_file(state.join(file));
+    }
+    for directory in [fuse, state.join("mount"), state.clone()] {
+        let _ = fs::remove_dir(directory);
+    }
+    if state.exists() {
+        bail!("{} still holds something that is not ours", state.display());
+    }
+    Ok(())
+}
+
+fn end_emulator(process: u32, state: &Path) -> Result<()> {
+    if let Ok(mut client) = Client::connect(&socket(state)) {
+        // A process that cannot answer is killed below.
+        let _ = client.call(&control::Command::Shutdown);
+    }
+    let gone = || emulator_process(state) != Some(process);
+    if wait_for("the emulator to end", gone).is_err()
+        && let Some(id) = rustix::process::Pid::from_raw(process as i32)
+    {
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).context("killing the emulator")?;
+        wait_for("the killed emulator to end", gone)?;
+    }
+    Ok(())
+}
+
+/// The emulator's process, if it is alive and really is this disk's.
+fn emulator_process(state: &Path) -> Option<u32> {
+    let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
+    process_names(process, state).then_some(process)
+}
+
+/// Waits out a short use, as a process that is just ending.
+fn unmount(at: &Path) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(3) => {
+                sleep(Duration::from_millis(50));
+            }
+            Err(rustix::io::Errno::BUSY) => {
+                bail!(
+                    "{} is in use: end the processes that have files open there, then try again",
+                    at.display()
+                )
+            }
+            Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
+        }
+    }
+}
+
+fn wait_for(what: &str, done: impl Fn() -> bool) -> Result<()> {
+    let started = Instant::now();
+    while !done() {
+        if started.elapsed() > END_TIMEOUT {
+            bail!("waited {} s for {what}", END_TIMEOUT.as_secs());
+        }
+        sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Ctrl-C in a terminal goes to the whole foreground process group; the emulator must outlive the unmounting.
+trait OwnGroup {
+    fn process_group_of_its_own(&mut self) -> &mut Self;
+}
+
+impl OwnGroup for Command {
+    fn process_group_of_its_own(&mut self) -> &mut Self {
+        std::os::unix::process::CommandExt::process_group(self, 0)
+    }
+}

@@ -1,0 +1,355 @@
+//! The real-time driver of a [`Device`]: virtual time jumps to `poll_at()`, this one waits for it.
+//!
+//! One thread sleeps on a timer until the model's next event, lets the model make it happen, and completes what is
+//! done. Whoever submits re-arms the timer when the next event has come closer. Rules (after SimPy's `rt.py` and
+//! ublk-disksim):
+//!
+//! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own time, however
+//!   late the thread that lets them happen. How late each reply was is counted.
+//! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off by
+//!   letting each request arrive that much earlier in model time, as far as the model has not passed that moment.
+//! * With the physics off the model is not asked at all.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::{self, Debug};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use spindle_model::{Device, Instant, Operation, Outcome, Request, RequestId};
+
+use crate::clock::Clock;
+use crate::constant::Constant;
+use crate::realtime;
+use crate::statistics::{Floor, OperationStatistics, Statistics};
+
+/// Called, from whichever thread finds it due, with what was submitted.
+pub type OnComplete<P> = dyn Fn(P, Outcome) + Send + Sync;
+
+/// Drives one device in real time. `P` is whatever the caller needs to answer a request.
+pub struct Driver<P: Send + 'static> {
+    shared: Arc<Shared<P>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<P: Send + 'static> Debug for Driver<P> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Driver").finish_non_exhaustive()
+    }
+}
+
+struct Shared<P> {
+    core: Mutex<Core<P>>,
+    clock: Clock,
+    timer: OwnedFd,
+    stop: AtomicBool,
+    on_complete: Box<OnComplete<P>>,
+}
+
+struct Core<P> {
+    device: Box<dyn Device>,
+    /// The device under test, while a constant delay takes its place.
+    set_aside: Option<Box<dyn Device>>,
+    /// The furthest moment that the model has seen.
+    model_now: Instant,
+    armed_for: Option<Instant>,
+    pending: BTreeMap<RequestId, Pending<P>>,
+    next_id: u64,
+    physics: bool,
+    floor: Floor,
+    totals: Totals,
+}
+
+struct Pending<P> {
+    payload: P,
+    arrived: Instant,
+    submitted: Instant,
+    operation: Operation,
+    size_bytes: u64,
+}
+
+/// One request to be answered now.
+struct Due<P> {
+    pending: Pending<P>,
+    outcome: Outcome,
+    due_at: Instant,
+}
+
+/// One request that was answered.
+struct Answered {
+    operation: Operation,
+    size_bytes: u64,
+    latency_ns: u64,
+    service_ns: u64,
+    lateness_ns: u64,
+}
+
+#[derive(Debug)]
+struct Totals {
+    scheduler: &'static str,
+    read: OperationStatistics,
+    write: OperationStatistics,
+    flush: OperationStatistics,
+    discard: OperationStatistics,
+    late_requests: u64,
+    lateness: Histogram<u64>,
+}
+
+/// A reply later than this share of its service time counts as late.
+const LATE_SHARE: f64 = 0.05;
+
+impl<P: Send + 'static> Driver<P> {
+    /// # Errors
+    /// The kernel refuses a timer or a thread.
+    pub fn start(
+        device: Box<dyn Device>,
+        on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
+    ) -> io::Result<Driver<P>> {
+        let shared = Arc::new(Shared {
+            core: Mutex::new(Core {
+                device,
+                set_aside: None,
+                model_now: Instant::ZERO,
+                armed_for: None,
+                pending: BTreeMap::new(),
+                next_id: 0,
+                physics: true,
+                floor: Floor::default(),
+                totals: Totals::new(),
+            }),
+            clock: Clock::start(),
+            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
+            stop: AtomicBool::new(false),
+            on_complete: Box::new(on_complete),
+        });
+        let for_thread = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("timer".to_owned())
+            .spawn(move || for_thread.wait_and_answer())?;
+        Ok(Driver { shared, thread: Some(thread) })
+    }
+
+    /// Gives a request to the device; its completion may be called before this returns.
+    pub fn submit(&self, operation: Operation, offset_bytes: u64, size_bytes: u64, payload: P) {
+        let shared = &*self.shared;
+        let mut core = shared.lock();
+        let now = shared.clock.now();
+        if !core.physics {
+            let answered = Answered { operation, size_bytes, latency_ns: 0, service_ns: 0, lateness_ns: 0 };
+            core.totals.add(&answered);
+            drop(core);
+            (shared.on_complete)(payload, Outcome::Success);
+            return;
+        }
+        let id = RequestId(core.next_id);
+        core.next_id += 1;
+        let floor_ns = core.floor.at_depth(core.pending.len() as u64 + 1);
+        let submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
+        core.model_now = submitted;
+        core.pending.insert(id, Pending { payload, arrived: now, submitted, operation, size_bytes });
+        let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
+        core.device.submit(submitted, request);
+        let due = core.collect_due(now);
+        shared.arm(&mut core);
+        drop(core);
+        shared.answer(due);
+    }
+
+    /// Off: requests are answered at once, those that wait too. On: the model decides again.
+    pub fn set_physics(&self, on: bool) {
+        let mut core = self.shared.lock();
+        core.physics = on;
+        if on {
+            return;
+        }
+        let now = self.shared.clock.now();
+        let waiting = std::mem::take(&mut core.pending);
+        drop(core);
+        let due = waiting
+            .into_values()
+            .map(|pending| Due { pending, outcome: Outcome::Success, due_at: now })
+            .collect();
+        self.shared.answer(due);
+    }
+
+    /// Puts a constant delay in the place of the device, or the device back. Nothing may be in flight.
+    pub fn set_delay_ns(&self, delay_ns: Option<u64>) {
+        let mut core = self.shared.lock();
+        if let Some(device) = core.set_aside.take() {
+            core.device = device;
+        }
+        if let Some(delay_ns) = delay_ns {
+            let size_bytes = core.device.size_bytes();
+            let constant = Box::new(Constant { size_bytes, delay_ns, waiting: VecDeque::new() });
+            core.set_aside = Some(std::mem::replace(&mut core.device, constant));
+        }
+    }
+
+    /// What a request costs outside the model; see the module's header.
+    pub fn set_floor(&self, floor: Floor) {
+        self.shared.lock().floor = floor;
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        let core = self.shared.lock();
+        let counters = core.device.counters();
+        let totals = &core.totals;
+        let latency_ns = [&totals.read, &totals.write, &totals.flush, &totals.discard]
+            .map(|operation| operation.latency_ns);
+        Statistics {
+            uptime_ns: self.shared.clock.now().0,
+            physics: core.physics,
+            scheduler: totals.scheduler.to_owned(),
+            floor: core.floor,
+            read: totals.read,
+            write: totals.write,
+            flush: totals.flush,
+            discard: totals.discard,
+            queue_time_ns: latency_ns.iter().sum(),
+            queue_depth: core.pending.len() as u64,
+            seeks: counters.seeks,
+            nand_write_bytes: counters.nand_write_bytes,
+            late_requests: totals.late_requests,
+            lateness_histogram: encode(&totals.lateness),
+            major_faults: realtime::major_faults(),
+        }
+    }
+}
+
+impl<P: Send + 'static> Drop for Driver<P> {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.set_timer(Instant::ZERO);
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread has been printed by itself; there is nothing to add here.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<P: Send> Shared<P> {
+    fn lock(&self) -> MutexGuard<'_, Core<P>> {
+        self.core.lock().expect("the model does not panic")
+    }
+
+    /// The timer thread.
+    fn wait_and_answer(&self) {
+        realtime::set_timer_slack();
+        if realtime::set_fifo(realtime::ANSWERING) {
+            self.lock().totals.scheduler = "SCHED_FIFO";
+        }
+        while !self.stop.load(Ordering::Acquire) {
+            let mut expirations = [0; 8];
+            match rustix::io::read(&self.timer, &mut expirations) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => panic!("reading the timer: {error}"),
+            }
+            let mut core = self.lock();
+            let due = core.collect_due(self.clock.now());
+            core.armed_for = None;
+            self.arm(&mut core);
+            drop(core);
+            self.answer(due);
+        }
+    }
+
+    /// Wakes the timer thread at the model's next event, unless it will wake earlier anyway.
+    fn arm(&self, core: &mut Core<P>) {
+        let Some(next) = core.device.poll_at() else { return };
+        if core.armed_for.is_none_or(|armed_for| next < armed_for) {
+            core.armed_for = Some(next);
+            self.set_timer(next);
+        }
+    }
+
+    fn set_timer(&self, at: Instant) {
+        let value =
+            Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: self.clock.timespec(at) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
+    }
+
+    fn answer(&self, due: Vec<Due<P>>) {
+        if due.is_empty() {
+            return;
+        }
+        let mut answered = Vec::with_capacity(due.len());
+        for Due { pending, outcome, due_at } in due {
+            (self.on_complete)(pending.payload, outcome);
+            let now = self.clock.now();
+            answered.push(Answered {
+                operation: pending.operation,
+                size_bytes: pending.size_bytes,
+                latency_ns: now - pending.arrived,
+                service_ns: due_at - pending.submitted,
+                lateness_ns: now - due_at,
+            });
+        }
+        self.lock().totals.add_all(&answered);
+    }
+}
+
+impl<P> Core<P> {
+    /// Lets everything happen that is due, each event at its own time.
+    fn collect_due(&mut self, now: Instant) -> Vec<Due<P>> {
+        let mut due = Vec::new();
+        while let Some(at) = self.device.poll_at().filter(|&at| at <= now) {
+            self.model_now = self.model_now.max(at);
+            while let Some(completion) = self.device.poll(self.model_now) {
+                // Absent when it was answered because the physics went off.
+                if let Some(pending) = self.pending.remove(&completion.id) {
+                    due.push(Due { pending, outcome: completion.outcome, due_at: completion.at });
+                }
+            }
+        }
+        due
+    }
+}
+
+impl Totals {
+    fn new() -> Totals {
+        Totals {
+            scheduler: "SCHED_OTHER",
+            read: OperationStatistics::default(),
+            write: OperationStatistics::default(),
+            flush: OperationStatistics::default(),
+            discard: OperationStatistics::default(),
+            late_requests: 0,
+            lateness: Histogram::new(3).expect("three digits is a valid precision"),
+        }
+    }
+
+    fn add_all(&mut self, answered: &[Answered]) {
+        for one in answered {
+            self.add(one);
+            self.lateness.saturating_record(one.lateness_ns);
+            if one.lateness_ns as f64 > LATE_SHARE * one.service_ns as f64 {
+                self.late_requests += 1;
+            }
+        }
+    }
+
+    fn add(&mut self, answered: &Answered) {
+        let operation = match answered.operation {
+            Operation::Read => &mut self.read,
+            Operation::Write => &mut self.write,
+            Operation::Flush => &mut self.flush,
+            Operation::Discard | Operation::WriteZeroes => &mut self.discard,
+        };
+        operation.count += 1;
+        operation.bytes += answered.size_bytes;
+        operation.latency_ns += answered.latency_ns;
+    }
+}
+
+fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(histogram, &mut bytes).expect("writing to memory");
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+}

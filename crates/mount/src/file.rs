@@ -1,0 +1,224 @@
+//! The FUSE file system with one file, `disk`, whose content is the store and whose timing is the model's.
+//!
+//! How block operations reach it through a loop device (measured, Linux 6.18): FLUSH as FSYNC; FUA as WRITE and then FSYNC;
+//! DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
+//!
+//! # Divergence
+//! The loop driver answers FLUSH and FALLOCATE synchronously in one kernel worker, so requests behind one of them wait for it.
+//! A SATA drive does the same with FLUSH (it is not a queued command); an NVMe drive does not.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
+    WriteFlags,
+};
+use spindle_model::{Operation, Outcome};
+
+use crate::driver::Driver;
+use crate::store::Store;
+
+/// Name of the file in the mounted directory.
+pub(crate) const FILE_NAME: &str = "disk";
+
+const ROOT: u64 = 1;
+const FILE: u64 = 2;
+/// Attributes never change.
+const FOREVER: Duration = Duration::from_secs(1 << 30);
+/// Largest request: what the kernel allows without a raised `fs.fuse.max_pages_limit`.
+const REQUEST_BYTES_MAX: u32 = 1 << 20;
+/// Deeper than the loop driver's own queue (128), so that the emulator never limits it.
+const QUEUE_DEPTH_MAX: u16 = 1024;
+
+/// What is needed to answer one request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Read { reply: ReplyData, offset_bytes: u64, size_bytes: usize },
+    Write { reply: ReplyWrite, size_bytes: u32 },
+    Empty { reply: ReplyEmpty },
+}
+
+/// Sends the answer; the data of a read is taken from the store at this moment.
+pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
+    match (answer, outcome) {
+        (Answer::Read { reply, offset_bytes, size_bytes }, Outcome::Success) => {
+            store.read(offset_bytes, size_bytes, |bytes| reply.data(bytes));
+        }
+        (Answer::Write { reply, size_bytes }, Outcome::Success) => reply.written(size_bytes),
+        (Answer::Empty { reply }, Outcome::Success) => reply.ok(),
+        (Answer::Read { reply, .. }, Outcome::Failure) => reply.error(Errno::EIO),
+        (Answer::Write { reply, .. }, Outcome::Failure) => reply.error(Errno::EIO),
+        (Answer::Empty { reply }, Outcome::Failure) => reply.error(Errno::EIO),
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct DiskFile {
+    pub(crate) store: Arc<Store>,
+    pub(crate) driver: Arc<Driver<Answer>>,
+}
+
+impl DiskFile {
+    fn attributes(&self, inode: u64) -> FileAttr {
+        let (kind, perm, size) = match inode {
+            ROOT => (FileType::Directory, 0o700, 0),
+            _ => (FileType::RegularFile, 0o600, self.store.size_bytes()),
+        };
+        let time = SystemTime::UNIX_EPOCH;
+        FileAttr {
+            ino: INodeNo(inode),
+            size,
+            blocks: size / 512,
+            atime: time,
+            mtime: time,
+            ctime: time,
+            crtime: time,
+            kind,
+            perm,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    fn is_inside(&self, offset_bytes: u64, size_bytes: u64) -> bool {
+        offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.store.size_bytes())
+    }
+}
+
+impl Filesystem for DiskFile {
+    fn init(&mut self, _request: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Without asynchronous direct I/O the loop device would send one request at a time.
+        config
+            .add_capabilities(InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_MAX_PAGES)
+            .map_err(|missing| io::Error::other(format!("this kernel's FUSE lacks {missing:?}")))?;
+        let refused = |nearest| io::Error::other(format!("FUSE refuses a limit; nearest is {nearest}"));
+        config.set_max_write(REQUEST_BYTES_MAX).map_err(refused)?;
+        config.set_max_background(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
+        config.set_congestion_threshold(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
+        Ok(())
+    }
+
+    fn lookup(&self, _request: &fuser::Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent.0 == ROOT && name == FILE_NAME {
+            reply.entry(&FOREVER, &self.attributes(FILE), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(
+        &self,
+        _request: &fuser::Request,
+        inode: INodeNo,
+        _handle: Option<FileHandle>,
+        reply: ReplyAttr,
+    ) {
+        reply.attr(&FOREVER, &self.attributes(inode.0));
+    }
+
+    fn open(&self, _request: &fuser::Request, _inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO
+            | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
+            | FopenFlags::FOPEN_NOFLUSH;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _request: &fuser::Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let size = u64::from(size).min(self.store.size_bytes().saturating_sub(offset));
+        if size == 0 {
+            return reply.data(&[]);
+        }
+        let answer = Answer::Read { reply, offset_bytes: offset, size_bytes: size as usize };
+        self.driver.submit(Operation::Read, offset, size, answer);
+    }
+
+    fn write(
+        &self,
+        _request: &fuser::Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        if !self.is_inside(offset, data.len() as u64) {
+            return reply.error(Errno::ENOSPC);
+        }
+        if let Err(error) = self.store.write(offset, data) {
+            eprintln!("writing {} bytes at {offset} to the store: {error}", data.len());
+            return reply.error(error.into());
+        }
+        let answer = Answer::Write { reply, size_bytes: data.len() as u32 };
+        self.driver.submit(Operation::Write, offset, data.len() as u64, answer);
+    }
+
+    fn fsync(
+        &self,
+        _request: &fuser::Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.driver.submit(Operation::Flush, 0, 0, Answer::Empty { reply });
+    }
+
+    fn fallocate(
+        &self,
+        _request: &fuser::Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        let operation = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 {
+            Operation::Discard
+        } else if mode & libc::FALLOC_FL_ZERO_RANGE != 0 {
+            Operation::WriteZeroes
+        } else {
+            return reply.error(Errno::EOPNOTSUPP);
+        };
+        if !self.is_inside(offset, length) {
+            return reply.error(Errno::ENOSPC);
+        }
+        if let Err(error) = self.store.clear(offset, length) {
+            eprintln!("clearing {length} bytes at {offset} of the store: {error}");
+            return reply.error(error.into());
+        }
+        self.driver.submit(operation, offset, length, Answer::Empty { reply });
+    }
+
+    fn flush(
+        &self,
+        _request: &fuser::Request,
+        _inode: INodeNo,
+        _handle: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        reply.ok();
+    }
+}

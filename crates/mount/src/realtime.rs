@@ -1,0 +1,98 @@
+//! What a thread asks of the kernel so that it answers on time.
+//!
+//! Why each of them: `reference` figures in METHODOLOGY.md. A timer with default slack wakes 50 us late; without
+//! SCHED_FIFO it wakes milliseconds late when the database uses every core; a page of the emulator that was swapped or
+//! reclaimed would need the very disk that it emulates.
+
+#![expect(unsafe_code, reason = "scheduling policy and IO_FLUSHER have no safe wrapper in rustix")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+/// Asks that idle cores stay ready to run, for as long as the file is open (Linux, Documentation/power/pm_qos_interface.rst).
+///
+/// In a virtual machine an idle core halts, and waking it takes the hypervisor 30 us and more; a request through FUSE
+/// needs three wake-ups. A file descriptor undoes itself, however the process ends.
+pub(crate) fn keep_cores_awake() -> Option<File> {
+    let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
+    file.write_all(&0_i32.to_ne_bytes()).ok()?;
+    Some(file)
+}
+
+/// Priority of the thread that answers; above the threads that receive, below the kernel's own (50 and more). Odd
+/// numbers, by which [`crate::workers`] knows its own again.
+pub(crate) const ANSWERING: i32 = 23;
+pub(crate) const RECEIVING: i32 = 13;
+
+/// linux/prctl.h; libc does not have it for every target.
+const PR_SET_IO_FLUSHER: libc::c_int = 57;
+
+/// Puts the calling thread (and threads that it will start) under SCHED_FIFO. False when the kernel refuses.
+pub(crate) fn set_fifo(priority: i32) -> bool {
+    set_fifo_of(0, priority)
+}
+
+/// Back to the normal policy.
+pub(crate) fn set_other() {
+    set_other_of(0);
+}
+
+/// As [`set_fifo`], for another thread; 0 is the calling one.
+pub(crate) fn set_fifo_of(thread: u32, priority: i32) -> bool {
+    set_policy(thread, libc::SCHED_FIFO, priority)
+}
+
+pub(crate) fn set_other_of(thread: u32) {
+    set_policy(thread, libc::SCHED_OTHER, 0);
+}
+
+fn set_policy(thread: u32, policy: libc::c_int, priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer is to a live, initialised struct.
+    unsafe { libc::sched_setscheduler(thread as libc::pid_t, policy, &parameters) == 0 }
+}
+
+/// The priority of a thread under SCHED_FIFO, `None` under any other policy.
+pub(crate) fn fifo_priority(thread: u32) -> Option<i32> {
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live struct, which the kernel fills.
+    let (policy, known) = unsafe {
+        (
+            libc::sched_getscheduler(thread as libc::pid_t),
+            libc::sched_getparam(thread as libc::pid_t, &mut parameters),
+        )
+    };
+    (policy == libc::SCHED_FIFO && known == 0).then_some(parameters.sched_priority)
+}
+
+/// Timer slack of one nanosecond for the calling thread.
+pub(crate) fn set_timer_slack() {
+    // SAFETY: this prctl reads integers only.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+/// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that memory
+/// reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege, which is harmless.
+pub(crate) fn protect_process() {
+    // SAFETY: integers only; MCL_CURRENT locks what is mapped now, before the store is.
+    unsafe {
+        libc::prctl(PR_SET_IO_FLUSHER, 1 as libc::c_ulong, 0, 0, 0);
+        libc::mlockall(libc::MCL_CURRENT);
+    }
+}
+
+/// The process gets SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.
+pub(crate) fn die_with_parent() {
+    // SAFETY: integers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
+}
+
+/// Page faults of this process that read from the host's disk.
+pub(crate) fn major_faults() -> u64 {
+    // SAFETY: an all-zero rusage is valid, and the kernel fills the one whose address it gets.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage.ru_majflt as u64
+    }
+}

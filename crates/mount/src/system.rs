@@ -1,0 +1,83 @@
+//! The system's own tools and tables: running a command, and what is mounted and attached.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Runs a tool and returns its standard output, trimmed.
+///
+/// # Errors
+/// The tool is missing or fails, with its last words.
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            bail!("{program} is not installed; `spindle doctor` says which command installs it")
+        }
+        output => output.with_context(|| format!("running {program}"))?,
+    };
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let words = stderr.trim().replace('\n', "; ");
+        bail!("`{program} {}` failed ({}): {words}", arguments.join(" "), output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Loop devices whose backing file is `file`; also when the file system under it is dead.
+pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Ok(backing) = fs::read_to_string(entry.path().join("loop/backing_file")) else { continue };
+        let backing = backing.trim_end_matches('\n').trim_end_matches(" (deleted)");
+        if Path::new(backing) == file {
+            found.push(Path::new("/dev").join(name));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Mount points of a source, the newest first.
+pub(crate) fn mounts_of(source: &Path) -> Vec<PathBuf> {
+    mounts().into_iter().rev().filter(|mount| mount.source == source).map(|mount| mount.at).collect()
+}
+
+/// Whether something is mounted exactly there.
+pub(crate) fn is_mount_point(at: &Path) -> bool {
+    mounts().iter().any(|mount| mount.at == at)
+}
+
+struct Mount {
+    at: PathBuf,
+    source: PathBuf,
+}
+
+/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source.
+fn mounts() -> Vec<Mount> {
+    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else { return Vec::new() };
+    text.lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let at = unescape(left.split(' ').nth(4)?);
+            let source = unescape(right.split(' ').nth(1)?);
+            Some(Mount { at: at.into(), source: source.into() })
+        })
+        .collect()
+}
+
+/// Spaces, tabs, newlines and backslashes are octal in mountinfo.
+fn unescape(field: &str) -> String {
+    field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}
+
+/// Whether this process is alive and its command line names `path`, so that a process id that was used again is never
+/// mistaken for ours.
+pub(crate) fn process_names(process_id: u32, path: &Path) -> bool {
+    let Ok(command_line) = fs::read(format!("/proc/{process_id}/cmdline")) else { return false };
+    command_line.split(|&byte| byte == 0).any(|argument| argument == path.as_os_str().as_encoded_bytes())
+}

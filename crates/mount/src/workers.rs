@@ -1,0 +1,39 @@
+//! The kernel's own threads on the way of a request.
+//!
+//! The loop driver hands every request to a kernel worker of normal priority. While the database keeps all cores busy such
+//! a worker waits for its turn (up to a time slice, 3 ms), which no real drive makes its host wait. So the workers that serve
+//! our loop device get the real-time priority of the threads that receive; they are found by the name that the kernel gives
+//! them while they work for a device, and are given back when the disk goes down.
+
+use std::fs;
+use std::path::Path;
+
+use crate::realtime::{self, RECEIVING};
+
+/// Gives real-time priority to the workers that serve this loop device now. New ones appear at any time: call it again.
+pub(crate) fn hurry(device: &Path) {
+    let Some(device) = device.file_name().and_then(|name| name.to_str()) else { return };
+    for (process, name) in unbound_workers() {
+        if name.rsplit(['-', '+']).next() == Some(device) && realtime::fifo_priority(process).is_none() {
+            realtime::set_fifo_of(process, RECEIVING);
+        }
+    }
+}
+
+/// Takes back what [`hurry`] gave, also what an emulator gave that was killed since.
+pub(crate) fn relax() {
+    for (process, _) in unbound_workers() {
+        if realtime::fifo_priority(process) == Some(RECEIVING) {
+            realtime::set_other_of(process);
+        }
+    }
+}
+
+/// Process ids and names of the kernel's workers that are bound to no core (workqueue.rst).
+fn unbound_workers() -> impl Iterator<Item = (u32, String)> {
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+        name.starts_with("kworker/u").then(|| (process, name.trim_end().to_owned()))
+    })
+}
