@@ -70,15 +70,15 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
 
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let cores = format!("the {} cores were {} busy", evidence.cpu_count, percent(evidence.cpu_busy));
+    let cores = format!("the {} cores were {} busy.", evidence.cpu_count, percent(evidence.cpu_busy));
     let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
-        (LimiterKind::Client, format!("each thread of the load generator used {share} of a core"))
+        (LimiterKind::Client, format!("Each thread of the load generator used {share} of a core."))
     } else if evidence.cpu_busy >= CPU_BUSY {
-        (LimiterKind::Cpu, cores)
+        (LimiterKind::Cpu, cores.replacen('t', "T", 1))
     } else if bandwidth >= BANDWIDTH_BUSY {
-        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used", percent(bandwidth)))
+        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
     } else if locks >= WAIT_SHARE && locks > read + commit {
         (
             LimiterKind::Locks,
@@ -99,7 +99,7 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
         )
     } else {
         let reason = format!(
-            "no single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
+            "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
             percent(read),
             percent(commit),
             percent(locks)

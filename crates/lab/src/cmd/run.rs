@@ -45,6 +45,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         );
     }
     let options = run::Options {
+        scenario_path: arguments.scenario.clone(),
         directory: arguments.output.clone().unwrap_or_else(|| run::default_directory(&scenario)),
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         program: std::env::current_exe().context("looking for our own binary")?,

@@ -16,7 +16,7 @@ fn many_slow_reads_are_read_latency() {
     let evidence =
         Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, commit_wait_s: 12.0, ..idle() };
     let reason =
-        "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy";
+        "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy.";
     check(&evidence, LimiterKind::ReadLatency, reason);
 }
 
@@ -24,32 +24,32 @@ fn many_slow_reads_are_read_latency() {
 fn waiting_for_commit_is_commit_latency() {
     let evidence =
         Evidence { commit_wait_s: 55.0, foreground_reads: 2000.0, read_latency_mean_ms: 10.0, ..idle() };
-    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy";
+    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
     check(&evidence, LimiterKind::CommitLatency, reason);
 }
 
 #[test]
 fn busy_cores_hide_what_storage_does() {
     let evidence = Evidence { cpu_busy: 0.97, commit_wait_s: 55.0, ..idle() };
-    check(&evidence, LimiterKind::Cpu, "the 2 cores were 97 % busy");
+    check(&evidence, LimiterKind::Cpu, "The 2 cores were 97 % busy.");
 }
 
 #[test]
 fn a_busy_client_hides_everything() {
     let evidence = Evidence { client_share: 0.9, cpu_busy: 0.97, ..idle() };
-    check(&evidence, LimiterKind::Client, "each thread of the load generator used 90 % of a core");
+    check(&evidence, LimiterKind::Client, "Each thread of the load generator used 90 % of a core.");
 }
 
 #[test]
 fn a_full_channel_is_bandwidth() {
     let evidence = Evidence { bandwidth_share: Some(0.93), commit_wait_s: 40.0, ..idle() };
-    check(&evidence, LimiterKind::Bandwidth, "93 % of the device's bandwidth was used");
+    check(&evidence, LimiterKind::Bandwidth, "93 % of the device's bandwidth was used.");
 }
 
 #[test]
 fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
     let locked = Evidence { lock_wait_s: 60.0, commit_wait_s: 20.0, ..idle() };
-    let reason = "60 % of the terminals' time went into row locks; the 2 cores were 30 % busy";
+    let reason = "60 % of the terminals' time went into row locks; the 2 cores were 30 % busy.";
     check(&locked, LimiterKind::Locks, reason);
     let behind_commits = Evidence { commit_wait_s: 45.0, lock_wait_s: 42.0, ..idle() };
     assert_eq!(verdict(&behind_commits).kind, LimiterKind::CommitLatency);
@@ -57,8 +57,8 @@ fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
 
 #[test]
 fn nothing_large_is_unknown() {
-    let reason = "no single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
-                  the 2 cores were 30 % busy";
+    let reason = "No single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
+                  the 2 cores were 30 % busy.";
     check(&Evidence { commit_wait_s: 20.0, ..idle() }, LimiterKind::Unknown, reason);
 }
 

@@ -30,6 +30,8 @@ use work_directory::WorkDirectory;
 
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// As the user named it, for sentences about mistakes in it.
+    pub scenario_path: PathBuf,
     pub directory: PathBuf,
     pub resume: Resume,
     /// This binary: the load generator is one of its sub-commands.
@@ -51,7 +53,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = servers(scenario)?;
-    check_settings(scenario, &servers)?;
+    check_settings(scenario, &servers, options)?;
     let header = header(scenario, plan, options);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
@@ -105,13 +107,13 @@ fn servers(scenario: &Scenario) -> Result<Servers> {
 }
 
 /// What only the server itself knows about its settings; nothing is started for it.
-fn check_settings(scenario: &Scenario, servers: &Servers) -> Result<()> {
+fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> Result<()> {
     for (name, server) in servers {
         let settings = scenario.servers[name].settings.clone();
         let instance =
             Instance { data_directory: "data".into(), runtime_directory: "runtime".into(), settings };
         server.check(&instance).map_err(|refusal| {
-            UserError(format!("{}.toml: servers.{name}.settings: {refusal}", scenario.name))
+            UserError(format!("{}: servers.{name}.settings: {refusal}", options.scenario_path.display()))
         })?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use super::file::{Complaint, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
 use crate::profile_file::StackSpec;
 use crate::record::StartState;
+use crate::server;
 use crate::text;
 
 /// A trial table longer than this is a mistake, not a plan.
@@ -57,6 +58,7 @@ pub(super) fn validate(
     check_axis("stack", &file.matrix.stack, "stacks", stacks.keys())?;
     check_axis("server", &file.matrix.server, "servers", servers.keys())?;
     check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
+    check_pairs(&file)?;
     let scenario = Scenario {
         name: name.to_owned(),
         title: file.title.trim().to_owned(),
@@ -95,7 +97,7 @@ fn check_name(table: &str, name: &str) -> Result<(), Complaint> {
 }
 
 fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Complaint> {
-    let kinds = &crate::server::KINDS;
+    let kinds = &server::KINDS;
     if !kinds.contains(&table.kind.as_str()) {
         let message = format!("server `{}` is not known{}", table.kind, near::hint(&table.kind, kinds));
         return Err(complaint(format!("servers.{name}.kind"), message));
@@ -144,6 +146,30 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> 
         if !(1..=bound).contains(count) {
             let message = format!("{count} is out of range; it can be 1 to {bound}");
             return Err(complaint(format!("workloads.{name}.{key}"), message));
+        }
+    }
+    Ok(())
+}
+
+/// Every server of the matrix meets every workload of it.
+fn check_pairs(file: &ScenarioFile) -> Result<(), Complaint> {
+    for server in &file.matrix.server {
+        let Some(accepted) =
+            server::by_kind(&file.servers[server].kind).map(|server| server.accepted_workloads())
+        else {
+            continue;
+        };
+        for workload in &file.matrix.workload {
+            let kind = match &file.workloads[workload] {
+                WorkloadSpec::Tpcc(_) => "tpcc",
+                WorkloadSpec::Mock(_) => "mock",
+            };
+            if !accepted.contains(&kind) {
+                let accepted = near::list(accepted);
+                let message =
+                    format!("`{workload}` is of kind `{kind}`, but server `{server}` runs only {accepted}");
+                return Err(complaint("matrix.workload", message));
+            }
         }
     }
     Ok(())
