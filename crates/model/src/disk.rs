@@ -235,23 +235,24 @@ impl Disk {
         }
         let only_destage = waiter_at.is_some_and(is_aged) && !self.cache.is_clean();
         let phase_ns = self.geometry.phase_ns(at);
-        let mut best: Option<(u32, Choice)> = None;
+        let mut lowest_ns = u32::MAX;
+        let mut best = None;
         if !only_destage {
             let window = self.queue.iter().take(self.parameters.queue_depth as usize);
             for (index, queued) in window.enumerate() {
-                let cost = self.geometry.positioning_ns(phase_ns, self.head, &queued.target, queued.is_write);
-                if best.is_none_or(|(lowest, _)| cost < lowest) {
-                    best = Some((cost, Choice::Queued(index)));
+                let (target, is_write) = (&queued.target, queued.is_write);
+                if let Some(positioning_ns) =
+                    self.geometry.positioning_below(lowest_ns, phase_ns, self.head, target, is_write)
+                {
+                    lowest_ns = positioning_ns;
+                    best = Some(Choice::Queued(index));
                 }
             }
         }
-        if destage_is_due
-            && let Some((cost, choice)) = self.best_destage(phase_ns)
-            && best.is_none_or(|(lowest, _)| cost < lowest)
-        {
-            best = Some((cost, choice));
+        if destage_is_due {
+            best = self.best_destage_below(lowest_ns, phase_ns).or(best);
         }
-        best.map(|(_, choice)| choice)
+        best
     }
 
     fn start(&mut self, at: Instant, choice: Choice) {
