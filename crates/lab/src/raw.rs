@@ -173,6 +173,12 @@ mod tests {
             ("iodrive-160", "random write", 16_384, 1, 14_358.0, "Percona 2010-03-24"),
         ];
         let measured = ["hdd-7200", "x25m-80", "iodrive-160"].map(|profile| (profile, figures(profile)));
+        for (profile, figures) in &measured {
+            for row in &figures.rows {
+                let (size_bytes, queue_depth) = (row.size_bytes, row.queue_depth);
+                println!("{profile} {} {size_bytes} QD{queue_depth}: {:.0}/s", row.workload, row.per_second);
+            }
+        }
         for (profile, workload, size_bytes, queue_depth, expect, source) in published {
             let (_, figures) = measured.iter().find(|(name, _)| *name == profile).unwrap();
             let rate = find(figures, workload, size_bytes, queue_depth).per_second;

@@ -135,7 +135,7 @@ fn history(stack: &StackSpec, seed: u64, steps: &[Step]) -> Vec<Completion> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_request_completes_exactly_once_and_in_order(steps in steps(), seed: u64) {
