@@ -48,13 +48,14 @@ struct Layer {
 }
 
 impl Layer {
+    /// Makes the file long enough for the last cluster, which may reach beyond the disk's end.
     fn new(file: File, size_bytes: u64) -> io::Result<Layer> {
-        file.set_len(size_bytes)?;
+        file.set_len(size_bytes.next_multiple_of(CLUSTER_BYTES))?;
         Layer::existing(file, size_bytes)
     }
 
     fn existing(file: File, size_bytes: u64) -> io::Result<Layer> {
-        let mapping = Mapping::new(&file, size_bytes as usize)?;
+        let mapping = Mapping::new(&file, size_bytes.next_multiple_of(CLUSTER_BYTES) as usize)?;
         Ok(Layer { file, mapping })
     }
 }
@@ -77,7 +78,7 @@ impl Store {
     /// A disk of zeros, or of `base`'s content. The spill file is made in `spill_directory` and unlinked at once.
     ///
     /// # Errors
-    /// A size that is not a multiple of the cluster; a base of another size; files that cannot be made.
+    /// A size of zero; a base of another size; files that cannot be made.
     pub fn open(
         size_bytes: u64,
         base: Option<&Path>,
@@ -199,7 +200,7 @@ impl Store {
         let _ = fs::remove_dir_all(&unfinished);
         fs::create_dir_all(&unfinished).with_context(|| format!("making {}", unfinished.display()))?;
         let image = File::create(unfinished.join("image")).context("making the image")?;
-        image.set_len(self.size_bytes)?;
+        image.set_len(self.size_bytes.next_multiple_of(CLUSTER_BYTES))?;
         let mut map = vec![NOWHERE; self.layer_of.len()];
         let mut head = SnapshotHead { format: SNAPSHOT_FORMAT, size_bytes: self.size_bytes, clusters: 0 };
         let mut cluster = 0;
@@ -355,7 +356,7 @@ fn open_base(directory: &Path, size_bytes: u64, layer_of: &mut [AtomicU8]) -> Re
         *layer.get_mut() = held;
     }
     let image = File::open(directory.join("image")).with_context(reading)?;
-    if image.metadata().with_context(reading)?.len() != size_bytes {
+    if image.metadata().with_context(reading)?.len() != size_bytes.next_multiple_of(CLUSTER_BYTES) {
         bail!("the snapshot {} has an image of the wrong size", directory.display());
     }
     Layer::existing(image, size_bytes).with_context(reading)
@@ -378,7 +379,8 @@ fn unlinked_file(directory: &Path) -> Result<File> {
 mod tests {
     use super::*;
 
-    const SIZE: u64 = 256 * CLUSTER_BYTES;
+    /// The last cluster reaches beyond the disk's end.
+    const SIZE: u64 = 256 * CLUSTER_BYTES - 512;
 
     fn open(base: Option<&Path>, memory_clusters: u64, directory: &Path) -> Store {
         Store::open(SIZE, base, memory_clusters * CLUSTER_BYTES, directory).unwrap()
@@ -453,9 +455,9 @@ mod tests {
     fn clearing_gives_memory_back() {
         let directory = tempfile::tempdir().unwrap();
         let store = open(None, 256, directory.path());
-        store.write(0, &[1; 1 << 20]).unwrap();
-        assert_eq!(store.memory_bytes(), 1 << 20);
-        store.clear(0, 1 << 20).unwrap();
+        store.write(0, &[1; 1 << 19]).unwrap();
+        assert_eq!(store.memory_bytes(), 1 << 19);
+        store.clear(0, 1 << 19).unwrap();
         assert_eq!(store.memory_bytes(), 0);
     }
 
@@ -465,7 +467,7 @@ mod tests {
         let snapshot = directory.path().join("snapshot");
         open(None, 256, directory.path()).snapshot(&snapshot).unwrap();
         let error = Store::open(2 * SIZE, Some(&snapshot), 0, directory.path()).unwrap_err();
-        assert!(error.to_string().contains("is of a disk of 1048576 bytes"), "{error}");
+        assert!(error.to_string().contains("is of a disk of 1048064 bytes"), "{error}");
     }
 
     #[test]
