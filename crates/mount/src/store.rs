@@ -85,13 +85,11 @@ impl Store {
         memory_budget_bytes: u64,
         spill_directory: &Path,
     ) -> Result<Store> {
-        if size_bytes == 0 || !size_bytes.is_multiple_of(CLUSTER_BYTES) {
-            bail!(
-                "a disk of {size_bytes} bytes: the size must be a positive multiple of {CLUSTER_BYTES} bytes"
-            );
+        if size_bytes == 0 {
+            bail!("a disk of no bytes cannot store any");
         }
         let mut layer_of: Box<[AtomicU8]> =
-            (0..size_bytes / CLUSTER_BYTES).map(|_| AtomicU8::new(NOWHERE)).collect();
+            (0..size_bytes.div_ceil(CLUSTER_BYTES)).map(|_| AtomicU8::new(NOWHERE)).collect();
         let base = match base {
             Some(directory) => Some(open_base(directory, size_bytes, &mut layer_of)?),
             None => None,
