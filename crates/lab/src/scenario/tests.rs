@@ -148,6 +148,15 @@ fn the_data_must_fit_on_the_disk() {
 }
 
 #[test]
+fn a_database_needs_a_file_system() {
+    check(
+        "size = \"20 GB\"",
+        "size = \"20 GB\"\nfile_system = \"none\"",
+        "stacks.hdd.file_system: is `none`, but workload `tpcc` runs a database, which needs one",
+    );
+}
+
+#[test]
 fn counts_have_bounds() {
     check("trials = 3", "trials = 0", "run.trials: 0 is out of range; it can be 1 to 1000");
     check(
