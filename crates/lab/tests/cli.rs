@@ -1,5 +1,7 @@
 //! The command line as its user meets it: exit code, standard output, standard error.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 
