@@ -17,3 +17,18 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     // system call prctl and allocates nothing.
     unsafe { command.pre_exec(request) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_child_dies_with_the_thread_that_spawned_it() {
+        let spawned =
+            std::thread::spawn(|| die_with_parent(Command::new("sleep").arg("600")).spawn().unwrap());
+        let mut child = spawned.join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    }
+}

@@ -78,13 +78,18 @@ impl ClientProcess {
         Ok(())
     }
 
-    /// Clears the histograms and measures. `on_second` may also see a second that ended before the window.
+    /// Clears the histograms and measures; `on_second` sees the whole seconds of the window.
     pub fn measure(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
         let deadline = Instant::now() + duration + SUMMARY_PATIENCE;
         loop {
             match self.next_event(deadline)? {
-                Some(Event::Second(second)) => on_second(&second),
+                Some(Event::Second(second)) => {
+                    // One that ended before the window may still have been on its way.
+                    if second.measured {
+                        on_second(&second);
+                    }
+                }
                 Some(Event::Summary(summary)) => return Ok(summary),
                 Some(event) => bail!("the load process sent {event:?} instead of a summary"),
                 None => bail!("the load process sent no summary in time"),

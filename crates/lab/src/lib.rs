@@ -16,6 +16,7 @@ pub mod plan;
 pub mod profile_file;
 pub mod progress;
 pub mod provenance;
+pub mod raw;
 pub mod record;
 pub mod records_file;
 pub mod report;

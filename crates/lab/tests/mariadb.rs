@@ -2,6 +2,8 @@
 //!
 //! One small database is loaded once; each test starts its own server on its own copy of the files.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -43,6 +43,8 @@ const FAINT_TEXTS: &str = "
     };
     document.querySelectorAll('details').forEach(details => { details.open = true; });
     const faint = new Set();
+    const causes = [...document.querySelectorAll('.legend [class*=cause-]')]
+        .map(element => numbers(getComputedStyle(element).backgroundColor).slice(0, 3));
     const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     let seen = 0;
     while (walker.nextNode()) {
@@ -50,10 +52,11 @@ const FAINT_TEXTS: &str = "
         if (!walker.currentNode.textContent.trim() || element.closest('style, noscript')) continue;
         const style = getComputedStyle(element);
         const drawn = element.closest('svg');
-        // White labels inside coloured bars are judged by eye: their background is a sibling.
-        if (drawn && numbers(style.fill).join() === '255,255,255') continue;
         seen += 1;
-        const ratio = contrast(numbers(drawn ? style.fill : style.color).slice(0, 3), behind(element));
+        const colour = numbers(drawn ? style.fill : style.color).slice(0, 3);
+        // Labels inside the bars of causes have a sibling behind them, which may be any of the causes.
+        const inside = drawn && element.closest('#chart-limits') && colour.join() === '255,255,255';
+        const ratio = Math.min(...(inside ? causes : [behind(element)]).map(other => contrast(colour, other)));
         if (ratio < 4.5) faint.add(element.tagName + ' ' + element.className + ' ' + ratio.toFixed(2));
     }
     return {seen, faint: [...faint]};";

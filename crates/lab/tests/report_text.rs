@@ -192,3 +192,28 @@ fn half_a_line_at_the_end_costs_only_that_line() {
     assert_eq!(records.trials.len(), 8);
     assert_eq!(records.notes.len(), 1);
 }
+
+/// The arguments as the command line gives them.
+#[derive(Debug, clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: spindle_lab::cmd::report::ReportArguments,
+}
+
+#[test]
+fn the_command_writes_the_page_where_it_is_told() {
+    use clap::Parser as _;
+    let directory = tempfile::tempdir().expect("a directory");
+    let (input, output) = (directory.path().join("run.jsonl"), directory.path().join("run.html"));
+    std::fs::write(&input, quickstart()).expect("written");
+    let line =
+        Line::parse_from(["report".as_ref(), input.as_os_str(), "--output".as_ref(), output.as_os_str()]);
+    spindle_lab::cmd::report::run(&line.arguments).expect("a report");
+    assert_eq!(std::fs::read_to_string(&output).expect("a page"), render(&quickstart(), Format::Html));
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let error = report::read("no/such/run.jsonl".as_ref()).expect_err("missing").to_string();
+    assert!(error.starts_with("no/such/run.jsonl: cannot be read: "), "{error}");
+}

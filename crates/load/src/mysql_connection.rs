@@ -1,6 +1,6 @@
 //! The MySQL protocol: connections, and which of its errors mean what.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use mysql::prelude::Queryable;
 use mysql::{Conn, Error, OptsBuilder};
 
@@ -53,7 +53,7 @@ fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
             .db_name(select_database.then_some(database)),
         Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
     };
-    Conn::new(options).with_context(|| format!("connecting to {}", describe(endpoint)))
+    Conn::new(options).map_err(|error| anyhow!("connecting to {}: {}", describe(endpoint), sentence(&error)))
 }
 
 /// What a client does about an error.
@@ -82,15 +82,18 @@ pub fn classify(error: &Error) -> Class {
 
 pub fn failure(error: &Error) -> Failure {
     match classify(error) {
-        Class::Fatal => Failure::Fatal(error.to_string()),
-        Class::Retry | Class::Transaction => Failure::Transaction(error.to_string()),
+        Class::Fatal => Failure::Fatal(format!("the connection to the server broke: {}", sentence(error))),
+        Class::Retry | Class::Transaction => Failure::Transaction(sentence(error)),
     }
 }
 
-/// The code of a server's refusal, for messages that must not vary with the data.
-pub fn code(error: &Error) -> Option<u16> {
+/// The server's own words without the crate's wrapping.
+fn sentence(error: &Error) -> String {
     match error {
-        Error::MySqlError(error) => Some(error.code),
-        _ => None,
+        Error::MySqlError(error) => format!("{} (error {})", error.message, error.code),
+        Error::IoError(error) => error.to_string(),
+        Error::CodecError(error) => error.to_string(),
+        Error::DriverError(error) => error.to_string(),
+        other => other.to_string(),
     }
 }

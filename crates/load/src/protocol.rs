@@ -47,7 +47,6 @@ pub enum Command {
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[expect(clippy::large_enum_variant, reason = "one event a second")]
 pub enum Event {
     /// All terminals are connected and have begun.
     Ready,

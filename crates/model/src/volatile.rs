@@ -123,6 +123,12 @@ impl VolatileWrites {
             self.taken_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
             write.remaining -= piece.end - piece.start;
+            // What the piece replaced is overtaken for good, even while the rest of its write is still volatile.
+            let mut outside = Vec::new();
+            for part in write.replaced.drain(..) {
+                split(part, piece.start, piece.end, &mut Vec::new(), &mut outside);
+            }
+            write.replaced = outside;
             if write.remaining == 0 {
                 write.replaced.clear();
                 self.free.push(piece.write);
@@ -279,3 +285,6 @@ fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
         _ => Fate::Torn { kept_bytes: (1 + rng.below(sectors - 1)) * SECTOR_BYTES },
     }
 }
+
+#[cfg(test)]
+mod tests;

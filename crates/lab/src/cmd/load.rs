@@ -79,7 +79,11 @@ struct OutputCheck {
 
 pub fn run(args: LoadArgs) -> Result<()> {
     match args.workload {
-        WorkloadCommand::Client => serve_standard(BufReader::new(std::io::stdin()), std::io::stdout().lock()),
+        WorkloadCommand::Client => {
+            // The parent has the error as an event and will say it; twice would be noise.
+            let served = serve_standard(BufReader::new(std::io::stdin()), std::io::stdout().lock());
+            std::process::exit(i32::from(served.is_err()));
+        }
         WorkloadCommand::Tpcc(args) => run_tpcc(&args),
     }
 }

@@ -1,10 +1,6 @@
 //! Comma-separated values (RFC 4180), one row per trial, for other people's tools.
 
-use super::{
-    Records,
-    cell::{failure, limiter_name},
-    view::short_name,
-};
+use super::{Records, cell::failure, limit::limiter_name, view::short_name};
 use crate::record::{Measurement, Trial};
 
 type Column = (&'static str, fn(&Trial, Option<&Measurement>) -> String);

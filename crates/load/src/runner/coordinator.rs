@@ -176,8 +176,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     }
 
     fn send(&mut self, event: &Event) -> Result<()> {
-        serde_json::to_writer(&mut self.events, event).context("writing an event")?;
-        self.events.write_all(b"\n").and_then(|()| self.events.flush()).context("writing an event")
+        super::send(&mut self.events, event)
     }
 
     fn join(self) {

@@ -16,20 +16,35 @@ use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result, bail};
 
-use crate::protocol::RunSpec;
+use crate::protocol::{Event, RunSpec};
 
-/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client` calls.
-pub fn serve_standard(mut commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
+/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client`
+/// calls. Every error was also sent as [`Event::Fatal`].
+pub fn serve_standard(mut commands: impl BufRead + Send + 'static, mut events: impl Write) -> Result<()> {
+    match read_specification(&mut commands) {
+        Ok(spec) => serve(&spec, commands, events),
+        Err(error) => {
+            send(&mut events, &Event::Fatal { message: format!("{error:#}") })?;
+            Err(error)
+        }
+    }
+}
+
+fn read_specification(commands: &mut impl BufRead) -> Result<RunSpec> {
     let mut line = String::new();
     if commands.read_line(&mut line).context("reading the run's specification")? == 0 {
         bail!("no specification of the run on the standard input");
     }
-    let spec: RunSpec = serde_json::from_str(&line).context("the first line is no specification of a run")?;
-    serve(&spec, commands, events)
+    serde_json::from_str(&line).context("the first line is no specification of a run")
+}
+
+fn send(events: &mut impl Write, event: &Event) -> Result<()> {
+    serde_json::to_writer(&mut *events, event).context("writing an event")?;
+    events.write_all(b"\n").and_then(|()| events.flush()).context("writing an event")
 }
 
 /// Runs the terminals and obeys `commands` until `Stop` or the end of the input, so that the clients end with whoever
-/// started them. An error was also sent as [`crate::Event::Fatal`]; terminals may still be waiting for a server then,
+/// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
 pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
     coordinator::Coordinator::new(spec, events).serve(commands)

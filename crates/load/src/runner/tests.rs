@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::*;
-use crate::protocol::{Command, Endpoint, Event, Summary, WorkloadSpec};
+use crate::protocol::{Command, Endpoint, Summary, WorkloadSpec};
 
 /// A load process in a thread: its input, its events, and its result.
 struct Load {
@@ -137,5 +137,8 @@ fn the_specification_is_the_first_line() {
     let spec = RunSpec { endpoint: Endpoint::Mock, workload: mock(1, 100), seed: 1 };
     let line = serde_json::to_string(&spec).unwrap() + "\n";
     serve_standard(std::io::Cursor::new(line), std::io::sink()).unwrap();
-    assert!(serve_standard(std::io::Cursor::new(""), std::io::sink()).is_err());
+    let mut events = Vec::new();
+    assert!(serve_standard(std::io::Cursor::new(""), &mut events).is_err());
+    let Event::Fatal { message } = serde_json::from_slice(&events).unwrap() else { panic!("no fatal event") };
+    assert!(message.contains("no specification"), "{message}");
 }

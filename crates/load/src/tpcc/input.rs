@@ -192,7 +192,7 @@ fn homes(warehouses: u32, terminals: u32, terminal: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Clause 9.2.2.5 over half a million transactions of eight terminals.
+    /// Clause 9.2.2.5 over two and a half million transactions of ten terminals.
     #[test]
     fn inputs_keep_the_audit_bounds() {
         let seed = 20_261_121;
@@ -248,8 +248,8 @@ mod tests {
         check("remote payments", remote_payments, kinds[1], 14.0, 16.0);
         check("by last name", last_names, customers, 57.0, 63.0);
         check("mean lines, in hundredths", lines, kinds[0], 950.0, 1_050.0);
-        for count in 5..16 {
-            check("uniform number of lines", by_line_count[count], kinds[0], 8.9, 9.3);
+        for count in &by_line_count[5..] {
+            check("uniform number of lines", *count, kinds[0], 8.9, 9.3);
         }
         for (kind, cards) in super::super::deck::CARDS.iter().enumerate() {
             check(super::super::KINDS[kind], kinds[kind], total, *cards as f64, *cards as f64);

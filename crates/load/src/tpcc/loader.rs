@@ -119,6 +119,7 @@ fn run_stream(
     failed: &AtomicBool,
 ) -> Result<()> {
     let mut connection = connect(endpoint)?;
+    // MariaDB locks an empty table for its first stream then, so that the others wait for it once per table.
     connection.query_drop("SET SESSION unique_checks = 0, foreign_key_checks = 0")?;
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front();

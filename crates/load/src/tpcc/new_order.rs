@@ -7,7 +7,10 @@ use super::input::{Line, NewOrder};
 use super::statements::MAXIMUM_LINES;
 use super::terminal::{End, Interruption, Terminal, missing};
 
-/// What the transaction learns about a line; `None` in its place when the item does not exist.
+/// Discount, last name and credit of the customer; tax of the warehouse and of the district.
+type Head = (f64, Vec<u8>, Vec<u8>, f64, f64);
+
+/// What the transaction learns about a line whose item exists.
 #[derive(Debug)]
 struct PricedLine<'a> {
     number: usize,
@@ -27,16 +30,16 @@ struct StockGroup {
 impl Terminal {
     pub(super) fn new_order(&mut self, order: &NewOrder) -> Result<End, Interruption> {
         let NewOrder { warehouse, district, customer, lines } = order;
-        let head: Option<(f64, Vec<u8>, Vec<u8>, f64)> =
+        let head: Option<Head> =
             self.connection.exec_first(&self.statements.new_order_head, (warehouse, district, customer))?;
-        let (discount, _last_name, _credit, warehouse_tax) =
+        let (discount, _last_name, _credit, warehouse_tax, district_tax) =
             head.ok_or_else(|| missing(format!("customer {customer} of {warehouse}/{district}")))?;
 
-        let next: Option<(u32, f64)> =
-            self.connection.exec_first(&self.statements.district_for_update, (warehouse, district))?;
-        let (order_id, district_tax) =
-            next.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
-        self.connection.exec_drop(&self.statements.district_advance, (order_id + 1, warehouse, district))?;
+        self.connection.exec_drop(&self.statements.district_advance, (warehouse, district))?;
+        if self.connection.affected_rows() == 0 {
+            return Err(missing(format!("district {district} of warehouse {warehouse}")));
+        }
+        let order_id = self.connection.last_insert_id() as u32;
 
         let all_local = lines.iter().all(|line| line.supply_warehouse == *warehouse);
         self.connection.exec_drop(

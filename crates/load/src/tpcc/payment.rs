@@ -16,8 +16,10 @@ impl Terminal {
         let head = head.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
 
         // The row locks of UPDATE come first, so that no value is read that another terminal is about to change.
-        self.connection.exec_drop(&self.statements.warehouse_pay, (amount_cents, warehouse))?;
-        self.connection.exec_drop(&self.statements.district_pay, (amount_cents, warehouse, district))?;
+        self.connection.exec_drop(
+            &self.statements.warehouse_and_district_pay,
+            (amount_cents, amount_cents, warehouse, district),
+        )?;
         let note = format!(
             "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {}.{:02}|",
             amount_cents / 100,

@@ -15,7 +15,6 @@ pub(super) const MAXIMUM_LINES: usize = 15;
 pub(super) struct Statements {
     pub(super) customer_by_name: Statement,
     pub(super) new_order_head: Statement,
-    pub(super) district_for_update: Statement,
     pub(super) district_advance: Statement,
     pub(super) order_insert: Statement,
     pub(super) new_order_insert: Statement,
@@ -26,8 +25,7 @@ pub(super) struct Statements {
     /// By line count; the first (zero lines) is never used.
     pub(super) order_line_insert: Vec<Statement>,
     pub(super) payment_head: Statement,
-    pub(super) warehouse_pay: Statement,
-    pub(super) district_pay: Statement,
+    pub(super) warehouse_and_district_pay: Statement,
     pub(super) customer_pay: Statement,
     pub(super) customer_after_payment: Statement,
     pub(super) history_insert: Statement,
@@ -62,13 +60,13 @@ impl Statements {
                 "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first",
             )?,
             new_order_head: prepare(
-                "SELECT c_discount, c_last, c_credit, w_tax FROM customer, warehouse \
-                 WHERE w_id = ? AND c_w_id = w_id AND c_d_id = ? AND c_id = ?",
+                "SELECT c_discount, c_last, c_credit, w_tax, d_tax FROM warehouse, district, customer \
+                 WHERE w_id = ? AND d_w_id = w_id AND d_id = ? AND c_w_id = d_w_id AND c_d_id = d_id AND c_id = ?",
             )?,
-            district_for_update: prepare(
-                "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
+            // Takes the order number and advances it in one round trip: the old value comes back as the insert id.
+            district_advance: prepare(
+                "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 WHERE d_w_id = ? AND d_id = ?",
             )?,
-            district_advance: prepare("UPDATE district SET d_next_o_id = ? WHERE d_w_id = ? AND d_id = ?")?,
             order_insert: prepare(
                 "INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
                  VALUES (?, ?, ?, ?, NOW(), ?, ?)",
@@ -104,8 +102,10 @@ impl Statements {
                 "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip, d_name, d_street_1, d_street_2, d_city, \
                  d_state, d_zip FROM warehouse, district WHERE w_id = ? AND d_w_id = w_id AND d_id = ?",
             )?,
-            warehouse_pay: prepare("UPDATE warehouse SET w_ytd = w_ytd + ? * 0.01 WHERE w_id = ?")?,
-            district_pay: prepare("UPDATE district SET d_ytd = d_ytd + ? * 0.01 WHERE d_w_id = ? AND d_id = ?")?,
+            warehouse_and_district_pay: prepare(
+                "UPDATE warehouse, district SET w_ytd = w_ytd + ? * 0.01, d_ytd = d_ytd + ? * 0.01 \
+                 WHERE w_id = ? AND d_w_id = w_id AND d_id = ?",
+            )?,
             customer_pay: prepare(
                 "UPDATE customer SET c_balance = c_balance - ? * 0.01, c_ytd_payment = c_ytd_payment + ? * 0.01, \
                  c_payment_cnt = c_payment_cnt + 1, \

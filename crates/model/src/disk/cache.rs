@@ -76,18 +76,20 @@ impl Disk {
                 || self.idle_destage_at().is_some_and(|idle_at| idle_at <= at))
     }
 
-    /// The dirty run near the head that it can reach soonest.
-    pub(super) fn best_destage(&mut self, phase_ns: u32) -> Option<(u32, Choice)> {
+    /// The dirty run near the head that it can reach soonest, if that is sooner than `lowest_ns`.
+    pub(super) fn best_destage_below(&mut self, mut lowest_ns: u32, phase_ns: u32) -> Option<Choice> {
         let mut runs = std::mem::take(&mut self.runs);
         self.cache.runs_near(self.head_sector, WINDOW_RUNS, LONGEST_RUN_SECTORS, &mut runs);
-        let best = runs
-            .iter()
-            .map(|&(start, end)| {
-                let target = self.geometry.locate(start);
-                let cost = self.geometry.positioning_ns(phase_ns, self.head, &target, true);
-                (cost, Choice::Destage { start, end })
-            })
-            .min_by_key(|&(cost, _)| cost);
+        let mut best = None;
+        for &(start, end) in &runs {
+            let target = self.geometry.locate(start);
+            if let Some(positioning_ns) =
+                self.geometry.positioning_below(lowest_ns, phase_ns, self.head, &target, true)
+            {
+                lowest_ns = positioning_ns;
+                best = Some(Choice::Destage { start, end });
+            }
+        }
         self.runs = runs;
         best
     }

@@ -123,9 +123,9 @@ impl Geometry {
         (at.0 % u64::from(self.rotation_ns)) as u32
     }
 
-    /// Seek, settle and rotational wait until the first sector is under the head.
-    pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target, is_write: bool) -> u32 {
-        let seek_ns = if head.track == target.track {
+    /// Seek and settle, without the rotational wait.
+    pub(crate) fn seek_ns(&self, head: Head, target: &Target, is_write: bool) -> u32 {
+        if head.track == target.track {
             0
         } else if head.cylinder == target.cylinder || head.track + 1 == target.track {
             // The skew was chosen for this step, so a stream of writes takes it without settling either.
@@ -133,14 +133,35 @@ impl Geometry {
         } else {
             let distance = head.cylinder.abs_diff(target.cylinder);
             self.seek_ns[distance as usize] + if is_write { self.settle_ns } else { 0 }
-        };
+        }
+    }
+
+    /// Seek, settle and rotational wait until the first sector is under the head, if that is less than `limit_ns`.
+    pub(crate) fn positioning_below(
+        &self,
+        limit_ns: u32,
+        phase_ns: u32,
+        head: Head,
+        target: &Target,
+        is_write: bool,
+    ) -> Option<u32> {
+        let seek_ns = self.seek_ns(head, target, is_write);
+        if seek_ns >= limit_ns {
+            return None;
+        }
         let arrival_phase_ns = (phase_ns + seek_ns) % self.rotation_ns;
         let wait_ns = if target.phase_ns >= arrival_phase_ns {
             target.phase_ns - arrival_phase_ns
         } else {
             target.phase_ns + self.rotation_ns - arrival_phase_ns
         };
-        seek_ns + wait_ns
+        Some(seek_ns + wait_ns).filter(|&positioning_ns| positioning_ns < limit_ns)
+    }
+
+    /// Seek, settle and rotational wait until the first sector is under the head.
+    pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target, is_write: bool) -> u32 {
+        self.positioning_below(u32::MAX, phase_ns, head, target, is_write)
+            .expect("no seek takes four seconds")
     }
 
     /// From the first sector under the head to the last one passed, track switches included; and where the head
