@@ -28,3 +28,4 @@ pub mod text;
 pub mod units;
 pub mod user_error;
 pub mod validate;
+pub mod virtual_answer;

@@ -10,7 +10,8 @@
 //!
 //! Rules, the first that holds decides:
 //! 1. `client`: a worker thread of the load generator used [`CLIENT_BUSY`] of a core: nothing behind it was tested.
-//! 2. `cpu`: the cores were busy for [`CPU_BUSY`]. Waits are then partly waits for a core, so they prove nothing.
+//! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits are then
+//!    partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned of instead.
 //! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
 //! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they exceed
 //!    reads and commits together: a lock is held as long as its owner waits for the disk.
@@ -22,6 +23,8 @@ use crate::record::{Limiter, LimiterKind, Warning};
 
 pub const CLIENT_BUSY: f64 = 0.80;
 pub const CPU_BUSY: f64 = 0.85;
+/// Lower than the other, because work that the kernel does for a process is often not booked on it.
+pub const CPU_OWN: f64 = 0.50;
 pub const BANDWIDTH_BUSY: f64 = 0.80;
 pub const WAIT_SHARE: f64 = 0.30;
 
@@ -38,6 +41,8 @@ const HOST_READ_SHARE: f64 = 0.001;
 pub struct Evidence {
     /// Share of all cores, 0 to 1.
     pub cpu_busy: f64,
+    /// The part of it that server, client and emulator had.
+    pub cpu_own: f64,
     pub cpu_count: u32,
     /// Share of a core per worker thread of the load generator, 0 to 1.
     pub client_share: f64,
@@ -75,7 +80,7 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
         (LimiterKind::Client, format!("Each thread of the load generator used {share} of a core."))
-    } else if evidence.cpu_busy >= CPU_BUSY {
+    } else if evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN {
         (LimiterKind::Cpu, cores.replacen('t', "T", 1))
     } else if bandwidth >= BANDWIDTH_BUSY {
         (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))

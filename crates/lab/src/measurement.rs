@@ -75,6 +75,10 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let counter = |name: &str| server_counters.get(name).copied().unwrap_or(0.0);
     let evidence = Evidence {
         cpu_busy: cpu.busy,
+        cpu_own: ratio(
+            cpu.server_s + cpu.client_s + cpu.emulator_s,
+            summary.duration_s * f64::from(window.cpu_count),
+        ),
         cpu_count: window.cpu_count,
         client_share: ratio(summary.client_cpu_s, summary.duration_s * f64::from(summary.worker_threads)),
         terminal_time_s: summary.terminal_time_s,

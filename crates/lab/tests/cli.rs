@@ -1,5 +1,7 @@
 //! The command line as its user meets it: exit code, standard output, standard error.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -171,7 +173,8 @@ fn the_plan_of_the_mock_scenario() {
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
     let plan = spindle(&["plan", scenario.to_str().unwrap()]);
     // The sentences about the storage belong to the profiles.
-    let plan: Vec<&str> = plan.lines().map(|line| line.split("  mock      ").next().unwrap().trim_end()).collect();
+    let plan: Vec<&str> =
+        plan.lines().map(|line| line.split("  mock      ").next().unwrap().trim_end()).collect();
     assert_snapshot!(plan.join("\n"), @r"
     exit code 0
     --- stdout
@@ -210,4 +213,30 @@ fn the_doctor_says_the_same_to_people_and_programs() {
         assert!(said.contains(check["name"].as_str().unwrap()), "{check} in {said}");
     }
     assert!(said.starts_with(if ready { "exit code 0" } else { "exit code 1" }), "{said}");
+}
+
+#[test]
+fn without_root_the_question_is_answered_in_virtual_time() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root, so root cannot be given up");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // Where the user whom nobody is can find both.
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), directory.path().join("spindle")).unwrap();
+    std::fs::write(directory.path().join("x.toml"), SCENARIO).unwrap();
+    let output = Command::new(directory.path().join("spindle"))
+        .args(["run", "x.toml"])
+        .current_dir(directory.path())
+        .uid(65534)
+        .output()
+        .unwrap();
+    let told = text(&output);
+    assert!(told.starts_with("exit code 0\n--- stdout\nWould an SSD help this database?"), "{told}");
+    assert!(told.contains("spindle: no emulated disk can be mounted here (it is not run as root"), "{told}");
+    assert!(told.contains("virtual time, raw storage only, seed 1"), "{told}");
 }

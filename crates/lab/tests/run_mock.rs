@@ -1,5 +1,7 @@
 //! The whole pipeline on the mock server: resume, failures, signals, locks. Every test runs the real binary.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

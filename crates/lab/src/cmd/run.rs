@@ -15,6 +15,7 @@ use crate::records_file::Resume;
 use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
+use crate::virtual_answer;
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
@@ -39,10 +40,13 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock");
     let blockers = doctor::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {
-        anyhow::bail!(
-            "no emulated disk can be mounted here: {}; `spindle doctor` tells what helps",
-            blockers.join(" and ")
+        eprintln!(
+            "spindle: no emulated disk can be mounted here ({}), so this is the storage alone in virtual time, \
+             without a database; `spindle doctor` tells what helps",
+            blockers.join(", ")
         );
+        print!("{}", virtual_answer::table(&scenario));
+        return Ok(ExitCode::SUCCESS);
     }
     let options = run::Options {
         scenario_path: arguments.scenario.clone(),

@@ -30,8 +30,16 @@ fn waiting_for_commit_is_commit_latency() {
 
 #[test]
 fn busy_cores_hide_what_storage_does() {
-    let evidence = Evidence { cpu_busy: 0.97, commit_wait_s: 55.0, ..idle() };
+    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: 55.0, ..idle() };
     check(&evidence, LimiterKind::Cpu, "The 2 cores were 97 % busy.");
+}
+
+#[test]
+fn cores_that_are_busy_with_something_else_do_not_make_the_verdict() {
+    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: 55.0, ..idle() };
+    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 97 % busy.";
+    check(&evidence, LimiterKind::CommitLatency, reason);
+    assert!(matches!(warnings(&evidence, &emulated())[..], [Warning::CpuSaturated { .. }]));
 }
 
 #[test]

@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use spindle_load::KindSummary;
+use spindle_mount::Floor;
 
 use super::*;
 use crate::observe::CpuTimes;
@@ -31,7 +32,7 @@ fn sample(start: Instant, second: u64) -> Sample {
         statistics: Some(Statistics {
             uptime_ns: (5 + second) * 1_000_000_000,
             scheduler: "SCHED_FIFO".to_owned(),
-            floor_ns: 8000,
+            floor: Floor { alone_ns: 8000, each_other_ns: 1000 },
             read: operations(100 * second, 16384, 5000),
             write: operations(50 * second, 4096, 2000),
             flush: operations(10 * second, 0, 8000),

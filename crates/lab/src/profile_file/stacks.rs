@@ -13,6 +13,8 @@ use crate::user_error::UserError;
 /// Size of a stack whose table names none, or the drive's capacity if that is smaller.
 const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
 
+const BLOCK_BYTES: u64 = 4096;
+
 /// One `[stacks.NAME]`: a device from a profile, or a layer on another stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -227,7 +229,8 @@ fn device(profile: &str, table: &StackTable, size: Option<u64>) -> Result<Parts,
         (Some(_), _) => return Err(complaint("stroke", "belongs to a disk, and this device has no arm")),
     }
     let capacity = profile.parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
-    let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity));
+    // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
+    let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
     Ok((Tree::Device(profile.parameters), size_bytes, summary, profile.assumptions))
 }
 

@@ -45,7 +45,9 @@ pub(super) struct DataSets {
 
 impl DataSets {
     pub(super) fn open(results: &Path) -> Result<DataSets> {
-        let directory = results.join("snapshots");
+        // Absolute, because the emulator is another process.
+        let directory =
+            std::path::absolute(results.join("snapshots")).context("looking for the working directory")?;
         fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
         Ok(DataSets { directory, failures: BTreeMap::new() })
     }

@@ -120,11 +120,12 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
 }
 
 fn versions(servers: &Servers) -> Result<BTreeMap<String, String>> {
-    let version = |(name, server): (&String, &Box<dyn Server>)| {
+    let mut versions = BTreeMap::new();
+    for (name, server) in servers {
         let version = server.version().with_context(|| format!("looking for server `{name}`"))?;
-        Ok((name.clone(), version))
-    };
-    servers.iter().map(version).collect()
+        versions.insert(name.clone(), version);
+    }
+    Ok(versions)
 }
 
 fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {

@@ -96,6 +96,12 @@ impl Scenario {
         content_hash(&(stacks, servers, workloads, &self.matrix, run))
     }
 
+    /// Size of the largest freshly loaded database of the matrix, about.
+    pub fn data_bytes(&self) -> u64 {
+        let sizes = self.matrix.workload.iter().map(|name| validate::data_bytes(&self.workloads[name]));
+        sizes.max().unwrap_or(0)
+    }
+
     pub fn head(&self) -> ScenarioHead {
         ScenarioHead {
             name: self.name.clone(),

@@ -88,7 +88,7 @@ fn a_wrong_unit_is_told_with_the_right_ones() {
     check(
         "measure = \"30 s\"",
         "measure = \"30 sec\"",
-        "run.measure: `30 sec` is not a duration; write for example \"30 s\" (ns, us, ms, s, min or h)",
+        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)",
     );
 }
 
@@ -144,6 +144,15 @@ fn the_data_must_fit_on_the_disk() {
         "warehouses = 10\n",
         "warehouses = 500\n",
         "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 53 GB",
+    );
+}
+
+#[test]
+fn a_database_needs_a_file_system() {
+    check(
+        "size = \"20 GB\"",
+        "size = \"20 GB\"\nfile_system = \"none\"",
+        "stacks.hdd.file_system: is `none`, but workload `tpcc` runs a database, which needs one",
     );
 }
 

@@ -250,12 +250,25 @@ fn start_name(start: StartState) -> &'static str {
     }
 }
 
+/// Size of a freshly loaded database, about.
+pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
+    match workload {
+        WorkloadSpec::Tpcc(spec) => u64::from(spec.warehouses) * TPCC_WAREHOUSE_BYTES,
+        WorkloadSpec::Mock(_) => 0,
+    }
+}
+
 /// Every data set of the matrix must fit on every disk of the matrix.
 fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
         let WorkloadSpec::Tpcc(spec) = &scenario.workloads[workload] else { continue };
-        let needed = u64::from(spec.warehouses) * TPCC_WAREHOUSE_BYTES + TPCC_FIXED_BYTES;
+        let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES;
         for name in &scenario.matrix.stack {
+            if scenario.stacks[name].head().file_system == "none" {
+                let message =
+                    format!("is `none`, but workload `{workload}` runs a database, which needs one");
+                return Err(complaint(format!("stacks.{name}.file_system"), message));
+            }
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
                 let message = format!(
