@@ -23,7 +23,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use spindle_model::{Device, Instant, Operation, Outcome, Request, RequestId};
+use spindle_model::{Device, Instant, MICROSECOND, Operation, Outcome, Request, RequestId, SECOND};
 
 use crate::clock::Clock;
 use crate::constant::Constant;
@@ -102,8 +102,12 @@ struct Totals {
     lateness: Histogram<u64>,
 }
 
-/// A reply later than this share of its service time counts as late.
+/// A reply counts as late when it is later than this share of its service time...
 const LATE_SHARE: f64 = 0.05;
+/// ...and later than this, about what the floor makes up for.
+const LATE_MIN_NS: u64 = 50 * MICROSECOND;
+/// An hour.
+const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
 impl<P: Send + 'static> Driver<P> {
     /// # Errors
@@ -321,7 +325,7 @@ impl Totals {
             flush: OperationStatistics::default(),
             discard: OperationStatistics::default(),
             late_requests: 0,
-            lateness: Histogram::new(3).expect("three digits is a valid precision"),
+            lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
         }
     }
 
@@ -329,7 +333,7 @@ impl Totals {
         for one in answered {
             self.add(one);
             self.lateness.saturating_record(one.lateness_ns);
-            if one.lateness_ns as f64 > LATE_SHARE * one.service_ns as f64 {
+            if one.lateness_ns > LATE_MIN_NS.max((LATE_SHARE * one.service_ns as f64) as u64) {
                 self.late_requests += 1;
             }
         }

@@ -21,7 +21,7 @@ pub struct Statistics {
     pub queue_depth: u64,
     pub seeks: u64,
     pub nand_write_bytes: u64,
-    /// Requests answered later than 5 % of their service time.
+    /// Requests answered later than 5 % of their service time and than 50 us.
     pub late_requests: u64,
     /// Lateness of every reply: HDR histogram of nanoseconds, V2 encoding, base64.
     pub lateness_histogram: String,

@@ -18,6 +18,9 @@ use crate::protocol::Endpoint;
 use crate::workload::Progress;
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// ER_LOCK_DEADLOCK.
+const DEADLOCK: u16 = 1213;
+const ATTEMPTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy)]
 struct Task {
@@ -124,22 +127,40 @@ fn run_stream(
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(task) = task.filter(|_| !failed.load(Ordering::Relaxed)) else { return Ok(()) };
-        let rows_done = rows_done.clone();
+        load_task(&mut connection, task, seed, rows_done)?;
+    }
+}
+
+/// One LOAD DATA, which is one transaction. Two streams that are the first on one empty table may deadlock over its lock; the one that the
+/// server rolls back begins again, and then finds the table in use and needs no such lock.
+fn load_task(connection: &mut Conn, task: Task, seed: u64, rows_done: &Arc<AtomicU64>) -> Result<()> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let rows_sent = Arc::new(AtomicU64::new(0));
+        let (sent, done) = (rows_sent.clone(), rows_done.clone());
         let handler = LocalInfileHandler::new(move |_, output| {
             population::write_rows(task.table, seed, task.warehouse, output, &mut || {
-                rows_done.fetch_add(1, Ordering::Relaxed);
+                sent.fetch_add(1, Ordering::Relaxed);
+                done.fetch_add(1, Ordering::Relaxed);
             })
         });
         connection.set_local_infile_handler(Some(handler));
-        connection
-            .query_drop(format!("LOAD DATA LOCAL INFILE 'spindle' INTO TABLE {}", task.table.name()))
-            .with_context(|| {
-            format!(
-                "loading the table {} of warehouse {} (the server needs local_infile=ON)",
-                task.table.name(),
-                task.warehouse
-            )
-        })?;
+        let statement = format!("LOAD DATA LOCAL INFILE 'spindle' INTO TABLE {}", task.table.name());
+        match connection.query_drop(statement) {
+            Err(mysql::Error::MySqlError(error)) if error.code == DEADLOCK && attempts < ATTEMPTS => {
+                rows_done.fetch_sub(rows_sent.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            result => {
+                return result.with_context(|| {
+                    format!(
+                        "loading the table {} of warehouse {} (the server needs local_infile=ON)",
+                        task.table.name(),
+                        task.warehouse
+                    )
+                });
+            }
+        }
     }
 }
 
