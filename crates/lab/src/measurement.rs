@@ -160,7 +160,7 @@ fn emulator_summary(earlier: &Statistics, later: &Statistics) -> Result<Emulator
     let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
     Ok(EmulatorSummary {
         scheduler: later.scheduler.clone(),
-        floor_us: later.floor.alone_ns as f64 / 1e3,
+        floor_us: later.floor.idle.alone_ns as f64 / 1e3,
         requests,
         lateness_p50_us: lateness_us(0.50),
         lateness_p99_us: lateness_us(0.99),

@@ -64,6 +64,8 @@ struct Core<P> {
     next_id: u64,
     physics: bool,
     floor: Floor,
+    /// Share of the machine's cores that were busy lately.
+    cores_busy: f64,
     totals: Totals,
 }
 
@@ -126,6 +128,7 @@ impl<P: Send + 'static> Driver<P> {
                 next_id: 0,
                 physics: true,
                 floor: Floor::default(),
+                cores_busy: 0.0,
                 totals: Totals::new(),
             }),
             clock: Clock::start(),
@@ -154,7 +157,7 @@ impl<P: Send + 'static> Driver<P> {
         }
         let id = RequestId(core.next_id);
         core.next_id += 1;
-        let floor_ns = core.floor.at_depth(core.pending.len() as u64 + 1);
+        let floor_ns = core.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
         let submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
         core.model_now = submitted;
         core.pending.insert(id, Pending { payload, arrived: now, submitted, operation, size_bytes });
@@ -199,6 +202,11 @@ impl<P: Send + 'static> Driver<P> {
     /// What a request costs outside the model; see the module's header.
     pub fn set_floor(&self, floor: Floor) {
         self.shared.lock().floor = floor;
+    }
+
+    /// Decides between the floor of idle cores and that of busy ones.
+    pub fn set_cores_busy(&self, share: f64) {
+        self.shared.lock().cores_busy = share;
     }
 
     pub fn statistics(&self) -> Statistics {

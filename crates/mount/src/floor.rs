@@ -4,17 +4,18 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::statistics::Floor;
+use crate::statistics::{Floor, FloorCost};
 
 /// The page of InnoDB, which is what most requests of a database are.
 const READ_BYTES: usize = 16 * 1024;
-const WARM_UP_READS: u64 = 20;
-const MEASURED_READS: u64 = 150;
+const WARM_UP_READS: u64 = 10;
+const MEASURED_READS: u64 = 120;
 /// Readers at once, for the cost of not being alone.
 const DEPTH: u64 = 4;
 /// Long enough that the timer thread sleeps, as it does under a real profile; short enough for a thousand reads.
@@ -22,29 +23,57 @@ pub(crate) const DELAY_NS: u64 = 200_000;
 /// Alignment that direct I/O wants.
 const PAGE_BYTES: usize = 4096;
 
-/// Batches, of which the quickest counts: another program's burst must not be subtracted.
-const BATCHES: usize = 5;
+/// Batches, of which the median counts: neither another program's burst, nor a lucky moment in which all threads share a core.
+const BATCHES: usize = 9;
 
-/// Median latencies of 16 KiB reads beyond the constant delay, which must be in place.
+/// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. `hurry` is called once the kernel's workers
+/// have shown themselves.
 ///
 /// # Errors
 /// The device cannot be opened or read.
-pub(crate) fn measure(device: &Path) -> Result<Floor> {
+pub(crate) fn measure(device: &Path, hurry: impl FnOnce()) -> Result<Floor> {
     let reading = || format!("reading {}", device.display());
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device).with_context(reading)?;
-    let quickest = |readers| -> Result<u64> {
-        let mut medians = (0..BATCHES).map(|_| median_ns(&file, readers)).collect::<Result<Vec<u64>>>()?;
-        medians.sort_unstable();
-        Ok(medians[0])
-    };
-    let alone_ns = quickest(1).with_context(reading)?;
-    let together_ns = quickest(DEPTH).with_context(reading)?;
-    Ok(Floor { alone_ns, each_other_ns: together_ns.saturating_sub(alone_ns) / (DEPTH - 1) })
+    mean_ns(&file, DEPTH).with_context(reading)?;
+    hurry();
+    let idle = cost(&file).with_context(reading)?;
+    let busy = while_cores_are_busy(|| cost(&file)).with_context(reading)?;
+    Ok(Floor { idle, busy })
 }
 
-fn median_ns(file: &File, readers: u64) -> Result<u64> {
-    let mut latencies_ns = thread::scope(|scope| -> Result<Vec<u64>> {
+fn cost(file: &File) -> Result<FloorCost> {
+    let alone_ns = typical_mean_ns(file, 1)?;
+    let together_ns = typical_mean_ns(file, DEPTH)?;
+    Ok(FloorCost { alone_ns, each_other_ns: together_ns.saturating_sub(alone_ns) / (DEPTH - 1) })
+}
+
+/// One thread per core that does nothing but compute, at normal priority, as a database under load would.
+pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
+    let stop = AtomicBool::new(false);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = work();
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn typical_mean_ns(file: &File, readers: u64) -> Result<u64> {
+    let mut batches = (0..BATCHES).map(|_| mean_ns(file, readers)).collect::<Result<Vec<u64>>>()?;
+    batches.sort_unstable();
+    Ok(batches[batches.len() / 2])
+}
+
+fn mean_ns(file: &File, readers: u64) -> Result<u64> {
+    let latencies_ns = thread::scope(|scope| -> Result<Vec<u64>> {
         let started: Vec<_> =
             (0..readers).map(|reader| scope.spawn(move || read_repeatedly(file, reader))).collect();
         let mut all = Vec::new();
@@ -53,8 +82,8 @@ fn median_ns(file: &File, readers: u64) -> Result<u64> {
         }
         Ok(all)
     })?;
-    latencies_ns.sort_unstable();
-    Ok(latencies_ns[latencies_ns.len() / 2].saturating_sub(DELAY_NS))
+    let mean_ns = latencies_ns.iter().sum::<u64>() / latencies_ns.len() as u64;
+    Ok(mean_ns.saturating_sub(DELAY_NS))
 }
 
 fn read_repeatedly(file: &File, reader: u64) -> Result<Vec<u64>> {

@@ -19,6 +19,7 @@ mod workers;
 pub use arm::RealTime;
 pub use disk::{Disk, DiskOptions, FileSystem};
 pub use driver::{Driver, OnComplete};
+pub use floor::while_cores_are_busy;
 pub use serve::{ServeOptions, serve};
-pub use statistics::{Floor, OperationStatistics, Statistics};
+pub use statistics::{Floor, FloorCost, OperationStatistics, Statistics};
 pub use store::{SnapshotHead, Store};

@@ -19,7 +19,7 @@ use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
 use crate::store::Store;
-use crate::system::loops_of;
+use crate::system::{core_ticks, loops_of};
 use crate::workers;
 
 /// Threads that receive requests. On two cores a second one only competes with the database and with the first: 16 KiB
@@ -28,8 +28,8 @@ fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
-/// How often the kernel's workers are looked for.
-const WORKERS_EVERY: Duration = Duration::from_millis(500);
+/// How often the cores and the kernel's workers are looked at.
+const MACHINE_EVERY: Duration = Duration::from_millis(250);
 
 /// What the emulator process is told by the process that starts it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -42,6 +42,9 @@ pub struct ServeOptions {
     /// Written data beyond this goes to a file in `spill_directory`.
     pub memory_budget_bytes: u64,
     pub spill_directory: PathBuf,
+    /// Whether receiving threads and the kernel's workers get real-time priority. For a device that takes no time they should not: there is
+    /// nothing to be late for, and preempting the client for every request costs throughput.
+    pub real_time: bool,
     /// The emulator ends when the thread that started it ends.
     pub die_with_parent: bool,
 }
@@ -94,19 +97,19 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     let session = Session::new(file, &mount_point, &config)
         .with_context(|| format!("mounting a FUSE file system on {}", mount_point.display()))?;
     // Receiving threads inherit the policy of the thread that starts them.
-    realtime::set_fifo(realtime::RECEIVING);
+    if options.real_time {
+        realtime::set_fifo(realtime::RECEIVING);
+    }
     let session = session.spawn().context("starting the FUSE threads")?;
     realtime::set_other();
 
     let listener =
         UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
     let file = disk_file(&options.state_directory);
-    std::thread::Builder::new().name("workers".to_owned()).spawn(move || {
-        loop {
-            loops_of(&file).iter().for_each(|device| workers::hurry(device));
-            sleep(WORKERS_EVERY);
-        }
-    })?;
+    let (for_machine, real_time) = (driver.clone(), options.real_time);
+    std::thread::Builder::new()
+        .name("machine".to_owned())
+        .spawn(move || watch_machine(&for_machine, &file, real_time))?;
     let (end, ended) = channel();
     let control = Control { store, driver, end };
     std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
@@ -114,6 +117,24 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     let _ = ended.recv();
     drop(session);
     Ok(())
+}
+
+/// Keeps an eye on how busy the cores are, and on the kernel's workers.
+fn watch_machine(driver: &Driver<Answer>, file: &Path, real_time: bool) -> ! {
+    let mut earlier = core_ticks();
+    loop {
+        sleep(MACHINE_EVERY);
+        let now = core_ticks();
+        if let (Some((busy_before, total_before)), Some((busy, total))) = (earlier, now)
+            && total > total_before
+        {
+            driver.set_cores_busy((busy - busy_before) as f64 / (total - total_before) as f64);
+        }
+        earlier = now;
+        if real_time {
+            loops_of(file).iter().for_each(|device| workers::hurry(device));
+        }
+    }
 }
 
 #[derive(Clone)]

@@ -29,9 +29,16 @@ pub struct Statistics {
     pub major_faults: u64,
 }
 
-/// What a request costs on its way through the kernel and back, beside what the model says.
+/// What a request costs on its way through the kernel and back, beside what the model says: with idle cores, and with all
+/// cores busy, when every thread on the way has to push another one aside.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, Default)]
 pub struct Floor {
+    pub idle: FloorCost,
+    pub busy: FloorCost,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq, Default)]
+pub struct FloorCost {
     /// For a request that is alone.
     pub alone_ns: u64,
     /// More for every other request that is under way: one thread receives and one answers, so requests queue there.
@@ -42,9 +49,12 @@ impl Floor {
     /// Beyond this depth it is the emulator's throughput that limits, which no subtraction can make up for.
     const DEPTH_MAX: u64 = 8;
 
-    /// For a request that makes the queue `depth` long, itself included.
-    pub fn at_depth(self, depth: u64) -> u64 {
-        self.alone_ns + self.each_other_ns * (depth.clamp(1, Floor::DEPTH_MAX) - 1)
+    /// For a request that makes the queue `depth` long, itself included, with this share of the cores busy (0 to 1).
+    pub fn at(self, depth: u64, busy: f64) -> u64 {
+        let others = depth.clamp(1, Floor::DEPTH_MAX) - 1;
+        let cost = |cost: FloorCost| (cost.alone_ns + cost.each_other_ns * others) as f64;
+        let busy = busy.clamp(0.0, 1.0);
+        (cost(self.idle) * (1.0 - busy) + cost(self.busy) * busy) as u64
     }
 }
 

@@ -26,6 +26,22 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Busy and total time of all cores since boot, in clock ticks (proc(5), /proc/stat: user nice system idle iowait irq softirq steal).
+pub(crate) fn core_ticks() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let ticks: Vec<u64> = text
+        .lines()
+        .next()?
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    let total = ticks.iter().sum();
+    Some((total - idle, total))
+}
+
 /// Loop devices whose backing file is `file`; also when the file system under it is dead.
 pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
