@@ -114,6 +114,10 @@ impl Volume for EmulatedVolume {
         self.disk.statistics().map(Some)
     }
 
+    fn block_device(&self) -> Option<&Path> {
+        Some(&self.disk.device)
+    }
+
     fn process_id(&self) -> Option<u32> {
         Some(self.disk.process_id)
     }

@@ -2,7 +2,7 @@
 //!
 //! The shares are estimates from independent counters and need not add up to one:
 //! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead), times the
-//!   mean latency of reads as the emulated disk answered, over the terminals' time.
+//!   mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it, over the terminals' time.
 //! * `commit`: the terminals' own stopwatch around COMMIT.
 //! * `locks`: `Innodb_row_lock_time`.
 //! * `cpu`: busy share of all cores of the machine.
@@ -28,8 +28,8 @@ pub const CPU_OWN: f64 = 0.50;
 pub const BANDWIDTH_BUSY: f64 = 0.80;
 pub const WAIT_SHARE: f64 = 0.30;
 
-/// More late replies than this change a mean latency by a visible amount.
-const LATE_SHARE: f64 = 0.01;
+/// Less of the requests' time than this cannot be seen in a mean latency.
+const LATE_SHARE: f64 = 0.02;
 /// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A smaller one
 /// than its own noise is not told whatever its size.
 const DRIFT: f64 = 0.15;
@@ -120,6 +120,7 @@ pub struct Symptoms {
     /// The rest is zero without an emulator.
     pub scheduler: Option<String>,
     pub requests: u64,
+    /// Of the time that requests took.
     pub late_share: f64,
     pub lateness_p99_us: f64,
     pub major_faults: u64,

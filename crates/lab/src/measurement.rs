@@ -9,9 +9,9 @@ use spindle_load::{Second, Summary};
 use spindle_mount::{OperationStatistics, Statistics};
 
 use crate::limiter::{self, Evidence, Symptoms};
-use crate::observe::{self, Sample};
+use crate::observe::{self, BlockCounters, BlockOperation, Sample};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, Headline, Latency, Measurement, PerTransaction, Series,
+    Check, CpuSummary, EmulatorSummary, Headline, HostView, Latency, Measurement, PerTransaction, Series,
     TransactionSummary, Warning,
 };
 
@@ -71,6 +71,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         client_s: summary.client_cpu_s,
         emulator_s: last.emulator_cpu_s - first.emulator_cpu_s,
     };
+    let host = first.block_device.zip(last.block_device).map(|(earlier, later)| host_view(earlier, later));
     let server_counters = counter_differences(first, last);
     let counter = |name: &str| server_counters.get(name).copied().unwrap_or(0.0);
     let evidence = Evidence {
@@ -84,7 +85,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         foreground_reads: counter("Innodb_buffer_pool_reads"),
-        read_latency_mean_ms: emulator.as_ref().map_or(0.0, |emulator| emulator.read_latency_mean_ms),
+        read_latency_mean_ms: host.as_ref().map_or(0.0, |host| host.read_latency_mean_ms),
         lock_wait_s: counter("Innodb_row_lock_time") / 1e3,
         // Comes with devices that state their bandwidth.
         bandwidth_share: None,
@@ -93,7 +94,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let symptoms = Symptoms {
         scheduler: emulator.as_ref().map(|emulator| emulator.scheduler.clone()),
         requests: emulator.as_ref().map_or(0, |emulator| emulator.requests),
-        late_share: emulator.as_ref().map_or(0.0, |emulator| emulator.late_share),
+        late_share: emulator.as_ref().map_or(0.0, |emulator| emulator.late_time_share),
         lateness_p99_us: emulator.as_ref().map_or(0.0, |emulator| emulator.lateness_p99_us),
         major_faults: match (&first.statistics, &last.statistics) {
             (Some(earlier), Some(later)) => later.major_faults.saturating_sub(earlier.major_faults),
@@ -112,6 +113,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         series,
         per_transaction: per_transaction(ended, emulator.as_ref(), &cpu),
         emulator,
+        host,
         cpu,
         limiter: limiter::verdict(&evidence),
         server_counters,
@@ -165,6 +167,10 @@ fn emulator_summary(earlier: &Statistics, later: &Statistics) -> Result<Emulator
         lateness_p50_us: lateness_us(0.50),
         lateness_p99_us: lateness_us(0.99),
         lateness_max_us: lateness_us(1.0),
+        late_time_share: ratio(
+            later.late_ns.saturating_sub(earlier.late_ns) as f64,
+            later.queue_time_ns.saturating_sub(earlier.queue_time_ns) as f64,
+        ),
         late_share: ratio(later.late_requests.saturating_sub(earlier.late_requests) as f64, requests as f64),
         reads: read.count,
         writes: write.count,
@@ -180,6 +186,20 @@ fn emulator_summary(earlier: &Statistics, later: &Statistics) -> Result<Emulator
         ),
         seeks: later.seeks.saturating_sub(earlier.seeks),
     })
+}
+
+fn host_view(earlier: BlockCounters, later: BlockCounters) -> HostView {
+    let mean_ms = |earlier: BlockOperation, later: BlockOperation| {
+        ratio((later.milliseconds - earlier.milliseconds) as f64, (later.count - earlier.count) as f64)
+    };
+    HostView {
+        reads: later.read.count - earlier.read.count,
+        writes: later.write.count - earlier.write.count,
+        flushes: later.flush.count - earlier.flush.count,
+        read_latency_mean_ms: mean_ms(earlier.read, later.read),
+        write_latency_mean_ms: mean_ms(earlier.write, later.write),
+        flush_latency_mean_ms: mean_ms(earlier.flush, later.flush),
+    }
 }
 
 /// Counters that moved. Levels are in the series, where they mean something.

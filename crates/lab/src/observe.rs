@@ -2,6 +2,7 @@
 //! server's counters. Reading is in this file; what the readings mean is in [`crate::measurement`].
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
@@ -24,6 +25,8 @@ pub struct Sample {
     pub emulator_cpu_s: f64,
     /// `None` when nothing is emulated.
     pub statistics: Option<Statistics>,
+    /// The kernel's view of the same storage; `None` when there is no block device of our own.
+    pub block_device: Option<BlockCounters>,
     pub counters: BTreeMap<String, f64>,
 }
 
@@ -34,9 +37,43 @@ impl Sample {
             server_cpu_s: process_cpu_s(server.process_id()),
             emulator_cpu_s: volume.process_id().map_or(0.0, process_cpu_s),
             statistics: volume.statistics().context("asking the emulated disk for its statistics")?,
+            block_device: volume.block_device().map(BlockCounters::read).transpose()?,
             counters: server.counters().context("asking the server for its counters")?,
             at: Instant::now(),
         })
+    }
+}
+
+/// Counters of a block device since it was attached (Linux, Documentation/block/stat.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockCounters {
+    pub read: BlockOperation,
+    pub write: BlockOperation,
+    pub flush: BlockOperation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockOperation {
+    pub count: u64,
+    /// Sum of the times from the request's making to its completion.
+    pub milliseconds: u64,
+}
+
+impl BlockCounters {
+    fn read(device: &Path) -> Result<BlockCounters> {
+        let name = device.file_name().context("a block device without a name")?;
+        let path = Path::new("/sys/block").join(name).join("stat");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        BlockCounters::parse(&text)
+            .with_context(|| format!("{} is not as the kernel's stat.rst says", path.display()))
+    }
+
+    fn parse(text: &str) -> Option<BlockCounters> {
+        let fields: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let operation = |count: usize, milliseconds: usize| {
+            Some(BlockOperation { count: *fields.get(count)?, milliseconds: *fields.get(milliseconds)? })
+        };
+        Some(BlockCounters { read: operation(0, 3)?, write: operation(4, 7)?, flush: operation(15, 16)? })
     }
 }
 
@@ -121,6 +158,16 @@ mod tests {
         let later = CpuTimes { busy: 270, total: 1200 };
         assert_eq!(later.busy_since(times), 0.5);
         assert_eq!(times.busy_since(times), 0.0);
+    }
+
+    #[test]
+    fn block_counters_are_where_the_kernel_puts_them() {
+        let text = "  10 0 80 25 20 1 160 90 0 60 120 3 0 24 4 7 33\n";
+        let counters = BlockCounters::parse(text).unwrap();
+        assert_eq!(counters.read, BlockOperation { count: 10, milliseconds: 25 });
+        assert_eq!(counters.write, BlockOperation { count: 20, milliseconds: 90 });
+        assert_eq!(counters.flush, BlockOperation { count: 7, milliseconds: 33 });
+        assert_eq!(BlockCounters::parse("10 0 80"), None);
     }
 
     #[test]

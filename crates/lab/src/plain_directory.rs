@@ -63,6 +63,10 @@ impl Volume for PlainDirectory {
         Ok(None)
     }
 
+    fn block_device(&self) -> Option<&Path> {
+        None
+    }
+
     fn process_id(&self) -> Option<u32> {
         None
     }

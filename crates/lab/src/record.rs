@@ -141,6 +141,9 @@ pub struct Measurement {
     pub latency: Latency,
     pub series: Series,
     pub emulator: Option<EmulatorSummary>,
+    /// The same storage as the kernel above it saw it; `None` when nothing is emulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostView>,
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
     pub limiter: Limiter,
@@ -220,6 +223,9 @@ pub struct EmulatorSummary {
     pub lateness_max_us: f64,
     /// Share of requests answered later than 5 % of their service time.
     pub late_share: f64,
+    /// Share of the time that requests took for which the emulator's lateness is to blame, beyond the floor.
+    #[serde(default)]
+    pub late_time_share: f64,
     pub reads: u64,
     pub writes: u64,
     pub flushes: u64,
@@ -230,6 +236,18 @@ pub struct EmulatorSummary {
     pub flush_latency_mean_ms: f64,
     pub queue_depth_mean: f64,
     pub seeks: u64,
+}
+
+/// From the block device's own counters (Linux, Documentation/block/stat.rst). Requests that wait in the kernel, for example behind a FLUSH,
+/// are slower here than inside the emulator.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct HostView {
+    pub reads: u64,
+    pub writes: u64,
+    pub flushes: u64,
+    pub read_latency_mean_ms: f64,
+    pub write_latency_mean_ms: f64,
+    pub flush_latency_mean_ms: f64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
@@ -287,6 +305,7 @@ pub struct Check {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
     /// The emulator answered later than the model said.
+    /// `share` is of the time that requests took.
     Late { p99_us: f64, share: f64 },
     /// The machine's cores, not the storage, set the pace.
     CpuSaturated { busy: f64 },
@@ -307,7 +326,7 @@ impl Warning {
     pub fn sentence(&self) -> String {
         match self {
             Warning::Late { p99_us, share } => format!(
-                "The emulator answered late (p99 {p99_us:.0} us, {:.1} % of requests by more than 5 % of their service time): \
+                "The emulator answered late (p99 {p99_us:.0} us), which is {:.1} % of the time that requests took: \
                  latencies are upper bounds; use fewer terminals or a machine with idle cores.",
                 share * 100.0
             ),

@@ -20,6 +20,9 @@ pub trait Volume: Debug {
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
 
+    /// Whose counters the kernel keeps; `None` when it is not ours alone.
+    fn block_device(&self) -> Option<&Path>;
+
     /// The emulator's process, for CPU accounting.
     fn process_id(&self) -> Option<u32>;
 

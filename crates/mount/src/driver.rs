@@ -101,6 +101,7 @@ struct Totals {
     flush: OperationStatistics,
     discard: OperationStatistics,
     late_requests: u64,
+    late_ns: u64,
     lateness: Histogram<u64>,
 }
 
@@ -229,6 +230,7 @@ impl<P: Send + 'static> Driver<P> {
             seeks: counters.seeks,
             nand_write_bytes: counters.nand_write_bytes,
             late_requests: totals.late_requests,
+            late_ns: totals.late_ns,
             lateness_histogram: encode(&totals.lateness),
             major_faults: realtime::major_faults(),
         }
@@ -333,6 +335,7 @@ impl Totals {
             flush: OperationStatistics::default(),
             discard: OperationStatistics::default(),
             late_requests: 0,
+            late_ns: 0,
             lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
         }
     }
@@ -341,6 +344,7 @@ impl Totals {
         for one in answered {
             self.add(one);
             self.lateness.saturating_record(one.lateness_ns);
+            self.late_ns += one.lateness_ns.saturating_sub(LATE_MIN_NS);
             if one.lateness_ns > LATE_MIN_NS.max((LATE_SHARE * one.service_ns as f64) as u64) {
                 self.late_requests += 1;
             }

@@ -23,6 +23,8 @@ pub struct Statistics {
     pub nand_write_bytes: u64,
     /// Requests answered later than 5 % of their service time and than 50 us.
     pub late_requests: u64,
+    /// Sum over all requests of what each was later than 50 us, which the floor makes up for.
+    pub late_ns: u64,
     /// Lateness of every reply: HDR histogram of nanoseconds, V2 encoding, base64.
     pub lateness_histogram: String,
     /// Page faults of the emulator that had to read the host's disk.

@@ -2,10 +2,10 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use spindle_load::KindSummary;
-use spindle_mount::Floor;
+use spindle_mount::{Floor, FloorCost};
 
 use super::*;
-use crate::observe::CpuTimes;
+use crate::observe::{BlockCounters, BlockOperation, CpuTimes};
 use crate::record::LimiterKind;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
@@ -32,15 +32,24 @@ fn sample(start: Instant, second: u64) -> Sample {
         statistics: Some(Statistics {
             uptime_ns: (5 + second) * 1_000_000_000,
             scheduler: "SCHED_FIFO".to_owned(),
-            floor: Floor { alone_ns: 8000, each_other_ns: 1000 },
+            floor: Floor {
+                idle: FloorCost { alone_ns: 8000, each_other_ns: 1000 },
+                busy: FloorCost::default(),
+            },
             read: operations(100 * second, 16384, 5000),
             write: operations(50 * second, 4096, 2000),
             flush: operations(10 * second, 0, 8000),
             queue_time_ns: 680_000_000 * second,
             seeks: 140 * second,
             late_requests: 4 * second,
+            late_ns: 6_800_000 * second,
             lateness_histogram: lateness(160 * second),
             ..Statistics::default()
+        }),
+        block_device: Some(BlockCounters {
+            read: BlockOperation { count: 100 * second, milliseconds: 500 * second },
+            write: BlockOperation { count: 50 * second, milliseconds: 100 * second },
+            flush: BlockOperation { count: 10 * second, milliseconds: 80 * second },
         }),
         counters: BTreeMap::from([
             ("Innodb_buffer_pool_reads".to_owned(), 90.0 * second as f64),
@@ -101,6 +110,18 @@ fn every_series_has_one_value_per_second() {
     assert_eq!(measurement.series.queue_depth, vec![0.68; 10]);
     assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
     assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);
+}
+
+#[test]
+fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let host = measurement.host.unwrap();
+    assert_eq!((host.reads, host.writes, host.flushes), (1000, 500, 100));
+    assert_eq!(
+        (host.read_latency_mean_ms, host.write_latency_mean_ms, host.flush_latency_mean_ms),
+        (5.0, 2.0, 8.0)
+    );
+    assert_eq!(measurement.emulator.unwrap().late_time_share, 0.01);
 }
 
 #[test]

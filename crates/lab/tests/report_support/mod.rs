@@ -243,6 +243,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         transactions,
         latency: latency(&all),
         series,
+        host: None,
         emulator: Some(EmulatorSummary {
             scheduler: "SCHED_FIFO".to_owned(),
             floor_us: 8.4,
@@ -251,6 +252,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
             lateness_p99_us: 24.0,
             lateness_max_us: 410.0,
             late_share: 0.002,
+            late_time_share: 0.001,
             reads: (total * reads) as u64,
             writes: (total * 6.2) as u64,
             flushes: (total * 0.9) as u64,

@@ -1,0 +1,239 @@
+//! Real disks: FUSE, a loop device, a file system, and MariaDB on it. Every test runs the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use spindle_lab::{doctor, records_file};
+use tempfile::TempDir;
+
+/// Generous: nothing is measured, a wait only must not hang for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    /// `None` where no disk can be emulated, which CI must be able to.
+    fn new() -> Option<Bench> {
+        let blockers = doctor::emulation_blockers();
+        if !blockers.is_empty() {
+            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
+            eprintln!("skipped: {}", blockers.join(" and "));
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        // The server's own user must be able to pass through.
+        fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Some(Bench { directory })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Nothing of ours is mounted or attached any more.
+    fn assert_clean(&self) {
+        let here = self.directory.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(here), "still mounted: {mounts}");
+        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            assert!(!backing.contains(here), "still attached: {backing}");
+        }
+        let disks = fs::read_dir(self.path("run")).map(|entries| entries.count()).unwrap_or(0);
+        assert_eq!(disks, 0, "state directories are left");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that failed half-way must not leave its disks on the machine.
+        let _ = self.run(&["disk", "down", "--all"]);
+    }
+}
+
+/// One warehouse on a hard disk and on a PCIe card, one short trial each.
+const SCENARIO: &str = r#"
+title = "A short run"
+question = "Does everything work together?"
+[stacks.hdd]
+profile = "hdd-7200"
+size = "4 GiB"
+[stacks.card]
+profile = "iodrive-160"
+size = "4 GiB"
+file_system = "ext4"
+[servers.mariadb]
+kind = "mariadb"
+settings = { innodb_flush_method = "O_DIRECT", innodb_buffer_pool_size = "12M", innodb_flush_log_at_trx_commit = 1 }
+[workloads.tpcc]
+kind = "tpcc"
+warehouses = 1
+terminals = 4
+[matrix]
+stack = ["hdd", "card"]
+server = ["mariadb"]
+workload = ["tpcc"]
+[run]
+trials = 1
+start = "warm-fast"
+warm_up = "1 s"
+settle = "1 s"
+measure = "4 s"
+seed = 1
+"#;
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_whole_run_measures_verifies_reports_and_cleans_up() {
+    let Some(bench) = Bench::new() else { return };
+    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
+    let output = bench.run(&["run", "short.toml", "--output", "results"]);
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{talk}");
+    let (_, trials) = records_file::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
+    assert_eq!(trials.len(), 2, "{talk}");
+    let headline = |cell: &str| {
+        let trial = trials.iter().find(|trial| trial.cell == cell).unwrap();
+        let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+        assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+        let emulator = measurement.emulator.as_ref().unwrap();
+        assert!(emulator.reads > 0 && emulator.writes > 0, "{emulator:?}");
+        measurement.headline.value
+    };
+    let ratio = headline("card") / headline("hdd");
+    assert!(ratio > 2.0, "the card did only {ratio} times what the disk did");
+    assert!(fs::metadata(bench.path("results").join("report.html")).unwrap().len() > 100_000);
+    bench.assert_clean();
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_cleared_by_one_command() {
+    let Some(bench) = Bench::new() else { return };
+    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
+    let mut run = bench
+        .command(&["run", "short.toml", "--output", "results"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let log = |name: &str| {
+        let entries = fs::read_dir(bench.path("run")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join(name)).any(|path| path.exists())
+    };
+    wait_until("a database on the mounted disk", || log("mount/data/ibdata1"));
+    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
+    run.wait().unwrap();
+    let output = bench.run(&["disk", "down", "--all"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.assert_clean();
+}
+
+#[test]
+fn killing_the_emulator_gives_errors_and_leaves_nothing() {
+    let Some(bench) = Bench::new() else { return };
+    let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "victim", "--json"]);
+    let mount = PathBuf::from(disk["mount"].as_str().unwrap());
+    fs::write(mount.join("file"), "before").unwrap();
+    let process = fs::read_to_string(bench.path("run").join("victim/pid")).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+    wait_until("the emulator to end", || !Path::new("/proc").join(process.to_string()).exists());
+    let written = OpenOptions::new().write(true).create(true).truncate(true).open(mount.join("after"));
+    let written = written.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()));
+    assert!(written.is_err(), "nothing can be durable on a dead disk");
+    assert!(bench.run(&["disk", "down", "victim"]).status.success());
+    bench.assert_clean();
+}
+
+#[test]
+fn a_raw_disk_keeps_what_is_written_on_it() {
+    let Some(bench) = Bench::new() else { return };
+    let arguments =
+        ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--name", "raw", "--json"];
+    let disk = bench.json(&arguments);
+    assert_eq!(disk["mount"], Value::Null);
+    let device = OpenOptions::new().read(true).write(true).open(disk["device"].as_str().unwrap()).unwrap();
+    let pattern: Vec<u8> = (0..1_000_000_u32).map(|index| (index / 97) as u8).collect();
+    device.write_all_at(&pattern, 123_456_789).unwrap();
+    device.sync_all().unwrap();
+    let mut found = vec![0; pattern.len()];
+    device.read_exact_at(&mut found, 123_456_789).unwrap();
+    assert!(found == pattern);
+    drop(device);
+    let status = bench.json(&["disk", "status", "--json"]);
+    let statistics = &status[0]["statistics"];
+    assert!(statistics["write"]["bytes"].as_u64().unwrap() >= 1_000_000, "{statistics}");
+    assert!(statistics["flush"]["count"].as_u64().unwrap() >= 1, "{statistics}");
+    assert!(bench.run(&["disk", "down", "raw"]).status.success());
+    bench.assert_clean();
+}
+
+#[test]
+fn a_name_or_a_mount_point_in_use_is_refused() {
+    let Some(bench) = Bench::new() else { return };
+    let at = bench.path("at");
+    let at = at.to_str().unwrap();
+    bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "first", "--at", at, "--json"]);
+    let words = |arguments: &[&str]| {
+        let output = bench.run(arguments);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let same_name = words(&["disk", "up", "null", "--size", "1 GiB", "--name", "first"]);
+    assert!(same_name.contains("a disk called first exists already"), "{same_name}");
+    let same_place = words(&["disk", "up", "null", "--size", "1 GiB", "--name", "second", "--at", at]);
+    assert!(same_place.contains("is in use: something is mounted there"), "{same_place}");
+    assert!(bench.run(&["disk", "down", "--all"]).status.success());
+    bench.assert_clean();
+}
+
+#[test]
+fn busy_file_system_is_not_pulled_away() {
+    let Some(bench) = Bench::new() else { return };
+    let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "busy", "--json"]);
+    let file = fs::File::create(Path::new(disk["mount"].as_str().unwrap()).join("open")).unwrap();
+    let output = bench.run(&["disk", "down", "busy"]);
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("is in use: end the processes"), "{words}");
+    drop(file);
+    assert!(bench.run(&["disk", "down", "busy"]).status.success());
+    bench.assert_clean();
+}
