@@ -30,6 +30,9 @@ pub struct Header {
     pub scenario: ScenarioHead,
     pub cells: Vec<Cell>,
     pub machine: Machine,
+    /// Where the workloads differ from their specifications, as sentences.
+    #[serde(default)]
+    pub deviations: Vec<String>,
     /// Prints the report again: `spindle report FILE`.
     pub report_command: String,
 }

@@ -77,6 +77,14 @@ pub enum Failure {
 }
 
 impl WorkloadSpec {
+    /// Where the workload differs from its specification, as sentences.
+    pub fn deviations(&self) -> &'static [&'static str] {
+        match self {
+            WorkloadSpec::Tpcc(_) => crate::tpcc::DEVIATIONS,
+            WorkloadSpec::Mock(_) => &[],
+        }
+    }
+
     /// The workload behind its parameters, or a sentence saying which parameter is wrong.
     pub fn build(&self) -> Result<Box<dyn Workload>> {
         Ok(match self {

@@ -27,7 +27,8 @@ impl Device for Constant {
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.waiting.pop_front_if(|first| first.at <= now)
+        let is_due = self.waiting.front().is_some_and(|first| first.at <= now);
+        is_due.then(|| self.waiting.pop_front())?
     }
 
     fn power_cut(&mut self, _now: Instant) -> PowerCut {

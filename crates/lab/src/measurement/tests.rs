@@ -42,7 +42,7 @@ fn sample(start: Instant, second: u64) -> Sample {
             queue_time_ns: 680_000_000 * second,
             seeks: 140 * second,
             late_requests: 4 * second,
-            late_ns: 6_800_000 * second,
+            late_ns: 20_400_000 * second,
             lateness_histogram: lateness(160 * second),
             ..Statistics::default()
         }),
@@ -121,7 +121,7 @@ fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
         (host.read_latency_mean_ms, host.write_latency_mean_ms, host.flush_latency_mean_ms),
         (5.0, 2.0, 8.0)
     );
-    assert_eq!(measurement.emulator.unwrap().late_time_share, 0.01);
+    assert_eq!(measurement.emulator.unwrap().late_time_share, 0.03);
 }
 
 #[test]

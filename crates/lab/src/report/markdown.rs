@@ -27,6 +27,7 @@ pub(super) fn page(view: &View) -> String {
     titled(&mut page, "Failed trials", &failures);
     titled(&mut page, "About these records", &view.notes);
     titled(&mut page, "Assumptions of the profiles", &view.assumptions);
+    titled(&mut page, "Where the workload differs from its specification", &view.header.deviations);
     let mut origins = vec![format!("start: {}", view.start)];
     origins.extend(
         view.provenance

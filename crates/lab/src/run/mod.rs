@@ -143,6 +143,17 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
         scenario: scenario.head(),
         cells: plan.cells.clone(),
         machine: provenance::machine(),
+        deviations: scenario
+            .matrix
+            .workload
+            .iter()
+            .flat_map(|name| {
+                scenario.workloads[name]
+                    .deviations()
+                    .iter()
+                    .map(move |deviation| format!("{name}: {deviation}"))
+            })
+            .collect(),
         report_command: format!("spindle report {}", options.directory.join(FILE_NAME).display()),
     }
 }
