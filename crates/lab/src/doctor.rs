@@ -40,7 +40,8 @@ pub fn examine() -> Vec<Check> {
         program("mkfs.xfs", "xfsprogs", true, "makes xfs file systems"),
         program("mkfs.ext4", "e2fsprogs", false, "makes ext4 file systems"),
         mariadb(),
-        program("mariadb-install-db", "mariadb-server", true, "makes empty MariaDB databases"),
+        program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
+        program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),
         program("fio", "fio", false, "measures raw disks"),
         program("chromium", "chromium", false, "only the tests use it, to look at the report"),
     ]
@@ -140,7 +141,7 @@ fn program(name: &'static str, package: &'static str, required: bool, purpose: &
 }
 
 fn mariadb() -> Check {
-    let (name, package) = ("mariadbd", "mariadb-server");
+    let (name, package) = ("mariadbd", "mariadb-server-core");
     match crate::server::mariadb::MariaDb.version().ok() {
         Some(version) => Check { name, passed: true, required: true, detail: version, package: None },
         None => Check {

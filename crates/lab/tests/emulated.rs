@@ -196,11 +196,31 @@ fn a_raw_disk_keeps_what_is_written_on_it() {
     let mut found = vec![0; pattern.len()];
     device.read_exact_at(&mut found, 123_456_789).unwrap();
     assert!(found == pattern);
+
+    // DISCARD and WRITE_ZEROES, each on a part of what was written; the rest stays.
+    let (discarded, zeroed) = (123_457_536_u64, 123_600_896_u64);
+    for (offset, options) in [(discarded, vec![]), (zeroed, vec!["--zeroout"])] {
+        let range = [format!("--offset={offset}"), "--length=65536".to_owned()];
+        let status = Command::new("blkdiscard")
+            .args(options)
+            .args(range)
+            .arg(disk["device"].as_str().unwrap())
+            .status();
+        assert!(status.unwrap().success());
+        let at = (offset - 123_456_789) as usize;
+        let mut expected = pattern.clone();
+        expected[at..at + 65536].fill(0);
+        device.read_exact_at(&mut found[at..at + 65536], offset).unwrap();
+        assert!(found[at..at + 65536] == expected[at..at + 65536], "not zeros at {offset}");
+        device.read_exact_at(&mut found[..at], 123_456_789).unwrap();
+        assert!(found[at - 512..at] == pattern[at - 512..at], "too much was cleared before {offset}");
+    }
     drop(device);
     let status = bench.json(&["disk", "status", "--json"]);
     let statistics = &status[0]["statistics"];
     assert!(statistics["write"]["bytes"].as_u64().unwrap() >= 1_000_000, "{statistics}");
     assert!(statistics["flush"]["count"].as_u64().unwrap() >= 1, "{statistics}");
+    assert!(statistics["discard"]["count"].as_u64().unwrap() >= 2, "{statistics}");
     assert!(bench.run(&["disk", "down", "raw"]).status.success());
     bench.assert_clean();
 }

@@ -32,7 +32,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The longest path of a unix socket, without its closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
 
-const INSTALL_HINT: &str = "install it with `apt install mariadb-server`";
+/// The core packages only: the machine needs no service of its own.
+const INSTALL_HINT: &str = "install it with `apt-get install mariadb-server-core mariadb-client-core`";
 
 /// What an instance decides for itself; settings must not.
 const OWN_SETTINGS: [&str; 12] = [
