@@ -348,8 +348,13 @@ fn check_refused(name: &str, value: &str, before_any_work: bool, expect: &str) {
 }
 
 #[test]
-fn an_unknown_setting_is_quoted_from_the_log() {
-    check_refused("inodb_flush_method", "O_DIRECT", false, "unknown variable 'inodb_flush_method=O_DIRECT'");
+fn an_unknown_setting_is_refused_in_the_servers_words() {
+    check_refused("inodb_flush_method", "O_DIRECT", true, "unknown variable 'inodb_flush_method=O_DIRECT'");
+}
+
+#[test]
+fn a_wrong_value_is_refused_in_the_servers_words() {
+    check_refused("innodb_flush_method", "O_DIRET", true, "Error while setting value 'O_DIRET'");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) fn last_words(path: &Path, offset_bytes: u64) -> String {
     }
 }
 
-fn quote(log: &str) -> String {
+pub(super) fn quote(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =
         lines.iter().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();

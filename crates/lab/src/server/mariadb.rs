@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spindle_load::Endpoint;
 use spindle_load::mysql_connection::connect;
 
-use super::log::last_words;
+use super::log::{last_words, quote};
 use super::memory::{memory_bytes, parse_size_bytes};
 use super::{Instance, Refusal, Running, Server};
 use crate::child::die_with_parent;
@@ -114,7 +114,8 @@ impl Server for MariaDb {
                 socket.display()
             )));
         }
-        check_buffer_pool(&instance.settings)
+        check_buffer_pool(&instance.settings)?;
+        check_names(&instance.settings)
     }
 
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -245,6 +246,23 @@ fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal>
         )));
     }
     Ok(())
+}
+
+/// Lets the server itself read the settings, without starting: it knows its own names and values best. A missing server is not the
+/// settings' fault and is told elsewhere.
+fn check_names(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let Ok(program) = program("mariadbd") else { return Ok(()) };
+    let mut command = Command::new(program);
+    command.arg("--no-defaults").args(settings.iter().map(|(name, value)| option(name, value)));
+    command.args(["--help", "--verbose"]).stdin(Stdio::null());
+    let Ok(output) = as_server_user(&mut command).output() else { return Ok(()) };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    // A wrong value of an InnoDB setting disables InnoDB, and is no failure.
+    if output.status.success() && !errors.contains("[ERROR]") {
+        return Ok(());
+    }
+    let words = quote(&errors);
+    Err(Refusal(format!("the server refuses them: {words}")))
 }
 
 /// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
