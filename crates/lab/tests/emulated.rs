@@ -46,6 +46,7 @@ impl Bench {
             .args(arguments)
             .current_dir(self.directory.path())
             .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .env("TMPDIR", self.directory.path())
             .stdin(Stdio::null());
         command
     }
