@@ -22,8 +22,7 @@ use crate::store::Store;
 use crate::system::{core_ticks, loops_of};
 use crate::workers;
 
-/// Threads that receive requests. On two cores a second one only competes with the database and with the first: 16 KiB
-/// random reads at queue depth 32 fell from 74 K to 44 K a second.
+/// Threads that receive requests. On two cores a second one only competes with the database and with the first.
 fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
