@@ -93,4 +93,9 @@ mod tests {
             "{machine:?}"
         );
     }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(memory_bytes() > 1 << 20);
+    }
 }

@@ -20,9 +20,10 @@ use spindle_load::Endpoint;
 use spindle_load::mysql_connection::connect;
 
 use super::log::{last_words, quote};
-use super::memory::{memory_bytes, parse_size_bytes};
+use super::memory::parse_size_bytes;
 use super::{Instance, Refusal, Running, Server};
 use crate::child::die_with_parent;
+use crate::provenance;
 
 /// User and group of the server: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
 const USER_ID: u32 = 61_417;
@@ -238,7 +239,7 @@ fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal>
             "setting `{name}` = \"{value}\" is no size; write for example \"128M\""
         )));
     };
-    let memory_bytes = memory_bytes().map_err(|error| Refusal(format!("{error:#}")))?;
+    let memory_bytes = provenance::memory_bytes();
     if pool_bytes > memory_bytes {
         return Err(Refusal(format!(
             "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
