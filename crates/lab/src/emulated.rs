@@ -60,7 +60,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: provenance::memory_bytes() / MEMORY_SHARE,
             spill_directory: wishes.spill_directory.to_owned(),
-            real_time: any_device(stack.tree(), &|device| !matches!(device, Parameters::Null)),
+            over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads"),
             die_with_parent: wishes.die_with_parent,
         },
     })

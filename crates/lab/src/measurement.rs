@@ -162,6 +162,7 @@ fn emulator_summary(earlier: &Statistics, later: &Statistics) -> Result<Emulator
     let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
     Ok(EmulatorSummary {
         scheduler: later.scheduler.clone(),
+        transport: later.transport.clone(),
         floor_us: later.floor.idle.alone_ns as f64 / 1e3,
         requests,
         lateness_p50_us: lateness_us(0.50),

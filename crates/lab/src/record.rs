@@ -218,6 +218,9 @@ pub struct Series {
 pub struct EmulatorSummary {
     /// `SCHED_FIFO`, or `SCHED_OTHER` where real time was refused.
     pub scheduler: String,
+    /// How requests reach the emulator: `io_uring`, or `threads` on kernels without FUSE over io_uring.
+    #[serde(default)]
+    pub transport: String,
     /// Subtracted from every service time.
     pub floor_us: f64,
     pub requests: u64,

@@ -183,12 +183,25 @@ fn killing_the_emulator_gives_errors_and_leaves_nothing() {
     bench.assert_clean();
 }
 
+/// Whether this kernel has FUSE over io_uring; its parameter is left as it was.
+const URING_PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
+
 #[test]
 fn a_raw_disk_keeps_what_is_written_on_it() {
+    let parameter = fs::read_to_string(URING_PARAMETER);
+    let best = if parameter.is_ok() { "io_uring" } else { "threads" };
+    check_raw_disk(None, best);
+    check_raw_disk(Some("threads"), "threads");
+    assert_eq!(fs::read_to_string(URING_PARAMETER).ok(), parameter.ok());
+}
+
+fn check_raw_disk(wish: Option<&str>, transport: &str) {
     let Some(bench) = Bench::new() else { return };
     let arguments =
         ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--name", "raw", "--json"];
-    let disk = bench.json(&arguments);
+    let output = bench.command(&arguments).envs(wish.map(|wish| ("SPINDLE_FUSE", wish))).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let disk: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(disk["mount"], Value::Null);
     let device = OpenOptions::new().read(true).write(true).open(disk["device"].as_str().unwrap()).unwrap();
     let pattern: Vec<u8> = (0..1_000_000_u32).map(|index| (index / 97) as u8).collect();
@@ -219,6 +232,7 @@ fn a_raw_disk_keeps_what_is_written_on_it() {
     drop(device);
     let status = bench.json(&["disk", "status", "--json"]);
     let statistics = &status[0]["statistics"];
+    assert_eq!(statistics["transport"], transport);
     assert!(statistics["write"]["bytes"].as_u64().unwrap() >= 1_000_000, "{statistics}");
     assert!(statistics["flush"]["count"].as_u64().unwrap() >= 1, "{statistics}");
     assert!(statistics["discard"]["count"].as_u64().unwrap() >= 2, "{statistics}");

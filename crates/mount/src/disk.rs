@@ -206,12 +206,8 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
     tell_kernel(&device, options)?;
     client.call(&control::Command::SetDelay { delay_ns: Some(floor::DELAY_NS) })?;
     client.call(&control::Command::Physics { on: true })?;
-    let hurry = || {
-        if options.serve.real_time {
-            workers::hurry(&device);
-        }
-    };
-    let floor = floor::measure(&device, hurry).context("measuring the emulator's floor")?;
+    let floor =
+        floor::measure(&device, || workers::hurry(&device)).context("measuring the emulator's floor")?;
     client.call(&control::Command::SetDelay { delay_ns: None })?;
     client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Physics { on: false })?;

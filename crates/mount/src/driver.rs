@@ -17,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
@@ -48,7 +49,8 @@ impl<P: Send + 'static> Debug for Driver<P> {
 struct Shared<P> {
     core: Mutex<Core<P>>,
     clock: Clock,
-    timer: OwnedFd,
+    /// Absent when the thread that submits also waits for the model's events.
+    timer: Option<OwnedFd>,
     stop: AtomicBool,
     on_complete: Box<OnComplete<P>>,
 }
@@ -71,26 +73,30 @@ struct Core<P> {
 
 struct Pending<P> {
     payload: P,
-    arrived: Instant,
-    submitted: Instant,
-    operation: Operation,
-    size_bytes: u64,
+    timing: Timing,
 }
 
 /// One request to be answered now.
-struct Due<P> {
-    pending: Pending<P>,
-    outcome: Outcome,
-    due_at: Instant,
+pub(crate) struct Due<P> {
+    pub(crate) payload: P,
+    pub(crate) outcome: Outcome,
+    pub(crate) timing: Timing,
 }
 
-/// One request that was answered.
-struct Answered {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
     operation: Operation,
     size_bytes: u64,
-    latency_ns: u64,
-    service_ns: u64,
-    lateness_ns: u64,
+    arrived: Instant,
+    submitted: Instant,
+    /// When the answer should leave; `None` when no model was asked.
+    due_at: Option<Instant>,
+}
+
+/// A request that was answered, and when.
+struct Answered {
+    timing: Timing,
+    at: Instant,
 }
 
 #[derive(Debug)]
@@ -113,61 +119,116 @@ const LATE_MIN_NS: u64 = 50 * MICROSECOND;
 const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
 impl<P: Send + 'static> Driver<P> {
+    /// With a thread of its own that answers what is due.
+    ///
     /// # Errors
     /// The kernel refuses a timer or a thread.
     pub fn start(
         device: Box<dyn Device>,
         on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
     ) -> io::Result<Driver<P>> {
-        let shared = Arc::new(Shared {
-            core: Mutex::new(Core {
-                device,
-                set_aside: None,
-                model_now: Instant::ZERO,
-                armed_for: None,
-                pending: BTreeMap::new(),
-                next_id: 0,
-                physics: true,
-                floor: Floor::default(),
-                cores_busy: 0.0,
-                totals: Totals::new(),
-            }),
-            clock: Clock::start(),
-            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?,
-            stop: AtomicBool::new(false),
-            on_complete: Box::new(on_complete),
-        });
-        let for_thread = shared.clone();
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+        let mut driver = Driver::new(device, Some(timer), Box::new(on_complete));
+        let for_thread = driver.shared.clone();
         let thread = std::thread::Builder::new()
             .name("timer".to_owned())
             .spawn(move || for_thread.wait_and_answer())?;
-        Ok(Driver { shared, thread: Some(thread) })
+        driver.thread = Some(thread);
+        Ok(driver)
+    }
+
+    /// Without a thread: the caller of [`Driver::accept`] waits until [`Driver::next_due`] and then asks
+    /// [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_physics`].
+    pub(crate) fn unattended(
+        device: Box<dyn Device>,
+        on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
+    ) -> Driver<P> {
+        Driver::new(device, None, Box::new(on_complete))
+    }
+
+    fn new(device: Box<dyn Device>, timer: Option<OwnedFd>, on_complete: Box<OnComplete<P>>) -> Driver<P> {
+        let core = Core {
+            device,
+            set_aside: None,
+            model_now: Instant::ZERO,
+            armed_for: None,
+            pending: BTreeMap::new(),
+            next_id: 0,
+            physics: true,
+            floor: Floor::default(),
+            cores_busy: 0.0,
+            totals: Totals::new(),
+        };
+        let shared = Shared {
+            core: Mutex::new(core),
+            clock: Clock::start(),
+            timer,
+            stop: AtomicBool::new(false),
+            on_complete,
+        };
+        Driver { shared: Arc::new(shared), thread: None }
     }
 
     /// Gives a request to the device; its completion may be called before this returns.
     pub fn submit(&self, operation: Operation, offset_bytes: u64, size_bytes: u64, payload: P) {
+        let mut due = Vec::new();
+        self.accept(operation, offset_bytes, size_bytes, payload, &mut due);
+        self.shared.answer(due);
+    }
+
+    /// As [`Driver::submit`], but what is due is handed to the caller, who answers it and then calls [`Driver::record`].
+    pub(crate) fn accept(
+        &self,
+        operation: Operation,
+        offset_bytes: u64,
+        size_bytes: u64,
+        payload: P,
+        due: &mut Vec<Due<P>>,
+    ) {
         let shared = &*self.shared;
         let mut core = shared.lock();
         let now = shared.clock.now();
+        let mut timing = Timing { operation, size_bytes, arrived: now, submitted: now, due_at: None };
         if !core.physics {
-            let answered = Answered { operation, size_bytes, latency_ns: 0, service_ns: 0, lateness_ns: 0 };
-            core.totals.add(&answered);
-            drop(core);
-            (shared.on_complete)(payload, Outcome::Success);
+            due.push(Due { payload, outcome: Outcome::Success, timing });
             return;
         }
         let id = RequestId(core.next_id);
         core.next_id += 1;
         let floor_ns = core.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
-        let submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
-        core.model_now = submitted;
-        core.pending.insert(id, Pending { payload, arrived: now, submitted, operation, size_bytes });
+        timing.submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
+        core.model_now = timing.submitted;
+        core.pending.insert(id, Pending { payload, timing });
         let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
-        core.device.submit(submitted, request);
-        let due = core.collect_due(now);
+        core.device.submit(timing.submitted, request);
+        core.collect_due(now, due);
         shared.arm(&mut core);
-        drop(core);
-        shared.answer(due);
+    }
+
+    /// What is due now; the caller answers it and then calls [`Driver::record`].
+    pub(crate) fn take_due(&self, due: &mut Vec<Due<P>>) {
+        let mut core = self.shared.lock();
+        if core.physics {
+            core.collect_due(self.shared.clock.now(), due);
+        }
+    }
+
+    /// How long until something may be due: zero when it is already, `None` when nothing is on its way.
+    pub(crate) fn next_due(&self) -> Option<Duration> {
+        let core = self.shared.lock();
+        let next = core.device.poll_at().filter(|_| core.physics)?;
+        Some(Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)))
+    }
+
+    /// Counts what was answered just now.
+    pub(crate) fn record(&self, timings: impl Iterator<Item = Timing>) {
+        let at = self.shared.clock.now();
+        self.shared.lock().totals.add_all(timings.map(|timing| Answered { timing, at }));
+    }
+
+    /// Told in the statistics: how the thread that answers is scheduled.
+    pub(crate) fn set_scheduler(&self, name: &'static str) {
+        self.shared.lock().totals.scheduler = name;
     }
 
     /// Off: requests are answered at once, those that wait too. On: the model decides again.
@@ -180,11 +241,12 @@ impl<P: Send + 'static> Driver<P> {
         let now = self.shared.clock.now();
         let waiting = std::mem::take(&mut core.pending);
         drop(core);
-        let due = waiting
-            .into_values()
-            .map(|pending| Due { pending, outcome: Outcome::Success, due_at: now })
-            .collect();
-        self.shared.answer(due);
+        let due = waiting.into_values().map(|Pending { payload, timing }| Due {
+            payload,
+            outcome: Outcome::Success,
+            timing: Timing { due_at: Some(now), ..timing },
+        });
+        self.shared.answer(due.collect());
     }
 
     /// Puts a constant delay in the place of the device, or the device back. Nothing may be in flight.
@@ -220,6 +282,7 @@ impl<P: Send + 'static> Driver<P> {
             uptime_ns: self.shared.clock.now().0,
             physics: core.physics,
             scheduler: totals.scheduler.to_owned(),
+            transport: if self.shared.timer.is_some() { "threads" } else { "io_uring" }.to_owned(),
             floor: core.floor,
             read: totals.read,
             write: totals.write,
@@ -240,7 +303,9 @@ impl<P: Send + 'static> Driver<P> {
 impl<P: Send + 'static> Drop for Driver<P> {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.set_timer(Instant::ZERO);
+        if let Some(timer) = &self.shared.timer {
+            self.shared.set_timer(timer, Instant::ZERO);
+        }
         if let Some(thread) = self.thread.take() {
             // A panic of that thread has been printed by itself; there is nothing to add here.
             let _ = thread.join();
@@ -259,14 +324,16 @@ impl<P: Send> Shared<P> {
         if realtime::set_fifo(realtime::ANSWERING) {
             self.lock().totals.scheduler = "SCHED_FIFO";
         }
+        let timer = self.timer.as_ref().expect("this thread is started with a timer");
         while !self.stop.load(Ordering::Acquire) {
             let mut expirations = [0; 8];
-            match rustix::io::read(&self.timer, &mut expirations) {
+            match rustix::io::read(timer, &mut expirations) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => panic!("reading the timer: {error}"),
             }
+            let mut due = Vec::new();
             let mut core = self.lock();
-            let due = core.collect_due(self.clock.now());
+            core.collect_due(self.clock.now(), &mut due);
             core.armed_for = None;
             self.arm(&mut core);
             drop(core);
@@ -276,17 +343,17 @@ impl<P: Send> Shared<P> {
 
     /// Wakes the timer thread at the model's next event, unless it will wake earlier anyway.
     fn arm(&self, core: &mut Core<P>) {
-        let Some(next) = core.device.poll_at() else { return };
+        let (Some(timer), Some(next)) = (&self.timer, core.device.poll_at()) else { return };
         if core.armed_for.is_none_or(|armed_for| next < armed_for) {
             core.armed_for = Some(next);
-            self.set_timer(next);
+            self.set_timer(timer, next);
         }
     }
 
-    fn set_timer(&self, at: Instant) {
+    fn set_timer(&self, timer: &OwnedFd, at: Instant) {
         let value =
             Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: self.clock.timespec(at) };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
+        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
     }
 
     fn answer(&self, due: Vec<Due<P>>) {
@@ -294,35 +361,27 @@ impl<P: Send> Shared<P> {
             return;
         }
         let mut answered = Vec::with_capacity(due.len());
-        for Due { pending, outcome, due_at } in due {
-            (self.on_complete)(pending.payload, outcome);
-            let now = self.clock.now();
-            answered.push(Answered {
-                operation: pending.operation,
-                size_bytes: pending.size_bytes,
-                latency_ns: now - pending.arrived,
-                service_ns: due_at - pending.submitted,
-                lateness_ns: now - due_at,
-            });
+        for Due { payload, outcome, timing } in due {
+            (self.on_complete)(payload, outcome);
+            answered.push(Answered { timing, at: self.clock.now() });
         }
-        self.lock().totals.add_all(&answered);
+        self.lock().totals.add_all(answered.into_iter());
     }
 }
 
 impl<P> Core<P> {
     /// Lets everything happen that is due, each event at its own time.
-    fn collect_due(&mut self, now: Instant) -> Vec<Due<P>> {
-        let mut due = Vec::new();
+    fn collect_due(&mut self, now: Instant, due: &mut Vec<Due<P>>) {
         while let Some(at) = self.device.poll_at().filter(|&at| at <= now) {
             self.model_now = self.model_now.max(at);
             while let Some(completion) = self.device.poll(self.model_now) {
                 // Absent when it was answered because the physics went off.
-                if let Some(pending) = self.pending.remove(&completion.id) {
-                    due.push(Due { pending, outcome: completion.outcome, due_at: completion.at });
+                if let Some(Pending { payload, timing }) = self.pending.remove(&completion.id) {
+                    let timing = Timing { due_at: Some(completion.at), ..timing };
+                    due.push(Due { payload, outcome: completion.outcome, timing });
                 }
             }
         }
-        due
     }
 }
 
@@ -340,27 +399,33 @@ impl Totals {
         }
     }
 
-    fn add_all(&mut self, answered: &[Answered]) {
-        for one in answered {
-            self.add(one);
-            self.lateness.saturating_record(one.lateness_ns);
-            self.late_ns += one.lateness_ns.saturating_sub(LATE_MIN_NS);
-            if one.lateness_ns > LATE_MIN_NS.max((LATE_SHARE * one.service_ns as f64) as u64) {
+    fn add_all(&mut self, answered: impl Iterator<Item = Answered>) {
+        for Answered { timing, at } in answered {
+            let Some(due_at) = timing.due_at else {
+                self.add(&timing, 0);
+                continue;
+            };
+            self.add(&timing, at - timing.arrived);
+            let lateness_ns = at - due_at;
+            self.lateness.saturating_record(lateness_ns);
+            self.late_ns += lateness_ns.saturating_sub(LATE_MIN_NS);
+            let service_ns = due_at - timing.submitted;
+            if lateness_ns > LATE_MIN_NS.max((LATE_SHARE * service_ns as f64) as u64) {
                 self.late_requests += 1;
             }
         }
     }
 
-    fn add(&mut self, answered: &Answered) {
-        let operation = match answered.operation {
+    fn add(&mut self, timing: &Timing, latency_ns: u64) {
+        let operation = match timing.operation {
             Operation::Read => &mut self.read,
             Operation::Write => &mut self.write,
             Operation::Flush => &mut self.flush,
             Operation::Discard | Operation::WriteZeroes => &mut self.discard,
         };
         operation.count += 1;
-        operation.bytes += answered.size_bytes;
-        operation.latency_ns += answered.latency_ns;
+        operation.bytes += timing.size_bytes;
+        operation.latency_ns += latency_ns;
     }
 }
 

@@ -1,5 +1,7 @@
 //! The FUSE file system with one file, `disk`, whose content is the store and whose timing is the model's.
 //!
+//! Requests come through fuser's threads (here), or through a ring (see [`crate::ring_file`]).
+//!
 //! How block operations reach it through a loop device (measured, Linux 6.18): FLUSH as FSYNC; FUA as WRITE and then FSYNC;
 //! DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
 //!
@@ -25,12 +27,12 @@ use crate::store::Store;
 /// Name of the file in the mounted directory.
 pub(crate) const FILE_NAME: &str = "disk";
 
-const ROOT: u64 = 1;
-const FILE: u64 = 2;
+pub(crate) const ROOT: u64 = 1;
+pub(crate) const FILE: u64 = 2;
 /// Attributes never change.
-const FOREVER: Duration = Duration::from_secs(1 << 30);
+pub(crate) const FOREVER: Duration = Duration::from_secs(1 << 30);
 /// Largest request: what the kernel allows without a raised `fs.fuse.max_pages_limit`.
-const REQUEST_BYTES_MAX: u32 = 1 << 20;
+pub(crate) const REQUEST_BYTES_MAX: u32 = 1 << 20;
 /// Deeper than the loop driver's own queue (128), so that the emulator never limits it.
 const QUEUE_DEPTH_MAX: u16 = 1024;
 
@@ -87,23 +89,70 @@ impl DiskFile {
             flags: 0,
         }
     }
-
-    fn is_inside(&self, offset_bytes: u64, size_bytes: u64) -> bool {
-        offset_bytes.checked_add(size_bytes).is_some_and(|end| end <= self.store.size_bytes())
-    }
 }
+
+/// How much of a read lies on the disk; FUSE wants a short answer at the end, not an error.
+pub(crate) fn readable_bytes(store: &Store, offset_bytes: u64, size_bytes: u32) -> u64 {
+    u64::from(size_bytes).min(store.size_bytes().saturating_sub(offset_bytes))
+}
+
+fn check_inside(store: &Store, offset_bytes: u64, size_bytes: u64) -> Result<(), Errno> {
+    let end = offset_bytes.checked_add(size_bytes);
+    if end.is_some_and(|end| end <= store.size_bytes()) { Ok(()) } else { Err(Errno::ENOSPC) }
+}
+
+/// Stores the data; when the write is done is for the model to say.
+pub(crate) fn store_write(store: &Store, offset_bytes: u64, data: &[u8]) -> Result<(), Errno> {
+    check_inside(store, offset_bytes, data.len() as u64)?;
+    store.write(offset_bytes, data).map_err(|error| {
+        eprintln!("writing {} bytes at {offset_bytes} to the store: {error}", data.len());
+        error.into()
+    })
+}
+
+/// Clears the range, and says what block operation the mode stands for.
+pub(crate) fn store_fallocate(
+    store: &Store,
+    offset_bytes: u64,
+    size_bytes: u64,
+    mode: i32,
+) -> Result<Operation, Errno> {
+    let operation = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 {
+        Operation::Discard
+    } else if mode & libc::FALLOC_FL_ZERO_RANGE != 0 {
+        Operation::WriteZeroes
+    } else {
+        return Err(Errno::EOPNOTSUPP);
+    };
+    check_inside(store, offset_bytes, size_bytes)?;
+    store.clear(offset_bytes, size_bytes).map_err(|error| {
+        eprintln!("clearing {size_bytes} bytes at {offset_bytes} of the store: {error}");
+        Errno::from(error)
+    })?;
+    Ok(operation)
+}
+
+/// What both ways of serving ask of the kernel.
+pub(crate) fn configure(config: &mut KernelConfig, more: InitFlags) -> io::Result<()> {
+    // Without asynchronous direct I/O the loop device would send one request at a time.
+    config
+        .add_capabilities(InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_MAX_PAGES | more)
+        .map_err(|missing| io::Error::other(format!("this kernel's FUSE lacks {missing:?}")))?;
+    let refused = |nearest| io::Error::other(format!("FUSE refuses a limit; nearest is {nearest}"));
+    config.set_max_write(REQUEST_BYTES_MAX).map_err(refused)?;
+    config.set_max_background(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
+    config.set_congestion_threshold(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
+    Ok(())
+}
+
+/// Direct I/O, and writes side by side.
+pub(crate) const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO
+    .union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES)
+    .union(FopenFlags::FOPEN_NOFLUSH);
 
 impl Filesystem for DiskFile {
     fn init(&mut self, _request: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
-        // Without asynchronous direct I/O the loop device would send one request at a time.
-        config
-            .add_capabilities(InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_MAX_PAGES)
-            .map_err(|missing| io::Error::other(format!("this kernel's FUSE lacks {missing:?}")))?;
-        let refused = |nearest| io::Error::other(format!("FUSE refuses a limit; nearest is {nearest}"));
-        config.set_max_write(REQUEST_BYTES_MAX).map_err(refused)?;
-        config.set_max_background(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
-        config.set_congestion_threshold(QUEUE_DEPTH_MAX).map_err(|nearest| refused(nearest.into()))?;
-        Ok(())
+        configure(config, InitFlags::empty())
     }
 
     fn lookup(&self, _request: &fuser::Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -125,10 +174,7 @@ impl Filesystem for DiskFile {
     }
 
     fn open(&self, _request: &fuser::Request, _inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        let flags = FopenFlags::FOPEN_DIRECT_IO
-            | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
-            | FopenFlags::FOPEN_NOFLUSH;
-        reply.opened(FileHandle(0), flags);
+        reply.opened(FileHandle(0), OPEN_FLAGS);
     }
 
     fn read(
@@ -142,7 +188,7 @@ impl Filesystem for DiskFile {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let size = u64::from(size).min(self.store.size_bytes().saturating_sub(offset));
+        let size = readable_bytes(&self.store, offset, size);
         if size == 0 {
             return reply.data(&[]);
         }
@@ -162,12 +208,8 @@ impl Filesystem for DiskFile {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if !self.is_inside(offset, data.len() as u64) {
-            return reply.error(Errno::ENOSPC);
-        }
-        if let Err(error) = self.store.write(offset, data) {
-            eprintln!("writing {} bytes at {offset} to the store: {error}", data.len());
-            return reply.error(error.into());
+        if let Err(error) = store_write(&self.store, offset, data) {
+            return reply.error(error);
         }
         let answer = Answer::Write { reply, size_bytes: data.len() as u32 };
         self.driver.submit(Operation::Write, offset, data.len() as u64, answer);
@@ -194,20 +236,10 @@ impl Filesystem for DiskFile {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        let operation = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 {
-            Operation::Discard
-        } else if mode & libc::FALLOC_FL_ZERO_RANGE != 0 {
-            Operation::WriteZeroes
-        } else {
-            return reply.error(Errno::EOPNOTSUPP);
+        let operation = match store_fallocate(&self.store, offset, length, mode) {
+            Ok(operation) => operation,
+            Err(error) => return reply.error(error),
         };
-        if !self.is_inside(offset, length) {
-            return reply.error(Errno::ENOSPC);
-        }
-        if let Err(error) = self.store.clear(offset, length) {
-            eprintln!("clearing {length} bytes at {offset} of the store: {error}");
-            return reply.error(error.into());
-        }
         self.driver.submit(operation, offset, length, Answer::Empty { reply });
     }
 

@@ -10,6 +10,8 @@ mod file;
 mod floor;
 mod mapping;
 mod realtime;
+mod ring;
+mod ring_file;
 mod serve;
 mod statistics;
 mod store;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use fuser::{Config, MountOption, Session};
+use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
 use spindle_model::Device;
 
@@ -18,6 +19,7 @@ use crate::control::{Command, Reply};
 use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
+use crate::ring_file::{Inbox, Permission, RingFile, RingServer};
 use crate::store::Store;
 use crate::system::{core_ticks, loops_of};
 use crate::workers;
@@ -41,9 +43,8 @@ pub struct ServeOptions {
     /// Written data beyond this goes to a file in `spill_directory`.
     pub memory_budget_bytes: u64,
     pub spill_directory: PathBuf,
-    /// Whether receiving threads and the kernel's workers get real-time priority. For a device that takes no time they should not: there is
-    /// nothing to be late for, and preempting the client for every request costs throughput.
-    pub real_time: bool,
+    /// Whether to use FUSE over io_uring where the kernel has it.
+    pub over_io_uring: bool,
     /// The emulator ends when the thread that started it ends.
     pub die_with_parent: bool,
 }
@@ -79,47 +80,102 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
         options.memory_budget_bytes,
         &options.spill_directory,
     )?);
-    let for_driver = store.clone();
-    let driver = Driver::start(device, move |answer: Answer, outcome| send(&for_driver, answer, outcome))
-        .context("starting the timer")?;
-    let driver = Arc::new(driver);
-    driver.set_physics(false);
-
     let mount_point = fuse_directory(&options.state_directory);
     fs::create_dir_all(&mount_point).with_context(|| format!("making {}", mount_point.display()))?;
+    let permission = if options.over_io_uring { Permission::obtain() } else { None };
+    match permission {
+        Some(permission) => serve_by_ring(device, &store, options, permission),
+        None => serve_by_threads(device, &store, options),
+    }
+}
+
+fn mount<F: Filesystem>(file: F, options: &ServeOptions) -> Result<Session<F>> {
+    let mount_point = fuse_directory(&options.state_directory);
     let mut config = Config::default();
     config.mount_options =
         vec![MountOption::FSName("spindle".to_owned()), MountOption::NoSuid, MountOption::NoAtime];
     config.n_threads = Some(receivers());
     config.clone_fd = true;
-    let file = DiskFile { store: store.clone(), driver: driver.clone() };
-    let session = Session::new(file, &mount_point, &config)
-        .with_context(|| format!("mounting a FUSE file system on {}", mount_point.display()))?;
-    // Receiving threads inherit the policy of the thread that starts them.
-    if options.real_time {
-        realtime::set_fifo(realtime::RECEIVING);
-    }
-    let session = session.spawn().context("starting the FUSE threads")?;
-    realtime::set_other();
+    Session::new(file, &mount_point, &config)
+        .with_context(|| format!("mounting a FUSE file system on {}", mount_point.display()))
+}
 
-    let listener =
-        UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
-    let file = disk_file(&options.state_directory);
-    let (for_machine, real_time) = (driver.clone(), options.real_time);
-    std::thread::Builder::new()
-        .name("machine".to_owned())
-        .spawn(move || watch_machine(&for_machine, &file, real_time))?;
+fn serve_by_ring(
+    device: Box<dyn Device>,
+    store: &Arc<Store>,
+    options: &ServeOptions,
+    permission: Permission,
+) -> Result<()> {
+    let inbox = Inbox::new().context("making an event")?;
+    let for_driver = inbox.clone();
+    let driver = Arc::new(Driver::unattended(device, move |answer, outcome| for_driver.put(answer, outcome)));
+    driver.set_physics(false);
+    let session = mount(RingFile, options)?;
+    drop(permission);
+    let server = RingServer {
+        fuse: session.as_fd().try_clone_to_owned().context("sharing the FUSE connection")?,
+        store: store.clone(),
+        driver: driver.clone(),
+        inbox,
+    };
     let (end, ended) = channel();
-    let control = Control { store, driver, end };
-    std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
-    // An error means that the control thread is gone, which ends the emulator all the same.
+    let for_ring = end.clone();
+    std::thread::Builder::new().name("ring".to_owned()).spawn(move || {
+        if let Err(error) = server.run() {
+            eprintln!("{error:#}");
+        }
+        // Fails only when the emulator is ending already.
+        let _ = for_ring.send(());
+    })?;
+    let session = session.spawn().context("starting the FUSE thread")?;
+    watch_and_obey(&driver, store, options, end)?;
+    // An error means that every thread that could end the emulator is gone, which ends it all the same.
     let _ = ended.recv();
     drop(session);
     Ok(())
 }
 
+/// For kernels without FUSE over io_uring: fuser's threads receive, a timer thread answers.
+fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &ServeOptions) -> Result<()> {
+    let for_driver = store.clone();
+    let driver = Driver::start(device, move |answer: Answer, outcome| send(&for_driver, answer, outcome))
+        .context("starting the timer")?;
+    let driver = Arc::new(driver);
+    driver.set_physics(false);
+    let session = mount(DiskFile { store: store.clone(), driver: driver.clone() }, options)?;
+    // Receiving threads inherit the policy of the thread that starts them.
+    realtime::set_fifo(realtime::RECEIVING);
+    let session = session.spawn().context("starting the FUSE threads")?;
+    realtime::set_other();
+    let (end, ended) = channel();
+    watch_and_obey(&driver, store, options, end)?;
+    // As in `serve_by_ring`.
+    let _ = ended.recv();
+    drop(session);
+    Ok(())
+}
+
+/// Starts the threads for the machine and for the control socket.
+fn watch_and_obey<P: Send + 'static>(
+    driver: &Arc<Driver<P>>,
+    store: &Arc<Store>,
+    options: &ServeOptions,
+    end: Sender<()>,
+) -> Result<()> {
+    let listener =
+        UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
+    let file = disk_file(&options.state_directory);
+    let for_machine = driver.clone();
+    std::thread::Builder::new()
+        .name("machine".to_owned())
+        .spawn(move || watch_machine(&for_machine, &file))?;
+    let control = Control { store: store.clone(), driver: driver.clone(), end };
+    std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
+    Ok(())
+}
+
 /// Keeps an eye on how busy the cores are, and on the kernel's workers.
-fn watch_machine(driver: &Driver<Answer>, file: &Path, real_time: bool) -> ! {
+fn watch_machine<P: Send + 'static>(driver: &Driver<P>, file: &Path) -> ! {
     let mut earlier = core_ticks();
     loop {
         sleep(MACHINE_EVERY);
@@ -130,20 +186,23 @@ fn watch_machine(driver: &Driver<Answer>, file: &Path, real_time: bool) -> ! {
             driver.set_cores_busy((busy - busy_before) as f64 / (total - total_before) as f64);
         }
         earlier = now;
-        if real_time {
-            loops_of(file).iter().for_each(|device| workers::hurry(device));
-        }
+        loops_of(file).iter().for_each(|device| workers::hurry(device));
     }
 }
 
-#[derive(Clone)]
-struct Control {
+struct Control<P: Send + 'static> {
     store: Arc<Store>,
-    driver: Arc<Driver<Answer>>,
+    driver: Arc<Driver<P>>,
     end: Sender<()>,
 }
 
-impl Control {
+impl<P: Send + 'static> Clone for Control<P> {
+    fn clone(&self) -> Control<P> {
+        Control { store: self.store.clone(), driver: self.driver.clone(), end: self.end.clone() }
+    }
+}
+
+impl<P: Send + 'static> Control<P> {
     fn listen(&self, listener: &UnixListener) {
         for connection in listener.incoming().map_while(Result::ok) {
             let control = self.clone();

@@ -10,6 +10,8 @@ pub struct Statistics {
     pub physics: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     pub scheduler: String,
+    /// How requests reach the emulator: `io_uring` or `threads`.
+    pub transport: String,
     /// Subtracted from every service time.
     pub floor: Floor,
     pub read: OperationStatistics,

@@ -199,7 +199,7 @@ fn sentence(disk: &DiskStatus) -> String {
         operation.latency_ns as f64 / operation.count.max(1) as f64 / 1e6
     };
     let physics = if statistics.physics { "physics on" } else { "physics off" };
-    let mut text = format!("{head}  {physics}, {}\n", statistics.scheduler);
+    let mut text = format!("{head}  {physics}, {}, {}\n", statistics.scheduler, statistics.transport);
     for (name, operation) in [
         ("reads", statistics.read),
         ("writes", statistics.write),

@@ -32,6 +32,7 @@ fn sample(start: Instant, second: u64) -> Sample {
         statistics: Some(Statistics {
             uptime_ns: (5 + second) * 1_000_000_000,
             scheduler: "SCHED_FIFO".to_owned(),
+            transport: "io_uring".to_owned(),
             floor: Floor {
                 idle: FloorCost { alone_ns: 8000, each_other_ns: 1000 },
                 busy: FloorCost::default(),

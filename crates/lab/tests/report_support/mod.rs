@@ -247,6 +247,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         host: None,
         emulator: Some(EmulatorSummary {
             scheduler: "SCHED_FIFO".to_owned(),
+            transport: "io_uring".to_owned(),
             floor_us: 8.4,
             requests: requests as u64,
             lateness_p50_us: 3.1,

@@ -1,0 +1,306 @@
+//! FUSE over io_uring (Linux 6.14; Documentation/filesystems/fuse-io-uring.rst): requests arrive in memory that the kernel
+//! and this process share, and one system call hands over any number of answers and waits for what comes next.
+//!
+//! The kernel keeps one queue per possible core; a request goes to the queue of the core that it was made on. This ring holds
+//! the slots of all of them, because one thread serves the disk.
+//!
+//! Constants and layouts are those of `include/uapi/linux/fuse.h`, version 7.42.
+
+#![expect(unsafe_code, reason = "memory shared with the kernel, and a field that io-uring has no setter for")]
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+/// `FUSE_IO_URING_CMD_REGISTER` and `FUSE_IO_URING_CMD_COMMIT_AND_FETCH`.
+const REGISTER: u32 = 1;
+const COMMIT_AND_FETCH: u32 = 2;
+/// `struct fuse_uring_req_header`: 128 bytes for the common header, 128 for the operation's, 32 about the slot.
+const IN_OUT_BYTES: usize = 128;
+const OPERATION_BYTES: usize = 128;
+const SLOT_AT: usize = IN_OUT_BYTES + OPERATION_BYTES;
+const COMMIT_ID_AT: usize = SLOT_AT + 8;
+const PAYLOAD_SIZE_AT: usize = SLOT_AT + 16;
+const HEADER_BYTES: usize = SLOT_AT + 32;
+/// Distance of one slot's header from its payload, which is aligned to pages.
+const PAYLOAD_AT: usize = 4096;
+/// As deep as the loop driver's own queue, so that the ring never limits it: all its requests may come from one core.
+const SLOTS_PER_QUEUE: usize = 128;
+/// Submission entries; answers beyond this take a second system call.
+const SUBMISSIONS: u32 = 256;
+/// User data of the read that waits for [`Waker::wake`].
+const WAKE: u64 = u64::MAX;
+
+/// One place for a request, by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// A request as it lies in its slot.
+#[derive(Debug)]
+pub(crate) struct Arrived<'a> {
+    /// `FUSE_READ` and so on.
+    pub(crate) opcode: u32,
+    pub(crate) inode: u64,
+    /// The operation's own header, such as `struct fuse_read_in`.
+    pub(crate) header: &'a [u8],
+    /// What follows it: a name, or data to write.
+    pub(crate) payload: &'a [u8],
+}
+
+/// Makes [`Ring::wait`] return, from any thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(crate) fn new() -> io::Result<Waker> {
+        let flags = rustix::event::EventfdFlags::CLOEXEC;
+        Ok(Waker(Arc::new(rustix::event::eventfd(0, flags)?)))
+    }
+
+    pub(crate) fn wake(&self) {
+        // Fails only when the counter is full, and then the ring is awake.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+pub(crate) struct Ring {
+    io: IoUring<squeue::Entry128, cqueue::Entry>,
+    fuse: OwnedFd,
+    waker: Waker,
+    woken: Box<[u8; 8]>,
+    memory: Memory,
+    payload_bytes: usize,
+    queue_of: Vec<u16>,
+    /// Slots that the kernel has not given up.
+    live: usize,
+}
+
+/// Whether this kernel lets us build such a ring at all.
+pub(crate) fn is_possible() -> bool {
+    build(SUBMISSIONS).is_ok()
+}
+
+fn build(completions: u32) -> io::Result<IoUring<squeue::Entry128, cqueue::Entry>> {
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize(completions.max(2 * SUBMISSIONS))
+        .build(SUBMISSIONS)
+}
+
+/// Highest number of cores that this kernel could ever have: it keeps a queue for each.
+fn possible_cores() -> io::Result<u16> {
+    let path = "/sys/devices/system/cpu/possible";
+    let text = fs::read_to_string(path)?;
+    let last = text.trim().rsplit(['-', ',']).next().and_then(|last| last.parse::<u16>().ok());
+    last.map(|last| last + 1).ok_or_else(|| io::Error::other(format!("{path} says {text:?}")))
+}
+
+impl Ring {
+    /// To be called by the thread that will use the ring. `payload_bytes` is the largest read or write.
+    ///
+    /// # Errors
+    /// The kernel refuses the ring, or any of its slots.
+    pub(crate) fn register(fuse: OwnedFd, waker: Waker, payload_bytes: usize) -> io::Result<Ring> {
+        let queues = possible_cores()?;
+        let queue_of: Vec<u16> =
+            (0..queues).flat_map(|queue| std::iter::repeat_n(queue, SLOTS_PER_QUEUE)).collect();
+        let memory = Memory::new(queue_of.len() * (PAYLOAD_AT + payload_bytes))?;
+        let io = build(queue_of.len() as u32 + 1)?;
+        let live = queue_of.len();
+        let mut ring =
+            Ring { io, fuse, waker, woken: Box::new([0; 8]), memory, payload_bytes, queue_of, live };
+        for slot in 0..ring.queue_of.len() as u32 {
+            ring.offer(Slot(slot))?;
+        }
+        ring.listen()?;
+        ring.io.submit()?;
+        Ok(ring)
+    }
+
+    /// Gives the kernel a slot's memory.
+    fn offer(&mut self, slot: Slot) -> io::Result<()> {
+        let header = self.memory.at(self.start(slot));
+        let payload = self.memory.at(self.start(slot) + PAYLOAD_AT);
+        let vectors = [
+            libc::iovec { iov_base: header.cast(), iov_len: HEADER_BYTES },
+            libc::iovec { iov_base: payload.cast(), iov_len: self.payload_bytes },
+        ];
+        let mut entry = opcode::UringCmd80::new(types::Fd(self.fuse.as_raw_fd()), REGISTER)
+            .cmd(self.command(slot, 0))
+            .addr(Some(vectors.as_ptr() as u64))
+            .build()
+            .user_data(slot.0.into());
+        // SAFETY: `Entry128` is the kernel's `struct io_uring_sqe` (repr(C), 128 bytes), whose `len` is a u32 at byte 24.
+        unsafe { ptr::from_mut(&mut entry).cast::<u32>().add(6).write(vectors.len() as u32) };
+        self.push(entry)?;
+        // The kernel copies the vectors before this returns.
+        self.io.submit().map(drop)
+    }
+
+    fn listen(&mut self) -> io::Result<()> {
+        let fd = types::Fd(self.waker.0.as_raw_fd());
+        let read = opcode::Read::new(fd, self.woken.as_mut_ptr(), self.woken.len() as u32);
+        self.push(read.build().user_data(WAKE).into())
+    }
+
+    fn push(&mut self, entry: squeue::Entry128) -> io::Result<()> {
+        if self.io.submission().is_full() {
+            self.io.submit()?;
+        }
+        // SAFETY: what the entry points to lives as long as the ring, or until the entry is submitted.
+        unsafe { self.io.submission().push(&entry) }.map_err(io::Error::other)
+    }
+
+    /// `struct fuse_uring_cmd_req`: flags, commit id, queue.
+    fn command(&self, slot: Slot, commit_id: u64) -> [u8; 80] {
+        let mut command = [0; 80];
+        command[8..16].copy_from_slice(&commit_id.to_ne_bytes());
+        command[16..18].copy_from_slice(&self.queue_of[slot.0 as usize].to_ne_bytes());
+        command
+    }
+
+    fn start(&self, slot: Slot) -> usize {
+        slot.0 as usize * (PAYLOAD_AT + self.payload_bytes)
+    }
+
+    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time. False when the file system is gone.
+    ///
+    /// # Errors
+    /// The kernel did not take an answer.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>, arrived: &mut Vec<Slot>) -> io::Result<bool> {
+        let waited = match timeout {
+            Some(timeout) => {
+                let timeout = types::Timespec::from(timeout);
+                self.io.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
+            }
+            None => self.io.submitter().submit_and_wait(1),
+        };
+        match waited.map_err(|error| (error.raw_os_error(), error)) {
+            Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => {}
+            Err((_, error)) => return Err(error),
+        }
+        let mut woken = false;
+        for completion in self.io.completion() {
+            match (completion.user_data(), -completion.result()) {
+                (WAKE, _) => woken = true,
+                (slot, ..=0) => arrived.push(Slot(slot as u32)),
+                // What the slots of an unmounted file system come back with.
+                (_, libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED) => self.live -= 1,
+                (slot, error) => {
+                    let error = io::Error::from_raw_os_error(error);
+                    return Err(io::Error::new(
+                        error.kind(),
+                        format!("slot {slot} of the FUSE ring: {error}"),
+                    ));
+                }
+            }
+        }
+        if woken {
+            self.listen()?;
+        }
+        Ok(self.live > 0)
+    }
+
+    pub(crate) fn request(&self, slot: Slot) -> Arrived<'_> {
+        let start = self.start(slot);
+        let head = self.memory.bytes(start, HEADER_BYTES);
+        let payload_bytes = u32_at(head, PAYLOAD_SIZE_AT) as usize;
+        Arrived {
+            opcode: u32_at(head, 4),
+            inode: u64_at(head, 16),
+            header: &head[IN_OUT_BYTES..SLOT_AT],
+            payload: self.memory.bytes(start + PAYLOAD_AT, payload_bytes.min(self.payload_bytes)),
+        }
+    }
+
+    /// Where the answer's data belongs.
+    pub(crate) fn answer(&mut self, slot: Slot) -> &mut [u8] {
+        let start = self.start(slot) + PAYLOAD_AT;
+        self.memory.bytes_mut(start, self.payload_bytes)
+    }
+
+    /// Answers the request: with so many bytes of [`Ring::answer`], or with an error number. It leaves with the next
+    /// [`Ring::submit`] or [`Ring::wait`].
+    pub(crate) fn commit(&mut self, slot: Slot, result: Result<usize, i32>) -> io::Result<()> {
+        let start = self.start(slot);
+        let head = self.memory.bytes_mut(start, HEADER_BYTES);
+        let commit_id = u64_at(head, COMMIT_ID_AT);
+        // `struct fuse_out_header` takes the place of `struct fuse_in_header`; both have `unique` at byte 8.
+        let (payload_bytes, error) = match result {
+            Ok(payload_bytes) => (payload_bytes as u32, 0),
+            Err(error) => (0, -error),
+        };
+        head[0..4].copy_from_slice(&(16 + payload_bytes).to_ne_bytes());
+        head[4..8].copy_from_slice(&error.to_ne_bytes());
+        head[PAYLOAD_SIZE_AT..PAYLOAD_SIZE_AT + 4].copy_from_slice(&payload_bytes.to_ne_bytes());
+        let entry = opcode::UringCmd80::new(types::Fd(self.fuse.as_raw_fd()), COMMIT_AND_FETCH)
+            .cmd(self.command(slot, commit_id))
+            .build()
+            .user_data(slot.0.into());
+        self.push(entry)
+    }
+
+    pub(crate) fn submit(&mut self) -> io::Result<()> {
+        self.io.submit().map(drop)
+    }
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Memory of our own that the kernel reads and writes too; a slot's part of it belongs to the kernel from its commit until it arrives
+/// again. Pages that no request has used take no memory.
+struct Memory {
+    start: *mut u8,
+    size: usize,
+}
+
+// SAFETY: plain memory, owned.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    fn new(size: usize) -> io::Result<Memory> {
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh map at an address of the kernel's choice aliases no Rust object.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags)? };
+        Ok(Memory { start: start.cast(), size })
+    }
+
+    fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset < self.size, "outside the ring's memory");
+        // SAFETY: inside the map.
+        unsafe { self.start.add(offset) }
+    }
+
+    fn bytes(&self, offset: usize, size: usize) -> &[u8] {
+        assert!(offset + size <= self.size, "outside the ring's memory");
+        // SAFETY: inside the map; the slot is ours while its request is being looked at.
+        unsafe { std::slice::from_raw_parts(self.start.add(offset), size) }
+    }
+
+    fn bytes_mut(&mut self, offset: usize, size: usize) -> &mut [u8] {
+        assert!(offset + size <= self.size, "outside the ring's memory");
+        // SAFETY: as for `bytes`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(offset), size) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: exactly the range that `new` mapped; the ring that the kernel knew it by was closed before.
+        let _ = unsafe { munmap(self.start.cast(), self.size) };
+    }
+}
