@@ -35,6 +35,7 @@ pub fn examine() -> Vec<Check> {
         device("/dev/fuse", "emulated disks are FUSE files; load the module with `modprobe fuse`"),
         device("/dev/loop-control", "emulated disks need loop devices; load the module with `modprobe loop`"),
         real_time(),
+        ring(),
         program("fusermount3", "fuse3", true, "mounts the emulated disk's file"),
         program("losetup", "util-linux", true, "makes block devices of emulated disks"),
         program("mkfs.xfs", "xfsprogs", true, "makes xfs file systems"),
@@ -129,6 +130,16 @@ fn real_time() -> Check {
         "not allowed, so emulated latencies can be late while the cores are busy; run as root or grant CAP_SYS_NICE"
     };
     Check { name: "SCHED_FIFO", passed: allowed, required: false, detail: detail.to_owned(), package: None }
+}
+
+fn ring() -> Check {
+    let passed = spindle_mount::has_ring();
+    let detail = if passed {
+        "present"
+    } else {
+        "absent (Linux 6.14 has it), so a request costs a few microseconds more"
+    };
+    Check { name: "FUSE over io_uring", passed, required: false, detail: detail.to_owned(), package: None }
 }
 
 fn program(name: &'static str, package: &'static str, required: bool, purpose: &str) -> Check {

@@ -22,6 +22,7 @@ pub use arm::RealTime;
 pub use disk::{Disk, DiskOptions, FileSystem};
 pub use driver::{Driver, OnComplete};
 pub use floor::while_cores_are_busy;
+pub use ring_file::has_ring;
 pub use serve::{ServeOptions, serve};
 pub use statistics::{Floor, FloorCost, OperationStatistics, Statistics};
 pub use store::{SnapshotHead, Store};

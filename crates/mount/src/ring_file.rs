@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
@@ -38,6 +39,8 @@ mod opcode {
     pub(super) const FALLOCATE: u32 = 43;
 }
 
+const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
+
 /// Permission to use the ring, switched on for as long as this lives.
 ///
 /// The module's parameter decides what a mount may negotiate; it is as it was when the mount is done. The lock keeps two emulators that come up
@@ -51,8 +54,7 @@ pub(crate) struct Permission {
 impl Permission {
     /// `None` when the kernel has no such ring, or refuses it to us.
     pub(crate) fn obtain() -> Option<Permission> {
-        let parameter = "/sys/module/fuse/parameters/enable_uring";
-        let mut file = OpenOptions::new().read(true).write(true).open(parameter).ok()?;
+        let mut file = OpenOptions::new().read(true).write(true).open(PARAMETER).ok()?;
         if !ring::is_possible() {
             return None;
         }
@@ -69,6 +71,11 @@ impl Drop for Permission {
         // The lock goes with the file; a parameter that could be set can be set back.
         let _ = self.file.rewind().and_then(|()| self.file.write_all(self.was.as_bytes()));
     }
+}
+
+/// Whether this machine can serve a disk over a ring.
+pub fn has_ring() -> bool {
+    Path::new(PARAMETER).exists() && ring::is_possible()
 }
 
 /// What fuser gets to see of the file system.
