@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+use spindle_mount::FILE_SYSTEMS;
+use spindle_mount::real::Place;
 
 use super::{Profile, near_names, toml_error};
 use crate::record::StackHead;
@@ -32,9 +34,21 @@ pub struct StackTable {
     pub offset: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// `xfs` (the default), `ext4` or `none`.
+    /// `xfs` (the default), `ext4`, `btrfs` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
+    /// Further arguments of mkfs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mkfs_options: Option<Vec<String>>,
+    /// Further options of mount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_options: Option<Vec<String>>,
+    /// A real disk: a directory on it, or its block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Allows a file system to be made on a block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destroy_content: Option<bool>,
     /// Disks only: `full` (the default) or `short`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stroke: Option<String>,
@@ -75,7 +89,9 @@ impl StackFile {
 pub struct StackSpec {
     head: StackHead,
     label: String,
+    /// Of a real disk a device that is never built.
     tree: Tree,
+    real: Option<Place>,
     tables: StackFile,
 }
 
@@ -138,8 +154,17 @@ impl StackSpec {
         &self.head.assumptions
     }
 
+    /// Where it is, when it is a real disk and not emulated.
+    pub fn real(&self) -> Option<&Place> {
+        self.real.as_ref()
+    }
+
     /// A running device. The stack was validated when it was resolved.
+    ///
+    /// # Panics
+    /// The stack is a real disk.
     pub fn build(&self, seed: u64) -> Box<dyn spindle_model::Device> {
+        assert!(self.real.is_none(), "a real disk has no model");
         self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
     }
 
@@ -150,7 +175,18 @@ impl StackSpec {
 
     /// Everything that decides how the stack behaves, values and not prose: equal texts, equal devices.
     pub fn stable_text(&self) -> String {
-        format!("{:?} size_bytes={} file_system={}", self.tree, self.head.size_bytes, self.head.file_system)
+        if let Some(place) = &self.real {
+            // Without its size, because what is free of it changes.
+            return format!("{place:?}");
+        }
+        let StackHead { size_bytes, file_system, mkfs_options, mount_options, .. } = &self.head;
+        let mut text = format!("{:?} size_bytes={size_bytes} file_system={file_system}", self.tree);
+        for (name, options) in [("mkfs", mkfs_options), ("mount", mount_options)] {
+            if !options.is_empty() {
+                text.push_str(&format!(" {name}={options:?}"));
+            }
+        }
+        text
     }
 
     /// FNV-1a (64 bits, hexadecimal) of [`StackSpec::stable_text`]: names a stack, guards nothing.
@@ -171,9 +207,25 @@ fn resolve(
     let size = table.size.as_deref().map(parse_size_bytes).transpose();
     let size = size.map_err(|message| complaint("size", message))?;
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !["xfs", "ext4", "none"].contains(&file_system) {
-        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"none\"");
+    if !FILE_SYSTEMS.contains(&file_system) {
+        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"none\"");
         return Err(complaint("file_system", message));
+    }
+    let (mkfs_options, mount_options) =
+        (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
+    for (key, options) in [("mkfs_options", &mkfs_options), ("mount_options", &mount_options)] {
+        if file_system == "none" && !options.is_empty() {
+            return Err(complaint(key, "has no meaning with file_system = \"none\"; leave it out"));
+        }
+    }
+    if table.path.is_some() {
+        return real_disk::resolve(name, table);
+    }
+    if table.destroy_content.is_some() {
+        return Err(complaint(
+            "destroy_content",
+            "belongs to a real disk (`path`), and this stack is emulated",
+        ));
     }
     let mut used = BTreeMap::from([(name.to_owned(), table.clone())]);
     let (tree, size_bytes, summary, assumptions) = match (&table.profile, &table.layer) {
@@ -192,7 +244,7 @@ fn resolve(
                 "cannot be there together with `profile`: a stack is one of the two",
             ));
         }
-        (None, None) => return Err(complaint("", "needs a `profile` or a `layer`")),
+        (None, None) => return Err(complaint("", "needs a `profile`, a `layer` or a `path`")),
     };
     tree.validate(size_bytes).map_err(|invalid| complaint(invalid.key, invalid.problem))?;
     let head = StackHead {
@@ -200,10 +252,13 @@ fn resolve(
         summary,
         size_bytes,
         file_system: file_system.to_owned(),
+        mkfs_options,
+        mount_options,
+        real: false,
         assumptions,
     };
     let label = table.label.clone().unwrap_or_else(|| name.to_owned());
-    Ok(StackSpec { head, label, tree, tables: StackFile { stacks: used } })
+    Ok(StackSpec { head, label, tree, real: None, tables: StackFile { stacks: used } })
 }
 
 type Parts = (Tree, u64, String, Vec<String>);
@@ -250,6 +305,9 @@ fn below(
         let known: Vec<&str> = tables.keys().map(String::as_str).collect();
         return Err(complaint("on", format!("there is no stack `{on}`{}", near_names(on, &known))));
     };
+    if below.path.is_some() {
+        return Err(complaint("on", format!("`{on}` is a real disk, and layers are emulated")));
+    }
     path.push(on.clone());
     resolve(on, below, tables, path).map_err(|(key, message)| match key.as_str() {
         "" => complaint("on", format!("stacks.{on}: {message}")),
@@ -274,3 +332,5 @@ fn partition(table: &StackTable, size: Option<u64>, below: StackSpec) -> Result<
     let tree = Tree::Partition { offset_bytes, below_size_bytes, below: Box::new(below.tree) };
     Ok((tree, size.unwrap_or(rest), summary, below.head.assumptions))
 }
+
+mod real_disk;
