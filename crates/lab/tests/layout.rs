@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::emulated::{self, Wishes};
 use spindle_lab::layout::FileClass;
-use spindle_lab::profile_file::StackFile;
+use spindle_lab::profile_file::{StackFile, StackSpec};
 use spindle_lab::record::{Header, Measurement, Trial};
 use spindle_lab::server::{Instance, by_kind};
 use spindle_lab::{doctor, records_file, report};
@@ -109,6 +109,10 @@ impl Drop for Bench {
     }
 }
 
+fn write_cache(device: &str) -> PathBuf {
+    Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
+}
+
 /// A loop device of the test's own, for a real disk.
 struct OwnDevice {
     device: String,
@@ -120,7 +124,10 @@ impl OwnDevice {
         File::create(&file).unwrap().set_len(2 << 30).unwrap();
         let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        OwnDevice { device: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        // Whatever its number was used for before: a drive with a volatile cache.
+        fs::write(write_cache(&device), "write back").unwrap();
+        OwnDevice { device }
     }
 }
 
@@ -480,15 +487,15 @@ fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
     bench.assert_clean();
 }
 
-fn stack(table: &str) -> spindle_lab::profile_file::StackSpec {
-    let file =
-        StackFile::parse("stack", &format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}"));
-    file.unwrap().resolve("stack", "disk").unwrap()
+/// A disk that takes no time, with further keys in its table.
+fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
+    let text = format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}");
+    let stack = StackFile::parse("stack", &text).unwrap().resolve("stack", "disk").unwrap();
+    bring_up(bench, &stack, snapshot)
 }
 
-/// A disk of the stack, with the physics off.
-fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
-    let stack = stack(table);
+/// With the physics off.
+fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
         name: format!("layout-test-{}", std::process::id()),
         seed: 1,
@@ -498,7 +505,7 @@ fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
         spill_directory: &bench.path("."),
         die_with_parent: false,
     };
-    let options = emulated::options(&stack, &wishes).unwrap();
+    let options = emulated::options(stack, &wishes).unwrap();
     Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
 }
 
@@ -510,6 +517,7 @@ fn file_systems_are_made_and_mounted_as_asked() {
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
     btrfs_starts_from_one_snapshot_again_and_again(&bench);
+    loop_devices_are_given_back_as_they_were(&bench);
 }
 
 fn tool(program: &str, arguments: &[&str]) -> String {
@@ -551,6 +559,19 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     assert!(has("RAID stride:", "16") && has("RAID stripe width:", "64"), "{information}");
     assert!(mounted_with(&disk).contains("nobarrier"), "{}", mounted_with(&disk));
     disk.down().unwrap();
+}
+
+/// The iodrive needs no FLUSH, and the kernel is told so; the next user of its loop device may need one.
+fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
+    let file =
+        StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
+    let disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
+    let write_cache = write_cache(disk.device.to_str().unwrap());
+    assert_eq!(fs::read_to_string(&write_cache).unwrap(), "write through\n");
+    disk.down().unwrap();
+    let after = fs::read_to_string(&write_cache).unwrap();
+    let taken_again = write_cache.parent().unwrap().with_file_name("loop").exists();
+    assert!(taken_again || after == "write back\n", "{after}");
 }
 
 fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {

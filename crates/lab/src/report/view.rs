@@ -207,7 +207,9 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
             cell.stacks().filter(|stack| stack.real).map(|stack| stack.name.as_str()).collect();
         if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
             let (name, real) = (&cell.name, real.join(", "));
-            notes.push(format!("{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."));
+            notes.push(format!(
+                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."
+            ));
         }
     }
     for cell in cells {
