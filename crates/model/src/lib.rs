@@ -1,10 +1,12 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod children;
 mod closed_loop;
 mod commands;
 mod device;
 mod disk;
+mod fault;
 mod flash;
 mod null;
 mod partition;
@@ -12,13 +14,16 @@ mod profile;
 mod request;
 mod rng;
 mod stack;
+mod throttle;
 mod time;
 mod virtual_time;
 mod volatile;
+mod volume;
 
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;
+pub use fault::{Dying, Fault, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 pub use flash::Flash;
 pub use null::Null;
 pub use partition::Partition;
@@ -26,5 +31,7 @@ pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, 
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
 pub use stack::StackSpec;
+pub use throttle::{Limit, Throttle, ThrottleParameters};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub use virtual_time::VirtualTime;
+pub use volume::{LatencyQuantiles, Volume, VolumeParameters};

@@ -1,0 +1,314 @@
+//! What every layer owes its driver, over every kind of device, for random sequences of requests.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use spindle_model::{
+    Completion, Device, DiskParameters, Dying, Fate, Fault, FaultParameters, FlashParameters, Instant,
+    LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Operation, Outcome, Parameters, ReadErrors, Request,
+    RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec, Stalls, Stroke, Stuck, Throttle, ThrottleParameters,
+    Volume, VolumeParameters, WriteCache,
+};
+
+const SIZE_BYTES: u64 = 64 << 20;
+/// Small, so that requests overlap.
+const SPAN_SECTORS: u64 = 2_000;
+
+fn disk(write_cache: WriteCache) -> Parameters {
+    Parameters::Disk(DiskParameters {
+        capacity_bytes: 1 << 40,
+        rotation_per_minute: 7_200,
+        seek_track_to_track_ns: MILLISECOND,
+        seek_average_ns: 8 * MILLISECOND,
+        write_settle_ns: MILLISECOND,
+        outer_bytes_per_s: 150_000_000,
+        inner_bytes_per_s: 75_000_000,
+        zone_count: 4,
+        tracks_per_cylinder: 2,
+        command_overhead_ns: 100 * MICROSECOND,
+        interface_bytes_per_s: 300_000_000,
+        queue_depth: 4,
+        age_limit_ns: 50 * MILLISECOND,
+        write_cache,
+        cache_bytes: 512 << 10,
+        destage_watermark_percent: 50,
+        destage_idle_ns: 5 * MILLISECOND,
+        stroke: Stroke::Full,
+    })
+}
+
+fn flash(write_cache: WriteCache) -> Parameters {
+    Parameters::Flash(FlashParameters {
+        capacity_bytes: 1 << 40,
+        channel_count: 3,
+        dies_per_channel: 2,
+        page_bytes: 4_096,
+        page_read_ns: 50 * MICROSECOND,
+        page_program_ns: 500 * MICROSECOND,
+        channel_bytes_per_s: 100_000_000,
+        link_bytes_per_s: 250_000_000,
+        read_overhead_ns: 5 * MICROSECOND,
+        write_overhead_ns: 5 * MICROSECOND,
+        command_interval_ns: 10 * MICROSECOND,
+        write_cache,
+        buffer_bytes: 64 << 10,
+        flush_commit_ns: MILLISECOND,
+        flush_blocks_queue: true,
+        write_amplification_permille: 1_000,
+    })
+}
+
+fn device(parameters: Parameters, size_bytes: u64, seed: u64) -> Box<dyn Device> {
+    StackSpec::Device(parameters).build(size_bytes, seed).expect("valid parameters")
+}
+
+fn volume(seed: u64) -> Box<dyn Device> {
+    let latency = LatencyQuantiles {
+        minimum_ns: 200_000,
+        median_ns: 500_000,
+        p99_ns: 2 * MILLISECOND,
+        p999_ns: 20 * MILLISECOND,
+    };
+    let parameters = VolumeParameters {
+        capacity_bytes: 100 << 30,
+        iops_per_gib: 3,
+        iops_minimum: 100,
+        iops_maximum: 16_000,
+        burst_iops: 3_000,
+        burst_credits: 50,
+        bytes_per_s: 128 << 20,
+        burst_bytes_per_s: 0,
+        burst_credit_bytes: 0,
+        initial_credit_percent: 100,
+        window_ns: MILLISECOND,
+        operation_bytes: 256 << 10,
+        merges_sequential: true,
+        link_bytes_per_s: 500_000_000,
+        read_latency: latency,
+        write_latency: latency,
+        flush_ns: 200_000,
+    };
+    Box::new(Volume::new(parameters, SIZE_BYTES, seed).expect("a valid volume"))
+}
+
+fn throttle(below: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = ThrottleParameters {
+        read: Limit { iops: Some(2_000), bytes_per_s: None },
+        write: Limit { iops: None, bytes_per_s: Some(20_000_000) },
+        total: Limit { iops: Some(2_500), bytes_per_s: Some(30_000_000) },
+        burst_ns: 10 * MILLISECOND,
+    };
+    Box::new(Throttle::new(parameters, below).expect("a valid throttle"))
+}
+
+fn fault(lying: bool, seed: u64, below: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = FaultParameters {
+        spikes: Some(Spikes { per_million: 100_000, extra_ns: 30 * MILLISECOND }),
+        stalls: Some(Stalls { period_ns: 50 * MILLISECOND, duration_ns: 10 * MILLISECOND }),
+        stuck: Some(Stuck { after_requests: 5, duration_ns: Some(SECOND) }),
+        read_errors: ReadErrors {
+            ranges: vec![(4_096, 8_192)],
+            per_million: 50_000,
+            recovery_ns: 7 * MILLISECOND,
+        },
+        dying: Some(Dying { starts_at_ns: 1, extra_ns_per_s: 1_000, extra_ns_per_read: 100 }),
+        lying_flush_ns: lying.then_some(100),
+    };
+    Box::new(Fault::new(parameters, seed, below).expect("valid faults"))
+}
+
+/// A stack under test, and what it promises.
+struct Stack {
+    name: &'static str,
+    build: Box<dyn Fn(u64) -> Box<dyn Device>>,
+    /// Every completed write is durable.
+    is_write_through: bool,
+    /// Writes may be lost that a FLUSH or FUA covered.
+    lies: bool,
+}
+
+fn stack(name: &'static str, build: impl Fn(u64) -> Box<dyn Device> + 'static) -> Stack {
+    Stack { name, build: Box::new(build), is_write_through: false, lies: false }
+}
+
+fn every_stack() -> Vec<Stack> {
+    let volatile_disk = |seed| device(disk(WriteCache::Volatile), SIZE_BYTES, seed);
+    let volatile_flash = |seed| device(flash(WriteCache::Volatile), SIZE_BYTES, seed);
+    vec![
+        Stack { is_write_through: true, ..stack("volume", volume) },
+        Stack { is_write_through: true, ..stack("throttled volume", |seed| throttle(volume(seed))) },
+        stack("throttled disk", move |seed| throttle(volatile_disk(seed))),
+        stack("throttled flash", move |seed| throttle(volatile_flash(seed))),
+        stack("faulty disk", move |seed| fault(false, seed, volatile_disk(seed))),
+        stack("faulty throttled flash", move |seed| fault(false, seed, throttle(volatile_flash(seed)))),
+        Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
+    ]
+}
+
+/// A request and the pause before it, in nanoseconds.
+type Step = (u64, Request);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let operation = prop_oneof![
+        5 => Just(Operation::Read),
+        8 => Just(Operation::Write),
+        2 => Just(Operation::Flush),
+        1 => Just(Operation::Discard),
+        1 => Just(Operation::WriteZeroes),
+    ];
+    let pause_ns = prop_oneof![3 => Just(0), 2 => 0..200_000_u64, 1 => 0..50_000_000_u64];
+    let size_sectors = prop_oneof![4 => 1..40_u64, 1 => 1..600_u64];
+    let step = (pause_ns, operation, 0..SPAN_SECTORS, size_sectors, any::<bool>());
+    prop::collection::vec(step, 1..120).prop_map(|steps| {
+        steps
+            .into_iter()
+            .enumerate()
+            .map(|(index, (pause_ns, operation, offset_sectors, size_sectors, force_unit_access))| {
+                let is_flush = operation == Operation::Flush;
+                let request = Request {
+                    id: RequestId(index as u64),
+                    operation,
+                    offset_bytes: if is_flush { 0 } else { offset_sectors * SECTOR_BYTES },
+                    size_bytes: if is_flush { 0 } else { size_sectors * SECTOR_BYTES },
+                    force_unit_access: force_unit_access && operation == Operation::Write,
+                };
+                (pause_ns, request)
+            })
+            .collect()
+    })
+}
+
+/// Polls up to `until` as a driver would, checking what every driver relies on.
+fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
+    while let Some(at) = device.poll_at().filter(|&at| at <= until) {
+        *now = at.max(*now);
+        while let Some(completion) = device.poll(*now) {
+            assert!(completion.at <= *now, "{completion:?} is in the future of {now:?}");
+            assert!(done.last().is_none_or(|last| last.at <= completion.at), "completions out of order");
+            done.push(completion);
+        }
+        assert!(device.poll_at().is_none_or(|at| at > *now), "poll_at is not after {now:?}");
+    }
+    *now = until;
+}
+
+fn history(stack: &Stack, seed: u64, steps: &[Step]) -> Vec<Completion> {
+    let mut device = (stack.build)(seed);
+    let mut now = Instant::ZERO;
+    let mut done = Vec::new();
+    for &(pause_ns, request) in steps {
+        let until = now + pause_ns;
+        drain(&mut *device, &mut now, until, &mut done);
+        device.submit(now, request);
+    }
+    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut done);
+    let counters = device.counters();
+    assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}: {counters:?}", stack.name);
+    let of = |operation| steps.iter().filter(|(_, request)| request.operation == operation).count() as u64;
+    assert_eq!(
+        (counters.reads, counters.writes, counters.flushes),
+        (of(Operation::Read), of(Operation::Write), of(Operation::Flush)),
+        "{}",
+        stack.name
+    );
+    done
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_completes_exactly_once_and_in_order(steps in steps(), seed: u64) {
+        for stack in every_stack() {
+            let done = history(&stack, seed, &steps);
+            let mut ids: Vec<u64> = done.iter().map(|completion| completion.id.0).collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", stack.name);
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_one_history(steps in steps(), seed: u64) {
+        for stack in every_stack() {
+            prop_assert_eq!(history(&stack, seed, &steps), history(&stack, seed, &steps), "{}", stack.name);
+        }
+    }
+
+    #[test]
+    fn a_power_cut_spares_what_was_promised(steps in steps(), cut_after_ns in 0..100_000_000_u64, seed: u64) {
+        for stack in every_stack() {
+            check_power_cut(&stack, seed, &steps, cut_after_ns)?;
+        }
+    }
+}
+
+fn check_power_cut(stack: &Stack, seed: u64, steps: &[Step], cut_after_ns: u64) -> Result<(), TestCaseError> {
+    let mut device = (stack.build)(seed);
+    let mut now = Instant::ZERO;
+    let mut done = Vec::new();
+    let mut covered: BTreeMap<RequestId, Vec<RequestId>> = BTreeMap::new();
+    for &(pause_ns, request) in steps {
+        let until = now + pause_ns;
+        drain(&mut *device, &mut now, until, &mut done);
+        if request.operation == Operation::Flush {
+            covered.insert(request.id, done.iter().map(|completion| completion.id).collect());
+        }
+        device.submit(now, request);
+    }
+    let until = now + cut_after_ns;
+    drain(&mut *device, &mut now, until, &mut done);
+    let cut = device.power_cut(now);
+    let counters = device.counters();
+    prop_assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}", stack.name);
+
+    // What a completed flush covers, forced writes, and every write of a device without a volatile cache.
+    let mut durable: Vec<RequestId> = Vec::new();
+    for completion in done.iter().filter(|completion| completion.outcome == Outcome::Success) {
+        durable.extend(covered.get(&completion.id).into_iter().flatten());
+        let request = steps[completion.id.0 as usize].1;
+        if request.force_unit_access || stack.is_write_through {
+            durable.push(request.id);
+        }
+    }
+    let acknowledged: Vec<RequestId> = done.iter().map(|completion| completion.id).collect();
+    let mut parts: BTreeMap<RequestId, Vec<(u64, u64)>> = BTreeMap::new();
+    for write in &cut.writes {
+        let request = steps[write.id.0 as usize].1;
+        prop_assert_eq!(request.operation, Operation::Write);
+        prop_assert!(write.size_bytes > 0 && write.offset_bytes >= request.offset_bytes);
+        prop_assert!(write.offset_bytes + write.size_bytes <= request.end_bytes());
+        prop_assert!(
+            stack.lies || !durable.contains(&write.id),
+            "{:?} was durable under {}",
+            write,
+            stack.name
+        );
+        prop_assert_eq!(write.acknowledged, acknowledged.contains(&write.id), "{}: {:?}", stack.name, write);
+        if let Fate::Torn { kept_bytes } = write.fate {
+            prop_assert!(kept_bytes > 0 && kept_bytes < write.size_bytes);
+            prop_assert!(kept_bytes.is_multiple_of(SECTOR_BYTES));
+        }
+        parts.entry(write.id).or_default().push((write.offset_bytes, write.offset_bytes + write.size_bytes));
+    }
+    prop_assert!(
+        cut.writes.is_sorted_by_key(|write| write.id),
+        "{}: not in the order of submission",
+        stack.name
+    );
+    for (id, mut parts) in parts {
+        parts.sort_unstable();
+        prop_assert!(
+            parts.windows(2).all(|pair| pair[0].1 <= pair[1].0),
+            "{}: {:?} in overlapping parts",
+            stack.name,
+            id
+        );
+    }
+    // After power-on the device works again, and completes only what comes after.
+    let again = Request { id: RequestId(1_000_000), ..steps[0].1 };
+    device.submit(now, again);
+    let mut after = Vec::new();
+    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut after);
+    prop_assert_eq!(after.iter().map(|done| done.id.0).collect::<Vec<_>>(), [1_000_000]);
+    Ok(())
+}
