@@ -163,10 +163,6 @@ impl HostRequests {
         slots
     }
 
-    pub(crate) fn outstanding(&self) -> Vec<HostRequest> {
-        self.outstanding_slots().into_iter().map(|slot| self.slots[slot]).collect()
-    }
-
     pub(crate) fn is_outstanding(&self, id: RequestId) -> bool {
         self.slots.iter().any(|host| host.occupied && host.request.id == id)
     }
@@ -229,10 +225,6 @@ impl<Purpose> Child<Purpose> {
 
     pub(crate) fn flush(&mut self, now: Instant, purpose: Purpose) -> RequestId {
         self.submit(now, request(Operation::Flush, 0, 0), purpose)
-    }
-
-    pub(crate) fn in_flight_count(&self) -> usize {
-        self.in_flight.len()
     }
 
     pub(crate) fn poll_at(&self) -> Option<Instant> {

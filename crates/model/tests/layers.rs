@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Device, DiskParameters, Dying, Fate, Fault, FaultParameters, FlashParameters, Instant,
-    LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Operation, Outcome, Parameters, ReadErrors, Request,
-    RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec, Stalls, Stroke, Stuck, Throttle, ThrottleParameters,
-    Volume, VolumeParameters, WriteCache,
+    Completion, Congestion, Device, DiskParameters, Dying, Fate, Fault, FaultParameters, FlashParameters,
+    Instant, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters, Operation, Outage,
+    Outcome, Parameters, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec,
+    Stalls, Stroke, Stuck, Survivor, Throttle, ThrottleParameters, Volume, VolumeParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -117,6 +117,40 @@ fn fault(lying: bool, seed: u64, below: Box<dyn Device>) -> Box<dyn Device> {
     Box::new(Fault::new(parameters, seed, below).expect("valid faults"))
 }
 
+/// With a link that is too slow for the load and slower for a while.
+fn link(protocol: Protocol, survivor: Survivor, outages: Vec<Outage>) -> MirrorParameters {
+    MirrorParameters {
+        protocol,
+        bytes_per_s: 20_000_000,
+        round_trip_ns: 300_000,
+        jitter_ns: 200_000,
+        send_buffer_bytes: 128 << 10,
+        outages,
+        congestions: vec![Congestion {
+            starts_at_ns: 5 * MILLISECOND,
+            duration_ns: 100 * MILLISECOND,
+            bytes_per_s: 5_000_000,
+        }],
+        timeout_ns: 20 * MILLISECOND,
+        resync_bytes_per_s: 2_000_000,
+        survivor,
+    }
+}
+
+/// Down three times, twice for longer than the timeout.
+fn outages() -> Vec<Outage> {
+    let outage = |starts_at_ms: u64, duration_ms: u64| Outage {
+        starts_at_ns: starts_at_ms * MILLISECOND,
+        duration_ns: duration_ms * MILLISECOND,
+    };
+    vec![outage(20, 10), outage(60, 40), outage(400, 100)]
+}
+
+fn mirror(parameters: MirrorParameters, seed: u64, local: Box<dyn Device>) -> Box<dyn Device> {
+    let peer = device(flash(WriteCache::Volatile), SIZE_BYTES, seed ^ 1);
+    Box::new(Mirror::new(parameters, seed, local, peer).expect("a valid mirror"))
+}
+
 /// A stack under test, and what it promises.
 struct Stack {
     name: &'static str,
@@ -134,6 +168,8 @@ fn stack(name: &'static str, build: impl Fn(u64) -> Box<dyn Device> + 'static) -
 fn every_stack() -> Vec<Stack> {
     let volatile_disk = |seed| device(disk(WriteCache::Volatile), SIZE_BYTES, seed);
     let volatile_flash = |seed| device(flash(WriteCache::Volatile), SIZE_BYTES, seed);
+    let local = |protocol| link(protocol, Survivor::Local, outages());
+    let peer = |protocol| link(protocol, Survivor::Peer, Vec::new());
     vec![
         Stack { is_write_through: true, ..stack("volume", volume) },
         Stack { is_write_through: true, ..stack("throttled volume", |seed| throttle(volume(seed))) },
@@ -141,6 +177,24 @@ fn every_stack() -> Vec<Stack> {
         stack("throttled flash", move |seed| throttle(volatile_flash(seed))),
         stack("faulty disk", move |seed| fault(false, seed, volatile_disk(seed))),
         stack("faulty throttled flash", move |seed| fault(false, seed, throttle(volatile_flash(seed)))),
+        stack("mirror A", move |seed| mirror(local(Protocol::A), seed, volatile_disk(seed))),
+        stack("mirror B", move |seed| mirror(local(Protocol::B), seed, volatile_flash(seed))),
+        stack("mirror C", move |seed| mirror(local(Protocol::C), seed, volatile_disk(seed))),
+        Stack {
+            is_write_through: true,
+            ..stack("fail-over B", move |seed| mirror(peer(Protocol::B), seed, volatile_disk(seed)))
+        },
+        Stack {
+            is_write_through: true,
+            ..stack("fail-over C", move |seed| mirror(peer(Protocol::C), seed, volatile_disk(seed)))
+        },
+        // What is acknowledged while the link is down is not on the peer.
+        Stack {
+            lies: true,
+            ..stack("fail-over C, link down", move |seed| {
+                mirror(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
+            })
+        },
         Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
     ]
 }
