@@ -129,14 +129,20 @@ const PEBIBYTE: u64 = 1 << 50;
 /// Above this a transfer takes no time at all; it keeps products of bytes and nanoseconds within 128 bits.
 const RATE_LIMIT: u64 = 1_000_000_000_000_000;
 
-fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
+pub(crate) fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
     Err(Invalid { key, problem: format!("is {value}{unit}, must be {low} to {high}{unit}") })
 }
 
-fn at_least(key: &'static str, value: u64, other_key: &str, other: u64, unit: &str) -> Result<(), Invalid> {
+pub(crate) fn at_least(
+    key: &'static str,
+    value: u64,
+    other_key: &str,
+    other: u64,
+    unit: &str,
+) -> Result<(), Invalid> {
     if value >= other {
         return Ok(());
     }
