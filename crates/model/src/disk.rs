@@ -303,11 +303,12 @@ impl Disk {
                 (start, end, true, Work::Destage)
             }
         };
-        let target = self.geometry.locate(start, is_write);
+        let place = self.geometry.place(start);
+        let target = self.geometry.target(&place, is_write);
         self.seeks += u64::from(self.geometry.is_seek(self.head, &target));
         let positioning_ns = self.geometry.positioning_ns(phase_ns, self.head, &target);
         let begin = at + u64::from(positioning_ns);
-        let (mut ends_at, head) = self.geometry.transfer(begin, start, end);
+        let (mut ends_at, head) = self.geometry.transfer(begin, place, start..end);
         if is_write && !self.is_aligned(start, end) {
             // Read, modify, and write when the first sector comes round again.
             ends_at = ends_at + (ends_at - begin).next_multiple_of(self.geometry.rotation_ns());

@@ -17,6 +17,8 @@
 //! model's. A head switch takes as long as a seek to the next track; the actuator always arrives exactly when the
 //! curve says.
 
+use std::ops::Range;
+
 use crate::profile::{DiskParameters, Stroke, sectors_per_track};
 use crate::request::SECTOR_BYTES;
 use crate::time::{Instant, SECOND};
@@ -49,7 +51,8 @@ impl Zone {
 }
 
 /// A sector on its track.
-struct Place<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
     zone: &'a Zone,
     track: u64,
     on_track: u64,
@@ -144,7 +147,7 @@ impl Geometry {
         Head { track: 0, cylinder: 0 }
     }
 
-    fn place(&self, sector: u64) -> Place<'_> {
+    pub(crate) fn place(&self, sector: u64) -> Place<'_> {
         let mut index = usize::from(self.zone_hints[(sector >> self.hint_shift) as usize]);
         while self.zones.get(index + 1).is_some_and(|next| next.first_sector <= sector) {
             index += 1;
@@ -162,7 +165,10 @@ impl Geometry {
     }
 
     pub(crate) fn locate(&self, sector: u64, is_write: bool) -> Target {
-        let place = self.place(sector);
+        self.target(&self.place(sector), is_write)
+    }
+
+    pub(crate) fn target(&self, place: &Place, is_write: bool) -> Target {
         let head = self.head_at(place.track);
         Target {
             track: head.track,
@@ -181,12 +187,18 @@ impl Geometry {
     pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target) -> u32 {
         let distance = head.cylinder.abs_diff(target.cylinder);
         let seek = self.seeks[(target.seeks_from + distance) as usize];
-        let is_other_track = head.track != target.track;
-        let (turns_ns, rest_ns) = if is_other_track { (seek.turns_ns, seek.rest_ns) } else { (0, 0) };
-        let before = if target.phase_ns < phase_ns { self.rotation_ns } else { 0 };
-        let apart_ns = target.phase_ns + before - phase_ns;
-        let missed = if apart_ns < rest_ns { self.rotation_ns } else { 0 };
-        turns_ns + apart_ns + missed
+        let elsewhere = u32::from(head.track != target.track).wrapping_neg();
+        let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
+        let rest_ns = seek.rest_ns & elsewhere;
+        // Past the sector when the head arrives: once more around.
+        (seek.turns_ns & elsewhere) + rest_ns + self.wrapped(apart_ns.wrapping_sub(rest_ns))
+    }
+
+    /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
+    /// second time.
+    fn wrapped(&self, difference_ns: u32) -> u32 {
+        let is_negative = (difference_ns.cast_signed() >> 31).cast_unsigned();
+        difference_ns.wrapping_add(is_negative & self.rotation_ns)
     }
 
     /// Which of the targets the head reaches soonest, the first of equals, and after how long.
@@ -198,13 +210,13 @@ impl Geometry {
         (best != u64::MAX).then_some((best as u32 as usize, (best >> 32) as u32))
     }
 
-    /// From the first sector under the head to the last one passed, track switches included; and where the head
-    /// is then.
-    pub(crate) fn transfer(&self, begin: Instant, start_sector: u64, end_sector: u64) -> (Instant, Head) {
+    /// From the first sector, whose place is given, under the head to the last one passed, track switches included; and
+    /// where the head is then.
+    pub(crate) fn transfer(&self, begin: Instant, first: Place, sectors: Range<u64>) -> (Instant, Head) {
         let mut at = begin;
-        let mut sector = start_sector;
+        let Range { start: mut sector, end: end_sector } = sectors;
+        let mut place = first;
         loop {
-            let place = self.place(sector);
             let count = (end_sector - sector).min(place.zone.sectors_per_track - place.on_track);
             at = at + self.pass_ns(&place, count);
             sector += count;
@@ -212,7 +224,9 @@ impl Geometry {
             if sector == end_sector {
                 return (at, head);
             }
-            at = at + u64::from(self.positioning_ns(self.phase_ns(at), head, &self.locate(sector, false)));
+            place = self.place(sector);
+            let target = self.target(&place, false);
+            at = at + u64::from(self.positioning_ns(self.phase_ns(at), head, &target));
         }
     }
 
@@ -327,7 +341,7 @@ mod tests {
         for start in (0..1_000_000).step_by(777) {
             let target = geometry.locate(start, false);
             let begin = Instant(u64::from(target.phase_ns));
-            let (end, head) = geometry.transfer(begin, start, start + 8);
+            let (end, head) = geometry.transfer(begin, geometry.place(start), start..start + 8);
             let next = geometry.locate(start + 8, false);
             let positioning_ns = geometry.positioning_ns(geometry.phase_ns(end), head, &next);
             let on_same_track = next.track == head.track;
@@ -345,7 +359,7 @@ mod tests {
         let (start, end) = (12_345, 30_000);
         let begin = Instant(u64::from(geometry.locate(start, false).phase_ns));
         for count in (0..end - start).step_by(61) {
-            let (at, _) = geometry.transfer(begin, start, start + count.max(1));
+            let (at, _) = geometry.transfer(begin, geometry.place(start), start..start + count.max(1));
             let (passed, head) = geometry.passed(begin, start, end, at);
             assert_eq!(passed, start + count.max(1));
             let place = geometry.place(passed);

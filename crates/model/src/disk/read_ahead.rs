@@ -1,7 +1,7 @@
 //! The disk's read cache: after a host's read the head reads on while the arm has nothing else to do.
 //!
 //! The cache is divided into segments, each a circular buffer that holds one run of sectors (Seagate, Cheetah 15K.7 SAS Product
-//! Manual, section 4.5): what was read, and what followed. The least recently used segment makes room for a new run.
+//! Manual, section 4.5): what was read, and what followed. A new run takes the place of one that was not used lately.
 //!
 //! Reading on costs no event. A stream is a place and a time; how far it has come is computed when somebody asks.
 //!
@@ -15,11 +15,23 @@ use crate::profile::DiskParameters;
 use crate::request::SECTOR_BYTES;
 use crate::time::Instant;
 
+/// Sectors `start..start + count`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Segment {
     start: u64,
-    end: u64,
-    used_at: u64,
+    count: u64,
+}
+
+impl Segment {
+    fn end(&self) -> u64 {
+        self.start + self.count
+    }
+
+    /// Keeps the last `most` sectors up to `end`, which is not before the segment's own.
+    fn extend(&mut self, end: u64, most: u64) {
+        self.start = self.start.max(end.saturating_sub(most));
+        self.count = end - self.start;
+    }
 }
 
 /// The head reads on, from a sector that passed it, or will pass it, at `begin`.
@@ -41,12 +53,14 @@ pub(super) enum Lookup {
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     segments: Vec<Segment>,
+    /// Used since the hand last passed (the second-chance rule: nearly least recently used, without sorting).
+    is_used: Vec<bool>,
+    hand: usize,
     segment_sectors: u64,
     device_sectors: u64,
     stream: Option<Stream>,
     /// The segment that the last read of the host filled.
     last: usize,
-    uses: u64,
 }
 
 impl ReadAhead {
@@ -54,12 +68,23 @@ impl ReadAhead {
         let count = parameters.read_segments;
         ReadAhead {
             segments: vec![Segment::default(); count as usize],
+            is_used: vec![false; count as usize],
+            hand: 0,
             segment_sectors: parameters.cache_bytes / SECTOR_BYTES / count.max(1),
             device_sectors: size_bytes / SECTOR_BYTES,
             stream: None,
             last: 0,
-            uses: 0,
         }
+    }
+
+    /// The segment that holds the sector, or ends before it.
+    fn find(&self, sector: u64) -> Option<usize> {
+        let mut found = usize::MAX;
+        // Without an early exit the loop has no branch to mispredict.
+        for (index, segment) in self.segments.iter().enumerate() {
+            found = if sector.wrapping_sub(segment.start) <= segment.count { index } else { found };
+        }
+        (found != usize::MAX).then_some(found)
     }
 
     /// A read of the host has been answered from the platter.
@@ -67,51 +92,42 @@ impl ReadAhead {
         if self.segments.is_empty() {
             return;
         }
-        let continued =
-            self.segments.iter().position(|segment| segment.end >= start && segment.start <= start);
-        let index = continued.unwrap_or_else(|| self.least_recently_used());
+        let index = self.find(start).unwrap_or_else(|| self.make_room(start));
         let segment = &mut self.segments[index];
-        if continued.is_none() {
-            segment.start = start;
-            segment.end = start;
-        }
-        segment.end = segment.end.max(end);
-        self.touch(index);
+        segment.extend(segment.end().max(end), self.segment_sectors);
+        self.is_used[index] = true;
         self.last = index;
     }
 
-    fn least_recently_used(&self) -> usize {
-        let oldest = self.segments.iter().enumerate().min_by_key(|(_, segment)| segment.used_at);
-        oldest.map_or(0, |(index, _)| index)
-    }
-
-    fn touch(&mut self, index: usize) {
-        self.uses += 1;
-        let segment = &mut self.segments[index];
-        segment.used_at = self.uses;
-        segment.start = segment.start.max(segment.end.saturating_sub(self.segment_sectors));
+    fn make_room(&mut self, start: u64) -> usize {
+        loop {
+            self.hand = if self.hand + 1 < self.segments.len() { self.hand + 1 } else { 0 };
+            if !std::mem::take(&mut self.is_used[self.hand]) {
+                self.segments[self.hand] = Segment { start, count: 0 };
+                return self.hand;
+            }
+        }
     }
 
     /// The arm has nothing to do after a read of the host that ended at `end`: the head stays on its track.
     pub(super) fn begin(&mut self, at: Instant, end: u64) {
         let Some(segment) = self.segments.get(self.last) else { return };
         let limit = (end + self.segment_sectors).min(self.device_sectors);
-        if segment.end == end && end < limit {
+        if segment.end() == end && end < limit {
             self.stream = Some(Stream { segment: self.last, begin: at, sector: end, limit });
         }
     }
 
     /// Notes how far the stream has come; where the head is.
-    pub(super) fn catch_up(&mut self, geometry: &Geometry, at: Instant) -> Option<Head> {
+    fn catch_up(&mut self, geometry: &Geometry, at: Instant) -> Option<Head> {
         let stream = self.stream.as_ref()?;
         let (passed, head) = geometry.passed(stream.begin, stream.sector, stream.limit, at);
         let segment = &mut self.segments[stream.segment];
-        segment.end = segment.end.max(passed);
-        segment.start = segment.start.max(segment.end.saturating_sub(self.segment_sectors));
+        segment.extend(segment.end().max(passed), self.segment_sectors);
         Some(head)
     }
 
-    /// The arm is needed elsewhere.
+    /// The arm is needed elsewhere; where the head is, if it was reading on.
     pub(super) fn stop(&mut self, geometry: &Geometry, at: Instant) -> Option<Head> {
         let head = self.catch_up(geometry, at);
         self.stream = None;
@@ -120,22 +136,22 @@ impl ReadAhead {
 
     /// Whether the segments hold a read of the host; a read of the rest continues where they end.
     pub(super) fn look_up(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Lookup {
-        if self.stream.as_ref().is_some_and(|stream| start < stream.limit) {
+        let is_near = |stream: &Stream| (stream.sector..stream.limit).contains(&start);
+        if self.stream.as_ref().is_some_and(is_near) {
             self.catch_up(geometry, at);
         }
-        let holds_start = |segment: &Segment| segment.start <= start && start < segment.end;
-        let Some(index) = self.segments.iter().position(holds_start) else { return Lookup::Miss(start) };
-        let held_to = self.segments[index].end;
-        self.touch(index);
+        let Some(index) = self.find(start) else { return Lookup::Miss(start) };
+        let held_to = self.segments[index].end();
+        self.is_used[index] = true;
         if held_to < end {
             return Lookup::Miss(held_to);
         }
-        self.extend(geometry, at, index, end);
+        self.go_on(geometry, at, index, end);
         Lookup::Hit
     }
 
     /// The host has consumed up to `end`, so that the stream may go on behind it.
-    fn extend(&mut self, geometry: &Geometry, at: Instant, index: usize, end: u64) {
+    fn go_on(&mut self, geometry: &Geometry, at: Instant, index: usize, end: u64) {
         let Some(stream) = self.stream.as_mut().filter(|stream| stream.segment == index) else { return };
         let limit = (end + self.segment_sectors).min(self.device_sectors);
         let (passed, head) = geometry.passed(stream.begin, stream.sector, stream.limit, at);
@@ -152,16 +168,12 @@ impl ReadAhead {
     /// What was read there is out of date; where the head is, if that ends a stream.
     pub(super) fn forget(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Option<Head> {
         let mut head = None;
-        for index in 0..self.segments.len() {
-            let reaches_to = match &self.stream {
-                Some(stream) if stream.segment == index => stream.limit,
-                _ => self.segments[index].end,
-            };
-            if self.segments[index].start < end && start < reaches_to {
-                if self.stream.as_ref().is_some_and(|stream| stream.segment == index) {
-                    head = self.stop(geometry, at);
-                }
-                self.segments[index] = Segment::default();
+        if self.stream.as_ref().is_some_and(|stream| stream.sector < end && start < stream.limit) {
+            head = self.stop(geometry, at);
+        }
+        for segment in &mut self.segments {
+            if segment.start < end && start < segment.end() {
+                segment.count = 0;
             }
         }
         head
