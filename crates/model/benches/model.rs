@@ -1,6 +1,6 @@
-//! How many requests a second the models answer in virtual time, on one core: `cargo bench -p spindle-model`.
-
-#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
+//! How many requests a second the models answer in virtual time, on one core: `cargo bench -p spindle-model -- disk`.
+//!
+//! The workload's own cost is in it: `null` shows how much that is.
 
 use spindle_model::{
     ClosedLoop, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
@@ -8,12 +8,14 @@ use spindle_model::{
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
+const RUNS: usize = 5;
 
 fn disk() -> Parameters {
     Parameters::Disk(DiskParameters {
         capacity_bytes: 1 << 40,
         rotation_per_minute: 7_200,
         seek_track_to_track_ns: MILLISECOND,
+        seek_minimum_ns: MILLISECOND,
         seek_average_ns: 8 * MILLISECOND,
         write_settle_ns: MILLISECOND,
         outer_bytes_per_s: 150_000_000,
@@ -24,8 +26,12 @@ fn disk() -> Parameters {
         interface_bytes_per_s: 300_000_000,
         queue_depth: 32,
         age_limit_ns: 500 * MILLISECOND,
-        write_cache: WriteCache::Volatile,
+        physical_sector_bytes: 512,
         cache_bytes: 32 << 20,
+        read_segments: 16,
+        write_cache: WriteCache::Volatile,
+        dirty_runs: 512,
+        destage_candidates: 32,
         destage_watermark_percent: 50,
         destage_idle_ns: 20 * MILLISECOND,
         stroke: Stroke::Full,
@@ -53,24 +59,40 @@ fn flash() -> Parameters {
     })
 }
 
+/// Time that this thread has had a core, in seconds: others may be at work on the machine.
+fn core_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let on_core_ns = text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok());
+    on_core_ns.expect("nanoseconds on a core") / 1e9
+}
+
+/// Runs it when its name contains what was given on the command line.
 fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
-    let device = StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters");
-    let mut driver = VirtualTime::new(device);
-    let begin = std::time::Instant::now();
-    let measured = workload.run(&mut driver);
-    let elapsed_s = begin.elapsed().as_secs_f64();
-    let millions_per_s = measured.samples.len() as f64 / elapsed_s / 1e6;
-    println!("{name:<36} {millions_per_s:6.2} M requests/s");
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
+        return;
+    }
+    let mut best_s = f64::INFINITY;
+    let mut count = 0;
+    // The fastest of some runs: a core that is shared with another thread can only be slower.
+    for _ in 0..RUNS {
+        let device = StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters");
+        let mut driver = VirtualTime::new(device);
+        let begin_s = core_s();
+        count = workload.run(&mut driver).samples.len();
+        best_s = best_s.min(core_s() - begin_s);
+    }
+    println!("{name:<36} {:6.2} M requests/s", count as f64 / best_s / 1e6);
 }
 
 fn main() {
-    let reads = ClosedLoop { span_bytes: SIZE_BYTES, request_count: 2_000_000, ..ClosedLoop::default() };
+    let reads = ClosedLoop { span_bytes: SIZE_BYTES, request_count: 500_000, ..ClosedLoop::default() };
     for (name, parameters) in [("null", Parameters::Null), ("disk", disk()), ("flash", flash())] {
-        for queue_depth in [1, 32] {
-            let reads = ClosedLoop { queue_depth, ..reads.clone() };
-            measure(&format!("{name} 4 KiB random read QD{queue_depth}"), &parameters, &reads);
+        for (kind, read_percent) in [("read", 100), ("write", 0), ("50 % write", 50)] {
+            for queue_depth in [1, 32] {
+                let workload = ClosedLoop { queue_depth, read_percent, ..reads.clone() };
+                measure(&format!("{name} 4 KiB random {kind} QD{queue_depth}"), &parameters, &workload);
+            }
         }
-        let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads.clone() };
-        measure(&format!("{name} 4 KiB random 50 % write QD32"), &parameters, &mixed);
     }
 }

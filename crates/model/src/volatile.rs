@@ -193,29 +193,31 @@ impl VolatileWrites {
         false
     }
 
-    /// Fills `runs` with contiguous dirty ranges near `sector`: up to `count` above it, up to `count` below.
-    pub(crate) fn runs_near(&self, sector: u64, count: usize, longest: u64, runs: &mut Vec<(u64, u64)>) {
-        runs.clear();
-        for (&start, piece) in self.pieces.range(sector..) {
-            let found = runs.len();
-            match runs.last_mut() {
-                Some(run) if run.1 == start && run.1 - run.0 < longest => run.1 = piece.end,
-                _ if found == count => break,
-                _ => runs.push((start, piece.end)),
+    pub(crate) fn first_dirty(&self) -> Option<u64> {
+        self.pieces.keys().next().copied()
+    }
+
+    /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when the
+    /// sector is not dirty.
+    pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
+        let mut below = self.pieces.range(..=sector).rev();
+        let (&first, piece) = below.next().filter(|(_, piece)| piece.end > sector)?;
+        let mut start = first;
+        for (&earlier, piece) in below {
+            if piece.end != start || sector - start >= longest {
+                break;
             }
+            start = earlier;
         }
-        let above = runs.len();
-        for (&start, piece) in self.pieces.range(..sector).rev() {
-            let found = runs.len() - above;
-            match runs[above..].last_mut() {
-                Some(run) if run.0 == piece.end && run.1 - run.0 < longest => run.0 = start,
-                _ if found == count => break,
-                _ => runs.push((start, piece.end)),
+        start = start.max(sector.saturating_sub(longest));
+        let mut end = piece.end;
+        for (&later, piece) in self.pieces.range(first + 1..) {
+            if later != end || end - start >= longest {
+                break;
             }
+            end = piece.end;
         }
-        for run in runs.iter_mut() {
-            run.1 = run.1.min(run.0 + longest);
-        }
+        Some((start, end.min(start + longest)))
     }
 
     pub(crate) fn reset(&mut self) {
