@@ -435,9 +435,7 @@ impl Mirror {
 
     fn connect(&mut self, at: Instant) {
         self.is_connected = true;
-        let mut runs = Vec::new();
-        self.out_of_sync.runs_near(0, usize::MAX, self.size_bytes, &mut runs);
-        self.to_resync = runs.into();
+        self.to_resync = self.out_of_sync.runs();
         self.resync_at = Some(at);
     }
 

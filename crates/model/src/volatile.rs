@@ -6,7 +6,7 @@
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
@@ -218,6 +218,18 @@ impl VolatileWrites {
             end = piece.end;
         }
         Some((start, end.min(start + longest)))
+    }
+
+    /// All contiguous dirty ranges, in order of address.
+    pub(crate) fn runs(&self) -> VecDeque<(u64, u64)> {
+        let mut runs: VecDeque<(u64, u64)> = VecDeque::new();
+        for (&start, piece) in &self.pieces {
+            match runs.back_mut() {
+                Some(run) if run.1 == start => run.1 = piece.end,
+                _ => runs.push_back((start, piece.end)),
+            }
+        }
+        runs
     }
 
     pub(crate) fn reset(&mut self) {
