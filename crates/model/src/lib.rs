@@ -34,7 +34,7 @@ pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, 
 pub use raid::{MemberState, Raid, RaidLevel, RaidParameters};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
-pub use stack::StackSpec;
+pub use stack::{Branch, StackSpec};
 pub use throttle::{Limit, Throttle, ThrottleParameters};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub use virtual_time::VirtualTime;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
+use crate::volume::VolumeParameters;
 
 /// A parameter that no device can have: the key as a profile file spells it, what it is, and the bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub enum Parameters {
     Null,
     Disk(DiskParameters),
     Flash(FlashParameters),
+    Volume(VolumeParameters),
 }
 
 /// What happens to a write that the device has taken and not yet put on the medium.
@@ -121,6 +123,7 @@ impl Parameters {
             Parameters::Null => Ok(()),
             Parameters::Disk(disk) => disk.validate(),
             Parameters::Flash(flash) => flash.validate(),
+            Parameters::Volume(volume) => volume.validate(),
         }
     }
 
@@ -130,6 +133,16 @@ impl Parameters {
             Parameters::Null => None,
             Parameters::Disk(disk) => Some(disk.capacity_bytes),
             Parameters::Flash(flash) => Some(flash.capacity_bytes),
+            Parameters::Volume(volume) => Some(volume.capacity_bytes),
+        }
+    }
+
+    /// What is between an acknowledged write and the medium.
+    pub fn write_cache(&self) -> WriteCache {
+        match self {
+            Parameters::Null | Parameters::Volume(_) => WriteCache::Off,
+            Parameters::Disk(disk) => disk.write_cache,
+            Parameters::Flash(flash) => flash.write_cache,
         }
     }
 }

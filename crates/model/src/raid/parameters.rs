@@ -1,5 +1,6 @@
 //! What an array is made of.
 
+use super::layout::Layout;
 use super::members;
 use crate::profile::Invalid;
 use crate::time::MILLISECOND;
@@ -62,6 +63,11 @@ impl RaidParameters {
             rebuild_most_bytes_per_s: 200_000 << 10,
             rebuild_idle_ns: 20 * MILLISECOND,
         }
+    }
+
+    /// Size of an array of that many members, of which the smallest has that size.
+    pub fn usable_bytes(&self, member_count: usize, smallest_member_bytes: u64) -> u64 {
+        Layout::new(self.level, member_count, self.chunk_bytes, smallest_member_bytes).size_bytes
     }
 
     /// Whether an array of that many members can be built.
