@@ -1,10 +1,12 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod cache;
 mod closed_loop;
 mod commands;
 mod device;
 mod disk;
+mod fan_out;
 mod flash;
 mod null;
 mod partition;
@@ -17,6 +19,7 @@ mod time;
 mod virtual_time;
 mod volatile;
 
+pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;
