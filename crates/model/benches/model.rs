@@ -3,8 +3,8 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 use spindle_model::{
-    ClosedLoop, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    VirtualTime, WriteCache,
+    Cache, CacheParameters, CachePolicy, ClosedLoop, Device, DiskParameters, FlashParameters, MICROSECOND,
+    MILLISECOND, Parameters, Raid, RaidLevel, RaidParameters, StackSpec, Stroke, VirtualTime, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -53,8 +53,21 @@ fn flash() -> Parameters {
     })
 }
 
-fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
-    let device = StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters");
+fn device(parameters: &Parameters) -> Box<dyn Device> {
+    StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters")
+}
+
+fn raid(level: RaidLevel) -> Box<dyn Device> {
+    let members = (0..4).map(|_| device(&Parameters::Null)).collect();
+    Box::new(Raid::new(RaidParameters::new(level), members).expect("a valid array"))
+}
+
+fn cache() -> Box<dyn Device> {
+    let parameters = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
+    Box::new(Cache::new(parameters, device(&Parameters::Null), 1).expect("a valid controller"))
+}
+
+fn measure(name: &str, device: Box<dyn Device>, workload: &ClosedLoop) {
     let mut driver = VirtualTime::new(device);
     let begin = std::time::Instant::now();
     let measured = workload.run(&mut driver);
@@ -68,9 +81,13 @@ fn main() {
     for (name, parameters) in [("null", Parameters::Null), ("disk", disk()), ("flash", flash())] {
         for queue_depth in [1, 32] {
             let reads = ClosedLoop { queue_depth, ..reads.clone() };
-            measure(&format!("{name} 4 KiB random read QD{queue_depth}"), &parameters, &reads);
+            measure(&format!("{name} 4 KiB random read QD{queue_depth}"), device(&parameters), &reads);
         }
         let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads.clone() };
-        measure(&format!("{name} 4 KiB random 50 % write QD32"), &parameters, &mixed);
+        measure(&format!("{name} 4 KiB random 50 % write QD32"), device(&parameters), &mixed);
     }
+    let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads };
+    measure("raid10 of null 50 % write QD32", raid(RaidLevel::Raid10), &mixed);
+    measure("raid5 of null 50 % write QD32", raid(RaidLevel::Raid5), &mixed);
+    measure("cache over null 50 % write QD32", cache(), &mixed);
 }

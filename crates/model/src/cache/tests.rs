@@ -298,6 +298,16 @@ fn dirty_data_is_lost_when_the_battery_fails_before_the_power_does() {
 }
 
 #[test]
+fn what_was_written_back_is_durable_below() {
+    let parameters = DiskParameters { write_cache: WriteCache::Volatile, ..disk_parameters() };
+    let mut driver = over(write_back(256), Box::new(Disk::new(parameters, SIZE_BYTES, 1)));
+    ClosedLoop { request_count: 100, ..random_writes(1, 60) }.run(&mut driver);
+    assert_eq!(driver.wait(), None);
+    let now = driver.now();
+    assert_eq!(driver.device_mut().below.power_cut(now).writes, []);
+}
+
+#[test]
 fn an_older_write_that_was_replaced_in_memory_is_lost_with_the_newer() {
     let mut driver = over(write_back(256), disk());
     latency_ns(&mut driver, request(1, Operation::Write, 0, 8_192));
