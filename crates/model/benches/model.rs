@@ -3,8 +3,8 @@
 //! The workload's own cost is in it: `null` shows how much that is.
 
 use spindle_model::{
-    ClosedLoop, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    VirtualTime, WriteCache,
+    Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FlashParameters, MICROSECOND,
+    MILLISECOND, Parameters, RaidLevel, RaidParameters, StackSpec, Stroke, VirtualTime, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -59,6 +59,19 @@ fn flash() -> Parameters {
     })
 }
 
+fn null() -> Branch {
+    Branch { size_bytes: SIZE_BYTES, stack: StackSpec::Device(Parameters::Null) }
+}
+
+fn raid(level: RaidLevel) -> StackSpec {
+    StackSpec::Raid { parameters: RaidParameters::new(level), members: vec![null(); 4] }
+}
+
+fn cache() -> StackSpec {
+    let parameters = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
+    StackSpec::Cache { parameters, below: Box::new(null()) }
+}
+
 /// Time that this thread has had a core, in seconds: others may be at work on the machine.
 fn core_s() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
@@ -67,7 +80,7 @@ fn core_s() -> f64 {
 }
 
 /// Runs it when its name contains what was given on the command line.
-fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
+fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop) {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
         return;
@@ -76,7 +89,8 @@ fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
     let mut count = 0;
     // The fastest of some runs: a core that is shared with another thread can only be slower.
     for _ in 0..RUNS {
-        let device = StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters");
+        let size_bytes = stack.most_bytes().unwrap_or(SIZE_BYTES).min(SIZE_BYTES);
+        let device = stack.build(size_bytes, 1).expect("a valid stack");
         let mut driver = VirtualTime::new(device);
         let begin_s = core_s();
         count = workload.run(&mut driver).samples.len();
@@ -88,11 +102,20 @@ fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
 fn main() {
     let reads = ClosedLoop { span_bytes: SIZE_BYTES, request_count: 500_000, ..ClosedLoop::default() };
     for (name, parameters) in [("null", Parameters::Null), ("disk", disk()), ("flash", flash())] {
+        let stack = StackSpec::Device(parameters);
         for (kind, read_percent) in [("read", 100), ("write", 0), ("50 % write", 50)] {
             for queue_depth in [1, 32] {
                 let workload = ClosedLoop { queue_depth, read_percent, ..reads.clone() };
-                measure(&format!("{name} 4 KiB random {kind} QD{queue_depth}"), &parameters, &workload);
+                measure(&format!("{name} 4 KiB random {kind} QD{queue_depth}"), &stack, &workload);
             }
         }
+    }
+    let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads };
+    for (name, stack) in [
+        ("raid10 of null", raid(RaidLevel::Raid10)),
+        ("raid5 of null", raid(RaidLevel::Raid5)),
+        ("cache over null", cache()),
+    ] {
+        measure(&format!("{name} 4 KiB random 50 % write QD32"), &stack, &mixed);
     }
 }

@@ -1,11 +1,13 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod cache;
 mod children;
 mod closed_loop;
 mod commands;
 mod device;
 mod disk;
+mod fan_out;
 mod fault;
 mod flash;
 mod mirror;
@@ -22,6 +24,7 @@ mod virtual_time;
 mod volatile;
 mod volume;
 
+pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;

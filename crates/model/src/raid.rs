@@ -58,6 +58,7 @@ use std::fmt;
 
 use crate::commands::{Commands, Slot};
 use crate::device::{Counters, Device, PowerCut};
+use crate::fan_out::Failures;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::time::Instant;
@@ -124,8 +125,7 @@ pub struct Raid {
     layout: Layout,
     commands: Commands,
     progress: Vec<Progress>,
-    /// Finished requests whose host is to see a failure.
-    failures: Vec<RequestId>,
+    failures: Failures,
     members: Members,
     ops: Vec<Op>,
     free_ops: Vec<OpIndex>,
@@ -165,7 +165,7 @@ impl Raid {
             layout,
             commands: Commands::default(),
             progress: Vec::new(),
-            failures: Vec::new(),
+            failures: Failures::default(),
             members,
             ops: Vec::new(),
             free_ops: Vec::new(),
@@ -455,7 +455,7 @@ impl Raid {
             return;
         }
         if progress.is_failed {
-            self.failures.push(self.commands.get(slot).request.id);
+            self.failures.add(self.commands.get(slot).request.id);
         }
         self.commands.finish(at, slot);
         self.rebuild.host_idle_since = at;
@@ -480,12 +480,7 @@ impl Device for Raid {
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        let completion = self.commands.collect(now)?;
-        let Some(place) = self.failures.iter().position(|&id| id == completion.id) else {
-            return Some(completion);
-        };
-        self.failures.swap_remove(place);
-        Some(Completion { outcome: Outcome::Failure, ..completion })
+        self.commands.collect(now).map(|completion| self.failures.mark(completion))
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {

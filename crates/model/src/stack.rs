@@ -1,5 +1,6 @@
 //! The tree of layers and devices behind one block device, as data; and the running device made of it.
 
+use crate::cache::{Cache, CacheParameters};
 use crate::device::Device;
 use crate::disk::Disk;
 use crate::fault::{Fault, FaultParameters};
@@ -18,6 +19,7 @@ pub enum StackSpec {
     Device(Parameters),
     Partition { offset_bytes: u64, below: Box<Branch> },
     Raid { parameters: RaidParameters, members: Vec<Branch> },
+    Cache { parameters: CacheParameters, below: Box<Branch> },
     Throttle { parameters: ThrottleParameters, below: Box<Branch> },
     Fault { parameters: FaultParameters, below: Box<Branch> },
     Mirror { parameters: MirrorParameters, local: Box<Branch>, peer: Box<Branch> },
@@ -50,6 +52,7 @@ impl StackSpec {
                 }
             }
             StackSpec::Raid { parameters, members } => parameters.validate(members.len())?,
+            StackSpec::Cache { parameters, .. } => parameters.validate()?,
             StackSpec::Throttle { parameters, .. } => parameters.validate()?,
             StackSpec::Fault { parameters, .. } => parameters.validate()?,
             StackSpec::Mirror { parameters, .. } => parameters.validate()?,
@@ -77,7 +80,9 @@ impl StackSpec {
                 let smallest_bytes = members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
                 Some(parameters.usable_bytes(members.len(), smallest_bytes))
             }
-            StackSpec::Throttle { below, .. } | StackSpec::Fault { below, .. } => Some(below.size_bytes),
+            StackSpec::Cache { below, .. }
+            | StackSpec::Throttle { below, .. }
+            | StackSpec::Fault { below, .. } => Some(below.size_bytes),
             StackSpec::Mirror { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
         }
     }
@@ -87,6 +92,7 @@ impl StackSpec {
         let (one, two, many): (Option<&Branch>, Option<&Branch>, &[Branch]) = match self {
             StackSpec::Device(_) => (None, None, &[]),
             StackSpec::Partition { below, .. }
+            | StackSpec::Cache { below, .. }
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => (Some(below), None, &[]),
             StackSpec::Raid { members, .. } => (None, None, members),
@@ -107,6 +113,8 @@ impl StackSpec {
     pub fn has_volatile_cache(&self) -> bool {
         match self {
             StackSpec::Device(parameters) => parameters.write_cache() == WriteCache::Volatile,
+            // A controller tells the host that it is write-through, whatever it does.
+            StackSpec::Cache { .. } => false,
             // It must get the FLUSH that it lies about.
             StackSpec::Fault { parameters, .. } if parameters.lying_flush_ns.is_some() => true,
             _ => self.branches().any(|branch| branch.stack.has_volatile_cache()),
@@ -132,6 +140,9 @@ impl StackSpec {
                 // Platters of different drives stand at different angles.
                 let built = (0..).zip(members).map(|(index, member)| member.build(seed ^ (index << 32)));
                 Box::new(Raid::new(parameters.clone(), built.collect::<Result<_, _>>()?)?)
+            }
+            StackSpec::Cache { parameters, below } => {
+                Box::new(Cache::new(parameters.clone(), below.build(seed)?, seed)?)
             }
             StackSpec::Throttle { parameters, below } => {
                 Box::new(Throttle::new(*parameters, below.build(seed)?)?)

@@ -220,6 +220,20 @@ impl VolatileWrites {
         Some((start, end.min(start + longest)))
     }
 
+    /// The first contiguous dirty range that starts at `sector` or later, up to `longest`.
+    pub(crate) fn run_from(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
+        let mut pieces = self.pieces.range(sector..);
+        let (&start, piece) = pieces.next()?;
+        let mut end = piece.end;
+        for (&later, piece) in pieces {
+            if later != end || end - start >= longest {
+                break;
+            }
+            end = piece.end;
+        }
+        Some((start, end.min(start + longest)))
+    }
+
     /// All contiguous dirty ranges, in order of address.
     pub(crate) fn runs(&self) -> VecDeque<(u64, u64)> {
         let mut runs: VecDeque<(u64, u64)> = VecDeque::new();

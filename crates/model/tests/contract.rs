@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Branch, Completion, Device, DiskParameters, Fate, FlashParameters, Instant, Limit, MICROSECOND, MILLISECOND, Operation,
-    Parameters, RaidLevel, RaidParameters, Request, RequestId, SECTOR_BYTES, StackSpec, Stroke, ThrottleParameters, WriteCache,
+    Branch, Completion, Device, DiskParameters, Fate, FlashParameters, Instant, Limit, MICROSECOND,
+    MILLISECOND, Operation, Parameters, RaidLevel, RaidParameters, Request, RequestId, SECTOR_BYTES,
+    StackSpec, Stroke, ThrottleParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;

@@ -1,12 +1,12 @@
-//! What arrays owe their driver, over devices with and without volatile caches, for random sequences of requests.
+//! What arrays and controllers owe their driver, over devices with and without volatile caches, for random sequences of requests.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Device, DiskParameters, Fate, FlashParameters, Instant, MICROSECOND, MILLISECOND,
-    MemberState, Operation, Outcome, Parameters, Raid, RaidLevel, RaidParameters, Request, RequestId,
-    SECTOR_BYTES, StackSpec, Stroke, WriteCache,
+    Cache, CacheParameters, CachePolicy, Completion, Device, DiskParameters, Fate, FlashParameters, Instant,
+    MICROSECOND, MILLISECOND, MemberState, Operation, Outcome, Parameters, Raid, RaidLevel, RaidParameters,
+    Request, RequestId, SECTOR_BYTES, StackSpec, Stroke, WriteCache,
 };
 
 const MEMBER_BYTES: u64 = 4 << 20;
@@ -71,7 +71,23 @@ struct Stack {
 
 #[derive(Debug, Clone)]
 enum Layer {
-    Raid { parameters: RaidParameters, member_count: usize },
+    Raid {
+        parameters: RaidParameters,
+        member_count: usize,
+    },
+    Cache(CacheParameters),
+    /// A controller in front of an array.
+    CachedRaid(CacheParameters, RaidParameters, usize),
+}
+
+/// What a completed write is worth when the power fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// It is durable.
+    Everything,
+    /// It is durable after FLUSH or with FUA.
+    Flushed,
+    Nothing,
 }
 
 fn raid(level: RaidLevel, member_count: usize, missing: &[usize], rebuilding: &[usize]) -> Layer {
@@ -86,8 +102,34 @@ fn raid(level: RaidLevel, member_count: usize, missing: &[usize], rebuilding: &[
     Layer::Raid { parameters, member_count }
 }
 
+/// Small, so that it fills, and works in the background.
+fn cache(policy: CachePolicy, battery_out_at_ns: Option<u64>) -> CacheParameters {
+    CacheParameters {
+        read_cache_bytes: 64 << 10,
+        command_interval_ns: 5 * MICROSECOND,
+        destage_queue_depth: 3,
+        destage_bytes: 24 << 10,
+        destage_idle_ns: MILLISECOND,
+        battery_out_at_ns,
+        battery_back_at_ns: battery_out_at_ns.map(|at_ns| at_ns + 300 * MILLISECOND),
+        ..CacheParameters::new(policy, 128 << 10)
+    }
+}
+
+fn cached_raid() -> Layer {
+    let Layer::Raid { parameters, member_count } = raid(RaidLevel::Raid5, 4, &[], &[]) else {
+        unreachable!()
+    };
+    Layer::CachedRaid(cache(CachePolicy::WriteBack, None), parameters, member_count)
+}
+
 fn every_layer() -> Vec<Layer> {
     vec![
+        Layer::Cache(cache(CachePolicy::WriteBack, None)),
+        Layer::Cache(cache(CachePolicy::WriteThrough, None)),
+        Layer::Cache(cache(CachePolicy::WriteBack, Some(50 * MILLISECOND))),
+        Layer::Cache(cache(CachePolicy::WriteBackAlways, Some(0))),
+        cached_raid(),
         raid(RaidLevel::Raid0, 3, &[], &[]),
         raid(RaidLevel::Raid1, 2, &[], &[]),
         raid(RaidLevel::Raid1, 3, &[0], &[2]),
@@ -119,20 +161,37 @@ impl Stack {
     fn build(&self, seed: u64) -> Box<dyn Device> {
         let below =
             |index: u64| self.below.build(MEMBER_BYTES, seed.wrapping_add(index)).expect("a valid stack");
+        let array = |parameters: &RaidParameters, member_count: usize| {
+            let members = (0..member_count as u64).map(below).collect();
+            Raid::new(parameters.clone(), members).expect("a valid array")
+        };
+        let cache = |parameters: &CacheParameters, below| {
+            Cache::new(parameters.clone(), below, seed).expect("a valid controller")
+        };
         match &self.layer {
-            Layer::Raid { parameters, member_count } => Box::new(
-                Raid::new(parameters.clone(), (0..*member_count as u64).map(below).collect())
-                    .expect("a valid array"),
-            ),
+            Layer::Raid { parameters, member_count } => Box::new(array(parameters, *member_count)),
+            Layer::Cache(parameters) => Box::new(cache(parameters, below(0))),
+            Layer::CachedRaid(parameters, raid, member_count) => {
+                Box::new(cache(parameters, Box::new(array(raid, *member_count))))
+            }
         }
     }
 
-    /// Whether what is acknowledged is durable.
-    fn is_write_through(&self) -> bool {
-        match &self.below {
-            StackSpec::Device(Parameters::Disk(disk)) => disk.write_cache != WriteCache::Volatile,
-            StackSpec::Device(Parameters::Flash(flash)) => flash.write_cache != WriteCache::Volatile,
-            _ => true,
+    fn promise(&self) -> Promise {
+        match (&self.layer, &self.below) {
+            (Layer::Cache(cache) | Layer::CachedRaid(cache, ..), _) => match cache.policy {
+                CachePolicy::WriteThrough => Promise::Everything,
+                CachePolicy::WriteBack if cache.battery_out_at_ns.is_none() => Promise::Everything,
+                // What was dirty when the battery failed is lost if the power fails before it is written back.
+                CachePolicy::WriteBack | CachePolicy::WriteBackAlways => Promise::Nothing,
+            },
+            (_, StackSpec::Device(Parameters::Disk(disk))) if disk.write_cache == WriteCache::Volatile => {
+                Promise::Flushed
+            }
+            (_, StackSpec::Device(Parameters::Flash(flash))) if flash.write_cache == WriteCache::Volatile => {
+                Promise::Flushed
+            }
+            _ => Promise::Everything,
         }
     }
 }
@@ -211,7 +270,7 @@ struct Promised {
 
 fn run_until_cut(
     device: &mut dyn Device,
-    is_write_through: bool,
+    promise: Promise,
     steps: &[Step],
     cut_after_ns: u64,
 ) -> (Instant, Promised) {
@@ -231,8 +290,11 @@ fn run_until_cut(
     let mut promised = Promised::default();
     for completion in &done {
         promised.acknowledged.push(completion.id);
+        if promise == Promise::Nothing {
+            continue;
+        }
         promised.durable.extend(covered.get(&completion.id).into_iter().flatten());
-        if steps[completion.id.0 as usize].1.force_unit_access || is_write_through {
+        if steps[completion.id.0 as usize].1.force_unit_access || promise == Promise::Everything {
             promised.durable.push(completion.id);
         }
     }
@@ -241,7 +303,7 @@ fn run_until_cut(
 
 fn check_power_cut(stack: &Stack, seed: u64, steps: &[Step], cut_after_ns: u64) -> Result<(), TestCaseError> {
     let mut device = stack.build(seed);
-    let (mut now, promised) = run_until_cut(&mut *device, stack.is_write_through(), steps, cut_after_ns);
+    let (mut now, promised) = run_until_cut(&mut *device, stack.promise(), steps, cut_after_ns);
     let cut = device.power_cut(now);
     let counters = device.counters();
     prop_assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0));
@@ -304,7 +366,7 @@ proptest! {
     #[test]
     fn an_array_survives_a_member(steps in steps(), fail_at in 0..80_usize, replace_at in 0..80_usize, seed: u64) {
         for (level, count) in [(RaidLevel::Raid1, 2), (RaidLevel::Raid5, 3), (RaidLevel::Raid6, 5), (RaidLevel::Raid10, 4)] {
-            let Layer::Raid { parameters, .. } = raid(level, count, &[], &[]);
+            let Layer::Raid { parameters, .. } = raid(level, count, &[], &[]) else { unreachable!() };
             let member = |index: u64| disk(WriteCache::Volatile).build(MEMBER_BYTES, seed.wrapping_add(index)).unwrap();
             let mut array = Raid::new(parameters, (0..count as u64).map(member).collect()).unwrap();
             let mut now = Instant::ZERO;

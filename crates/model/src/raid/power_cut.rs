@@ -7,6 +7,7 @@ use super::members::{MemberState, Members, Purpose, Target, WriteEntry, target};
 use super::{Raid, Stage, Task};
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, PowerCut, WriteFate};
+use crate::fan_out::part_of;
 use crate::request::Operation;
 use crate::time::Instant;
 
@@ -21,16 +22,6 @@ struct Part {
 #[derive(Debug, Clone, Copy, Default)]
 struct Fared {
     lost_bytes: u64,
-}
-
-/// The fate of a part of a write, from the fate of the whole.
-fn part_of(fate: Fate, skipped_bytes: u64, size_bytes: u64) -> Fate {
-    match fate {
-        Fate::Torn { kept_bytes } if kept_bytes >= skipped_bytes + size_bytes => Fate::Kept,
-        Fate::Torn { kept_bytes } if kept_bytes <= skipped_bytes => Fate::Lost,
-        Fate::Torn { kept_bytes } => Fate::Torn { kept_bytes: kept_bytes - skipped_bytes },
-        Fate::Kept | Fate::Lost => fate,
-    }
 }
 
 fn lost_bytes(write: &WriteFate) -> u64 {
@@ -230,7 +221,7 @@ impl Raid {
         self.members.forget_writes();
         self.commands.reset();
         self.progress.clear();
-        self.failures.clear();
+        self.failures.reset();
         self.ops.clear();
         self.free_ops.clear();
         self.active.clear();

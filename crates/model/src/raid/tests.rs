@@ -585,6 +585,38 @@ fn random_writes_to_raid_5_cost_four_requests_each() {
     assert_eq!((reads, writes), (4_000, 4_000));
 }
 
+/// Acknowledged writes to members with volatile caches that a power cut took, and rows of the write hole.
+fn lost_from_volatile_members(level: RaidLevel, flush: bool) -> (usize, u64) {
+    let members = (1..=4).map(|seed| disk(WriteCache::Volatile, seed)).collect();
+    let mut driver = VirtualTime::new(Raid::new(whole(level), members).unwrap());
+    let load = ClosedLoop { read_percent: 0, request_count: 200, ..ClosedLoop::default() };
+    load.run(&mut driver);
+    if flush {
+        driver.submit(Request {
+            id: RequestId(1_000),
+            operation: Operation::Flush,
+            offset_bytes: 0,
+            size_bytes: 0,
+            force_unit_access: false,
+        });
+        driver.wait();
+    }
+    let now = driver.now();
+    let cut = driver.device_mut().power_cut(now);
+    let lost = cut.writes.iter().filter(|write| write.acknowledged && write.fate != Fate::Kept).count();
+    (lost, driver.device().write_hole_rows())
+}
+
+#[test]
+fn what_members_had_not_flushed_may_be_lost_and_what_they_had_is_not() {
+    for level in [RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5, RaidLevel::Raid6, RaidLevel::Raid10] {
+        let (lost, rows) = lost_from_volatile_members(level, false);
+        assert!(lost > 0, "{level:?}: {lost}");
+        assert_eq!(rows > 0, level.parity_count() > 0, "{level:?}: {rows}");
+        assert_eq!(lost_from_volatile_members(level, true), (0, 0), "{level:?}");
+    }
+}
+
 /// Share of pages that become more than one request, in thousandths.
 fn crossing_permille(start_bytes: u64) -> usize {
     let mut array = Array::new(whole(RaidLevel::Raid0), 4);
