@@ -3,19 +3,25 @@
 //! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
 //! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
 
+mod keys;
+mod layers;
 mod reader;
+mod ready_made;
 mod stacks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, WriteCache};
+use spindle_model::{
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VolumeParameters, WriteCache,
+};
 
 use crate::user_error::UserError;
 pub use reader::near_names;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
-pub use stacks::{StackFile, StackSpec, StackTable};
+pub use ready_made::ready_made_names;
+pub use stacks::{On, StackFile, StackSpec, StackTable};
 
 /// The profiles inside the binary, by name.
 pub const PROFILES: [(&str, &str); 5] = [
@@ -50,6 +56,7 @@ enum Kind {
     Null,
     Disk,
     Flash,
+    Volume,
 }
 
 impl Profile {
@@ -82,6 +89,7 @@ impl Profile {
             Kind::Null => Ok(Parameters::Null),
             Kind::Disk => disk(&mut reader).map(Parameters::Disk),
             Kind::Flash => flash(&mut reader).map(Parameters::Flash),
+            Kind::Volume => volume(&mut reader).map(Parameters::Volume),
         }
         .and_then(|parameters| Ok((parameters, reader.finish()?)))
         .map_err(|(key, message)| UserError(format!("{file}: parameters.{key}: {message}")))?;
@@ -99,8 +107,12 @@ fn toml_error(file: &str, text: &str, error: &toml::de::Error) -> UserError {
     UserError(format!("{file}, line {line}: {}", error.message().replace('\n', " ")))
 }
 
-/// The key, and a sentence about it.
+/// The key (empty for the whole table), and a sentence about it.
 type Complaint = (String, String);
+
+fn complaint(key: &str, message: impl Into<String>) -> Complaint {
+    (key.to_owned(), message.into())
+}
 
 fn write_cache(reader: &mut Reader) -> Result<WriteCache, Complaint> {
     let name = reader.take("write_cache", |value| choice(value, &["off", "volatile", "protected"]))?;
@@ -157,6 +169,38 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         flush_commit_ns: reader.take("flush_commit", duration)?,
         flush_blocks_queue: reader.take("flush_blocks_queue", boolean)?,
         write_amplification_permille: reader.take("write_amplification", permille)?,
+    })
+}
+
+fn volume(reader: &mut Reader) -> Result<VolumeParameters, Complaint> {
+    Ok(VolumeParameters {
+        capacity_bytes: reader.take("capacity", size)?,
+        iops_per_gib: reader.take("iops_per_gib", count)?,
+        iops_minimum: reader.take("iops_minimum", count)?,
+        iops_maximum: reader.take("iops_maximum", count)?,
+        burst_iops: reader.take("burst_iops", count)?,
+        burst_credits: reader.take("burst_credits", count)?,
+        bytes_per_s: reader.take("rate", rate)?,
+        burst_bytes_per_s: reader.take("burst_rate", rate)?,
+        burst_credit_bytes: reader.take("burst_credit_bytes", size)?,
+        initial_credit_percent: reader.take("initial_credit", percent)?,
+        window_ns: reader.take("window", duration)?,
+        operation_bytes: reader.take("operation_size", size)?,
+        merges_sequential: reader.take("merges_sequential", boolean)?,
+        link_bytes_per_s: reader.take("link_rate", rate)?,
+        read_latency: LatencyQuantiles {
+            minimum_ns: reader.take("read_latency_minimum", duration)?,
+            median_ns: reader.take("read_latency_median", duration)?,
+            p99_ns: reader.take("read_latency_p99", duration)?,
+            p999_ns: reader.take("read_latency_p999", duration)?,
+        },
+        write_latency: LatencyQuantiles {
+            minimum_ns: reader.take("write_latency_minimum", duration)?,
+            median_ns: reader.take("write_latency_median", duration)?,
+            p99_ns: reader.take("write_latency_p99", duration)?,
+            p999_ns: reader.take("write_latency_p999", duration)?,
+        },
+        flush_ns: reader.take("flush", duration)?,
     })
 }
 

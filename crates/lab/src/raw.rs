@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn figures(profile: &str) -> RawFigures {
-        measure(&StackSpec::of_profile(profile, None, "none").unwrap(), 1)
+        measure(&StackSpec::of_name(profile, None, "none").unwrap(), 1)
     }
 
     fn find<'a>(figures: &'a RawFigures, workload: &str, size_bytes: u64, queue_depth: u64) -> &'a RawRow {

@@ -108,7 +108,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
         DiskCommand::Down { .. } => down_all(),
         DiskCommand::Validate(arguments) => {
-            let stack = StackSpec::of_profile(&arguments.profile, Some(&arguments.size), "none")?;
+            let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
             let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds)?;
             if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
         }
@@ -124,7 +124,7 @@ struct UpAnswer<'a> {
 }
 
 fn up(arguments: &UpArguments) -> Result<()> {
-    let stack = StackSpec::of_profile(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
+    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
     let profile_name = PathBuf::from(&arguments.profile);
     let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
     let wishes = Wishes {
