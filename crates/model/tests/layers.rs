@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use spindle_model::{
     Completion, Congestion, Device, DiskParameters, Dying, Fate, Fault, FaultParameters, FlashParameters,
-    Instant, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters, Operation, Outage,
-    Outcome, Parameters, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec,
-    Stalls, Stroke, Stuck, Survivor, Throttle, ThrottleParameters, Volume, VolumeParameters, WriteCache,
+    Instant, IntentLog, IntentLogParameters, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror,
+    MirrorParameters, Operation, Outage, Outcome, Parameters, Promotion, Protocol, ReadErrors, Request,
+    RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec, Stalls, Stroke, Stuck, Survivor, Throttle,
+    ThrottleParameters, Tier, TierParameters, Volume, VolumeParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -151,6 +152,37 @@ fn mirror(parameters: MirrorParameters, seed: u64, local: Box<dyn Device>) -> Bo
     Box::new(Mirror::new(parameters, seed, local, peer).expect("a valid mirror"))
 }
 
+/// A cache smaller than the span, drained all the time, so that everything happens.
+fn tier(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = TierParameters {
+        block_bytes: 16 << 10,
+        cache_bytes: 512 << 10,
+        write_policy,
+        promotion: Promotion::AtRate { bytes_per_s: 4 << 20 },
+        sequential_cutoff_bytes: 256 << 10,
+        writeback_percent: 10,
+        writeback_bytes_per_s: 4 << 20,
+        dirty_limit_percent: 70,
+        keeps_clean_blocks: true,
+    };
+    Box::new(Tier::new(parameters, fast, slow).expect("a valid tier"))
+}
+
+/// A log that fills up, and groups that close early.
+fn intent_log(fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = IntentLogParameters {
+        log_bytes: 1 << 20,
+        record_header_bytes: 192,
+        log_block_bytes: 4 << 10,
+        memory_ns: MICROSECOND,
+        group_interval_ns: 30 * MILLISECOND,
+        group_bytes: 768 << 10,
+        dirty_limit_bytes: 1 << 20,
+        pool_queue_depth: 10,
+    };
+    Box::new(IntentLog::new(parameters, fast, slow).expect("a valid log"))
+}
+
 /// A stack under test, and what it promises.
 struct Stack {
     name: &'static str,
@@ -195,6 +227,29 @@ fn every_stack() -> Vec<Stack> {
                 mirror(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
             })
         },
+        stack("write-back", move |seed| tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed))),
+        Stack {
+            is_write_through: true,
+            ..stack("write-back, nothing volatile", move |seed| {
+                let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+                tier(WritePolicy::Back, fast, device(disk(WriteCache::Off), SIZE_BYTES, seed))
+            })
+        },
+        stack("write-through", move |seed| {
+            tier(WritePolicy::Through, volatile_flash(seed), volatile_disk(seed))
+        }),
+        stack("write-around", move |seed| {
+            tier(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed))
+        }),
+        stack("intent log", move |seed| intent_log(volatile_flash(seed), volatile_disk(seed))),
+        stack("intent log before a cache", move |seed| {
+            let pool = tier(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed));
+            intent_log(throttle(volatile_flash(seed ^ 1)), pool)
+        }),
+        stack("mirrored write-back", move |seed| {
+            let local = tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed));
+            mirror(link(Protocol::C, Survivor::Local, outages()), seed, local)
+        }),
         Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
     ]
 }
