@@ -3,8 +3,10 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 use spindle_model::{
-    ClosedLoop, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    VirtualTime, WriteCache,
+    ClosedLoop, Device, DiskParameters, Fault, FaultParameters, FlashParameters, IntentLog,
+    IntentLogParameters, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters,
+    Parameters, Promotion, Protocol, Spikes, StackSpec, Stroke, Survivor, Throttle, ThrottleParameters, Tier,
+    TierParameters, VirtualTime, Volume, VolumeParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -53,8 +55,80 @@ fn flash() -> Parameters {
     })
 }
 
-fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop) {
-    let device = StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters");
+/// Every layer over devices that take no time, so that what is measured is the layer's own work.
+fn layers() -> Vec<(&'static str, Box<dyn Device>)> {
+    let null = || device(&Parameters::Null);
+    let volume = VolumeParameters {
+        capacity_bytes: 1 << 40,
+        iops_per_gib: 3,
+        iops_minimum: 100,
+        iops_maximum: 16_000,
+        burst_iops: 3_000,
+        burst_credits: 5_400_000,
+        bytes_per_s: 250 << 20,
+        burst_bytes_per_s: 0,
+        burst_credit_bytes: 0,
+        initial_credit_percent: 100,
+        window_ns: 0,
+        operation_bytes: 256 << 10,
+        merges_sequential: true,
+        link_bytes_per_s: 1_000_000_000,
+        read_latency: LatencyQuantiles::constant(MILLISECOND),
+        write_latency: LatencyQuantiles::constant(MILLISECOND),
+        flush_ns: MILLISECOND,
+    };
+    let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1 << 40) };
+    let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
+    let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
+    let fault = FaultParameters { spikes, ..FaultParameters::default() };
+    let mirror = MirrorParameters {
+        protocol: Protocol::C,
+        bytes_per_s: 1_000_000_000,
+        round_trip_ns: 100 * MICROSECOND,
+        jitter_ns: 10 * MICROSECOND,
+        send_buffer_bytes: 1 << 20,
+        outages: Vec::new(),
+        congestions: Vec::new(),
+        timeout_ns: 1_000 * MILLISECOND,
+        resync_bytes_per_s: 100_000_000,
+        survivor: Survivor::Local,
+    };
+    let tier = TierParameters {
+        block_bytes: 16 << 10,
+        cache_bytes: 1 << 30,
+        write_policy: WritePolicy::Back,
+        promotion: Promotion::Always,
+        sequential_cutoff_bytes: 4 << 20,
+        writeback_percent: 10,
+        writeback_bytes_per_s: 1 << 40,
+        dirty_limit_percent: 70,
+        keeps_clean_blocks: true,
+    };
+    let intent_log = IntentLogParameters {
+        log_bytes: 1 << 30,
+        record_header_bytes: 192,
+        log_block_bytes: 4 << 10,
+        memory_ns: MICROSECOND,
+        group_interval_ns: 5_000 * MILLISECOND,
+        group_bytes: 64 << 20,
+        dirty_limit_bytes: 256 << 20,
+        pool_queue_depth: 10,
+    };
+    vec![
+        ("volume", Box::new(Volume::new(volume, SIZE_BYTES, 1).expect("valid"))),
+        ("throttle", Box::new(Throttle::new(throttle, null()).expect("valid"))),
+        ("fault", Box::new(Fault::new(fault, 1, null()).expect("valid"))),
+        ("mirror", Box::new(Mirror::new(mirror, 1, null(), null()).expect("valid"))),
+        ("tier", Box::new(Tier::new(tier, null(), null()).expect("valid"))),
+        ("intent log", Box::new(IntentLog::new(intent_log, null(), null()).expect("valid"))),
+    ]
+}
+
+fn device(parameters: &Parameters) -> Box<dyn Device> {
+    StackSpec::Device(parameters.clone()).build(SIZE_BYTES, 1).expect("valid parameters")
+}
+
+fn measure(name: &str, device: Box<dyn Device>, workload: &ClosedLoop) {
     let mut driver = VirtualTime::new(device);
     let begin = std::time::Instant::now();
     let measured = workload.run(&mut driver);
@@ -68,9 +142,13 @@ fn main() {
     for (name, parameters) in [("null", Parameters::Null), ("disk", disk()), ("flash", flash())] {
         for queue_depth in [1, 32] {
             let reads = ClosedLoop { queue_depth, ..reads.clone() };
-            measure(&format!("{name} 4 KiB random read QD{queue_depth}"), &parameters, &reads);
+            measure(&format!("{name} 4 KiB random read QD{queue_depth}"), device(&parameters), &reads);
         }
         let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads.clone() };
-        measure(&format!("{name} 4 KiB random 50 % write QD32"), &parameters, &mixed);
+        measure(&format!("{name} 4 KiB random 50 % write QD32"), device(&parameters), &mixed);
+    }
+    for (name, layer) in layers() {
+        let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads.clone() };
+        measure(&format!("{name} 4 KiB random 50 % write QD32"), layer, &mixed);
     }
 }

@@ -14,8 +14,8 @@
 //!
 //! So `bcache` does it (Linux, Documentation/admin-guide/bcache.rst: cut-off 4 MiB, 128 requests tracked, dirty data written
 //! in index order; `drivers/md/bcache/writeback.h`: no more caching of writes above 70 % dirty). ZFS' L2ARC is a
-//! write-around cache that fills at 8 MiB/s (zfs(4): `l2arc_write_max`) and, before OpenZFS 2.0, forgets at power-off.
-//! That `bcache` drains above 10 % dirty is from memory [assumption].
+//! write-around cache that fills at 8 MiB/s (zfs(4): `l2arc_write_max`, `l2arc_feed_secs`) and forgets at power-off unless it is
+//! rebuilt (`l2arc_rebuild_enabled`). That `bcache` drains above 10 % dirty is from memory [assumption].
 //!
 //! # Divergence
 //! * The map is durable with the data and costs neither time nor space; `bcache` writes a journal for it.

@@ -52,7 +52,7 @@ fn cache(write_policy: WritePolicy, fast: Box<dyn Device>) -> Box<dyn Device> {
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };
-    Box::new(Tier::new(parameters, fast, a_disk()).unwrap())
+    Box::new(Tier::new(parameters, fast, a_disk()).expect("a valid tier"))
 }
 
 fn intent_log() -> Box<dyn Device> {
@@ -66,7 +66,7 @@ fn intent_log() -> Box<dyn Device> {
         dirty_limit_bytes: 256 << 20,
         pool_queue_depth: 10,
     };
-    Box::new(IntentLog::new(parameters, a_flash_drive(WriteCache::Protected), a_disk()).unwrap())
+    Box::new(IntentLog::new(parameters, a_flash_drive(WriteCache::Protected), a_disk()).expect("a valid log"))
 }
 
 #[test]

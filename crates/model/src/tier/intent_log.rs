@@ -8,8 +8,10 @@
 //! A power cut takes what was neither logged nor in a finished group; the log is replayed. Blocks are never
 //! overwritten in place (copy on write), so nothing is torn.
 //!
-//! Sources: zfs(4), OpenZFS (`l2arc_*`, `zil_*`, `zfs_dirty_data_*`). That a group is closed after 5 s is from memory
-//! [assumption], and so is how the log's blocks are laid out: header and rounding are parameters.
+//! Source: zfs(4) of OpenZFS 2.1: a group lasts 5 s at most (`zfs_txg_timeout`), log blocks are up to 128 KiB
+//! (`zil_maxblocksize`) and flushed (`zil_nocacheflush`), writes to a disk are merged up to 1 MiB
+//! (`zfs_vdev_aggregation_limit`). How the log's blocks are laid out is from memory [assumption]: header and rounding are
+//! parameters.
 //!
 //! # Divergence
 //! * Concurrent FLUSHes do not wait to share a log write, and without anything to log they wait for earlier ones only.
@@ -31,7 +33,7 @@ use crate::volatile::{Taken, VolatileWrites};
 
 use super::sector_request;
 
-/// Longest write to the log and to the pool.
+/// Longest writes to the log and to the pool: see the module.
 const LOG_WRITE_BYTES: u64 = 128 << 10;
 const POOL_WRITE_SECTORS: u64 = 2_048;
 
