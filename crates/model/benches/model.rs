@@ -3,8 +3,10 @@
 //! The workload's own cost is in it: `null` shows how much that is.
 
 use spindle_model::{
-    Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FlashParameters, MICROSECOND,
-    MILLISECOND, Parameters, RaidLevel, RaidParameters, StackSpec, Stroke, VirtualTime, WriteCache,
+    Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters, FlashParameters,
+    IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters, Promotion, Protocol,
+    RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor, ThrottleParameters, TierParameters,
+    VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -67,9 +69,56 @@ fn raid(level: RaidLevel) -> StackSpec {
     StackSpec::Raid { parameters: RaidParameters::new(level), members: vec![null(); 4] }
 }
 
-fn cache() -> StackSpec {
-    let parameters = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
-    StackSpec::Cache { parameters, below: Box::new(null()) }
+fn layers() -> [(&'static str, StackSpec); 8] {
+    let below = || Box::new(null());
+    let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1 << 40) };
+    let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
+    let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
+    let fault = FaultParameters { spikes, ..FaultParameters::default() };
+    let mirror = MirrorParameters {
+        protocol: Protocol::C,
+        bytes_per_s: 1_000_000_000,
+        round_trip_ns: 100 * MICROSECOND,
+        jitter_ns: 10 * MICROSECOND,
+        send_buffer_bytes: 1 << 20,
+        outages: Vec::new(),
+        congestions: Vec::new(),
+        timeout_ns: 1_000 * MILLISECOND,
+        resync_bytes_per_s: 100_000_000,
+        survivor: Survivor::Local,
+    };
+    let tier = TierParameters {
+        block_bytes: 16 << 10,
+        cache_bytes: 1 << 30,
+        write_policy: WritePolicy::Back,
+        promotion: Promotion::Always,
+        sequential_cutoff_bytes: 4 << 20,
+        writeback_percent: 10,
+        writeback_bytes_per_s: 1 << 40,
+        dirty_limit_percent: 70,
+        keeps_clean_blocks: true,
+    };
+    let intent_log = IntentLogParameters {
+        log_bytes: 1 << 30,
+        record_header_bytes: 192,
+        log_block_bytes: 4 << 10,
+        memory_ns: MICROSECOND,
+        group_interval_ns: 5_000 * MILLISECOND,
+        group_bytes: 64 << 20,
+        dirty_limit_bytes: 256 << 20,
+        pool_queue_depth: 10,
+    };
+    let cache = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
+    [
+        ("raid10", raid(RaidLevel::Raid10)),
+        ("raid5", raid(RaidLevel::Raid5)),
+        ("cache", StackSpec::Cache { parameters: cache, below: below() }),
+        ("throttle", StackSpec::Throttle { parameters: throttle, below: below() }),
+        ("fault", StackSpec::Fault { parameters: fault, below: below() }),
+        ("mirror", StackSpec::Mirror { parameters: mirror, local: below(), peer: below() }),
+        ("tier", StackSpec::Tier { parameters: tier, fast: below(), slow: below() }),
+        ("intent log", StackSpec::IntentLog { parameters: intent_log, fast: below(), slow: below() }),
+    ]
 }
 
 /// Time that this thread has had a core, in seconds: others may be at work on the machine.
@@ -111,11 +160,8 @@ fn main() {
         }
     }
     let mixed = ClosedLoop { queue_depth: 32, read_percent: 50, ..reads };
-    for (name, stack) in [
-        ("raid10 of null", raid(RaidLevel::Raid10)),
-        ("raid5 of null", raid(RaidLevel::Raid5)),
-        ("cache over null", cache()),
-    ] {
-        measure(&format!("{name} 4 KiB random 50 % write QD32"), &stack, &mixed);
+    // Over devices that take no time, so that what is measured is the layer's own work.
+    for (name, stack) in layers() {
+        measure(&format!("{name} over null, 4 KiB random 50 % write QD32"), &stack, &mixed);
     }
 }

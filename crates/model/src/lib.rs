@@ -19,6 +19,7 @@ mod request;
 mod rng;
 mod stack;
 mod throttle;
+mod tier;
 mod time;
 mod virtual_time;
 mod volatile;
@@ -39,6 +40,7 @@ pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYT
 pub use rng::{Rng, split_mix};
 pub use stack::{Branch, StackSpec};
 pub use throttle::{Limit, Throttle, ThrottleParameters};
+pub use tier::{IntentLog, IntentLogParameters, Promotion, Tier, TierParameters, WritePolicy};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub use virtual_time::VirtualTime;
 pub use volume::{LatencyQuantiles, Volume, VolumeParameters};

@@ -12,6 +12,7 @@ use crate::profile::{Invalid, Parameters, WriteCache};
 use crate::raid::{Raid, RaidParameters};
 use crate::request::SECTOR_BYTES;
 use crate::throttle::{Throttle, ThrottleParameters};
+use crate::tier::{IntentLog, IntentLogParameters, Tier, TierParameters};
 use crate::volume::Volume;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +24,8 @@ pub enum StackSpec {
     Throttle { parameters: ThrottleParameters, below: Box<Branch> },
     Fault { parameters: FaultParameters, below: Box<Branch> },
     Mirror { parameters: MirrorParameters, local: Box<Branch>, peer: Box<Branch> },
+    Tier { parameters: TierParameters, fast: Box<Branch>, slow: Box<Branch> },
+    IntentLog { parameters: IntentLogParameters, fast: Box<Branch>, slow: Box<Branch> },
 }
 
 /// A stack that a layer is on, and how large it is.
@@ -56,6 +59,8 @@ impl StackSpec {
             StackSpec::Throttle { parameters, .. } => parameters.validate()?,
             StackSpec::Fault { parameters, .. } => parameters.validate()?,
             StackSpec::Mirror { parameters, .. } => parameters.validate()?,
+            StackSpec::Tier { parameters, .. } => parameters.validate()?,
+            StackSpec::IntentLog { parameters, .. } => parameters.validate()?,
         }
         if let Some(most) = self.most_bytes()
             && size_bytes > most
@@ -84,6 +89,7 @@ impl StackSpec {
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => Some(below.size_bytes),
             StackSpec::Mirror { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
+            StackSpec::Tier { slow, .. } | StackSpec::IntentLog { slow, .. } => Some(slow.size_bytes),
         }
     }
 
@@ -97,6 +103,9 @@ impl StackSpec {
             | StackSpec::Fault { below, .. } => (Some(below), None, &[]),
             StackSpec::Raid { members, .. } => (None, None, members),
             StackSpec::Mirror { local, peer, .. } => (Some(local), Some(peer), &[]),
+            StackSpec::Tier { fast, slow, .. } | StackSpec::IntentLog { fast, slow, .. } => {
+                (Some(fast), Some(slow), &[])
+            }
         };
         one.into_iter().chain(two).chain(many)
     }
@@ -115,6 +124,8 @@ impl StackSpec {
             StackSpec::Device(parameters) => parameters.write_cache() == WriteCache::Volatile,
             // A controller tells the host that it is write-through, whatever it does.
             StackSpec::Cache { .. } => false,
+            // Its memory is volatile, whatever the devices are.
+            StackSpec::IntentLog { .. } => true,
             // It must get the FLUSH that it lies about.
             StackSpec::Fault { parameters, .. } if parameters.lying_flush_ns.is_some() => true,
             _ => self.branches().any(|branch| branch.stack.has_volatile_cache()),
@@ -153,6 +164,12 @@ impl StackSpec {
             StackSpec::Mirror { parameters, local, peer } => {
                 let peer = peer.build(seed ^ (1 << 32))?;
                 Box::new(Mirror::new(parameters.clone(), seed, local.build(seed)?, peer)?)
+            }
+            StackSpec::Tier { parameters, fast, slow } => {
+                Box::new(Tier::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
+            }
+            StackSpec::IntentLog { parameters, fast, slow } => {
+                Box::new(IntentLog::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
             }
         })
     }

@@ -19,7 +19,7 @@
 
 mod latency;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use latency::LatencyQuantiles;
 

@@ -1,71 +1,22 @@
 //! What every layer owes its driver, over every kind of device, for random sequences of requests.
 
+mod common;
+
 use std::collections::BTreeMap;
 
+use common::{device, disk, flash};
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Congestion, Device, DiskParameters, Dying, Fate, Fault, FaultParameters, FlashParameters,
-    Instant, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters, Operation, Outage,
-    Outcome, Parameters, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES, Spikes, StackSpec,
-    Stalls, Stroke, Stuck, Survivor, Throttle, ThrottleParameters, Volume, VolumeParameters, WriteCache,
+    Completion, Congestion, Device, Dying, Fate, Fault, FaultParameters, Instant, IntentLog,
+    IntentLogParameters, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters,
+    Operation, Outage, Outcome, Promotion, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES,
+    Spikes, Stalls, Stuck, Survivor, Throttle, ThrottleParameters, Tier, TierParameters, Volume,
+    VolumeParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
 /// Small, so that requests overlap.
 const SPAN_SECTORS: u64 = 2_000;
-
-fn disk(write_cache: WriteCache) -> Parameters {
-    Parameters::Disk(DiskParameters {
-        capacity_bytes: 1 << 40,
-        rotation_per_minute: 7_200,
-        seek_track_to_track_ns: MILLISECOND,
-        seek_minimum_ns: MILLISECOND,
-        seek_average_ns: 8 * MILLISECOND,
-        write_settle_ns: MILLISECOND,
-        outer_bytes_per_s: 150_000_000,
-        inner_bytes_per_s: 75_000_000,
-        zone_count: 4,
-        tracks_per_cylinder: 2,
-        command_overhead_ns: 100 * MICROSECOND,
-        interface_bytes_per_s: 300_000_000,
-        queue_depth: 4,
-        age_limit_ns: 50 * MILLISECOND,
-        write_cache,
-        cache_bytes: 512 << 10,
-        physical_sector_bytes: 4_096,
-        read_segments: 2,
-        dirty_runs: 8,
-        destage_candidates: 4,
-        destage_watermark_percent: 50,
-        destage_idle_ns: 5 * MILLISECOND,
-        stroke: Stroke::Full,
-    })
-}
-
-fn flash(write_cache: WriteCache) -> Parameters {
-    Parameters::Flash(FlashParameters {
-        capacity_bytes: 1 << 40,
-        channel_count: 3,
-        dies_per_channel: 2,
-        page_bytes: 4_096,
-        page_read_ns: 50 * MICROSECOND,
-        page_program_ns: 500 * MICROSECOND,
-        channel_bytes_per_s: 100_000_000,
-        link_bytes_per_s: 250_000_000,
-        read_overhead_ns: 5 * MICROSECOND,
-        write_overhead_ns: 5 * MICROSECOND,
-        command_interval_ns: 10 * MICROSECOND,
-        write_cache,
-        buffer_bytes: 64 << 10,
-        flush_commit_ns: MILLISECOND,
-        flush_blocks_queue: true,
-        write_amplification_permille: 1_000,
-    })
-}
-
-fn device(parameters: Parameters, size_bytes: u64, seed: u64) -> Box<dyn Device> {
-    StackSpec::Device(parameters).build(size_bytes, seed).expect("valid parameters")
-}
 
 fn volume(seed: u64) -> Box<dyn Device> {
     let latency = LatencyQuantiles {
@@ -156,6 +107,37 @@ fn mirror(parameters: MirrorParameters, seed: u64, local: Box<dyn Device>) -> Bo
     Box::new(Mirror::new(parameters, seed, local, peer).expect("a valid mirror"))
 }
 
+/// A cache smaller than the span, drained all the time, so that everything happens.
+fn tier(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = TierParameters {
+        block_bytes: 16 << 10,
+        cache_bytes: 512 << 10,
+        write_policy,
+        promotion: Promotion::AtRate { bytes_per_s: 4 << 20 },
+        sequential_cutoff_bytes: 256 << 10,
+        writeback_percent: 10,
+        writeback_bytes_per_s: 4 << 20,
+        dirty_limit_percent: 70,
+        keeps_clean_blocks: true,
+    };
+    Box::new(Tier::new(parameters, fast, slow).expect("a valid tier"))
+}
+
+/// A log that fills up, and groups that close early.
+fn intent_log(fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = IntentLogParameters {
+        log_bytes: 1 << 20,
+        record_header_bytes: 192,
+        log_block_bytes: 4 << 10,
+        memory_ns: MICROSECOND,
+        group_interval_ns: 30 * MILLISECOND,
+        group_bytes: 768 << 10,
+        dirty_limit_bytes: 1 << 20,
+        pool_queue_depth: 10,
+    };
+    Box::new(IntentLog::new(parameters, fast, slow).expect("a valid log"))
+}
+
 /// A stack under test, and what it promises.
 struct Stack {
     name: &'static str,
@@ -164,10 +146,12 @@ struct Stack {
     is_write_through: bool,
     /// Writes may be lost that a FLUSH or FUA covered.
     lies: bool,
+    /// What its counters call volatile is the host's data alone, so a power cut has to name all of it.
+    counts_host_data: bool,
 }
 
 fn stack(name: &'static str, build: impl Fn(u64) -> Box<dyn Device> + 'static) -> Stack {
-    Stack { name, build: Box::new(build), is_write_through: false, lies: false }
+    Stack { name, build: Box::new(build), is_write_through: false, lies: false, counts_host_data: true }
 }
 
 fn every_stack() -> Vec<Stack> {
@@ -185,19 +169,57 @@ fn every_stack() -> Vec<Stack> {
         stack("mirror A", move |seed| mirror(local(Protocol::A), seed, volatile_disk(seed))),
         stack("mirror B", move |seed| mirror(local(Protocol::B), seed, volatile_flash(seed))),
         stack("mirror C", move |seed| mirror(local(Protocol::C), seed, volatile_disk(seed))),
+        // The peer keeps its power, whatever is volatile on this side.
         Stack {
             is_write_through: true,
+            counts_host_data: false,
             ..stack("fail-over B", move |seed| mirror(peer(Protocol::B), seed, volatile_disk(seed)))
         },
         Stack {
             is_write_through: true,
+            counts_host_data: false,
             ..stack("fail-over C", move |seed| mirror(peer(Protocol::C), seed, volatile_disk(seed)))
         },
         // What is acknowledged while the link is down is not on the peer.
         Stack {
             lies: true,
+            counts_host_data: false,
             ..stack("fail-over C, link down", move |seed| {
                 mirror(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
+            })
+        },
+        // Copies on their way in and out of a cache are volatile too, and no loss.
+        Stack {
+            counts_host_data: false,
+            ..stack("write-back", move |seed| {
+                tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed))
+            })
+        },
+        Stack {
+            is_write_through: true,
+            ..stack("write-back, nothing volatile", move |seed| {
+                let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+                tier(WritePolicy::Back, fast, device(disk(WriteCache::Off), SIZE_BYTES, seed))
+            })
+        },
+        stack("write-through", move |seed| {
+            let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+            tier(WritePolicy::Through, fast, volatile_disk(seed))
+        }),
+        stack("write-around", move |seed| {
+            let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+            tier(WritePolicy::Around, fast, volatile_disk(seed))
+        }),
+        stack("intent log", move |seed| intent_log(volatile_flash(seed), volatile_disk(seed))),
+        stack("intent log before a cache", move |seed| {
+            let pool = tier(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed));
+            intent_log(throttle(volatile_flash(seed ^ 1)), pool)
+        }),
+        Stack {
+            counts_host_data: false,
+            ..stack("mirrored write-back", move |seed| {
+                let local = tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed));
+                mirror(link(Protocol::C, Survivor::Local, outages()), seed, local)
             })
         },
         Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
@@ -316,7 +338,12 @@ fn check_power_cut(stack: &Stack, seed: u64, steps: &[Step], cut_after_ns: u64) 
     }
     let until = now + cut_after_ns;
     drain(&mut *device, &mut now, until, &mut done);
+    let volatile_bytes = device.counters().volatile_bytes;
     let cut = device.power_cut(now);
+    if stack.counts_host_data {
+        let named_bytes: u64 = cut.writes.iter().map(|write| write.size_bytes).sum();
+        prop_assert!(named_bytes >= volatile_bytes, "{}: {} of {}", stack.name, named_bytes, volatile_bytes);
+    }
     let counters = device.counters();
     prop_assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}", stack.name);
 

@@ -4,19 +4,20 @@
 use std::collections::BTreeMap;
 
 use spindle_model::{
-    Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, Limit, MICROSECOND,
-    MirrorParameters, Outage, Protocol, RaidLevel, RaidParameters, ReadErrors, SECOND, Spikes,
-    StackSpec as Tree, Stalls, Stuck, Survivor, ThrottleParameters,
+    Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters, Limit,
+    MICROSECOND, MirrorParameters, Outage, Promotion, Protocol, RaidLevel, RaidParameters, ReadErrors,
+    SECOND, Spikes, StackSpec as Tree, Stalls, Stuck, Survivor, ThrottleParameters, TierParameters,
+    WritePolicy,
 };
 use toml::Value;
 
 use super::keys::Keys;
-use super::reader::{count, duration, rate, size as size_of};
+use super::reader::{boolean, count, duration, rate, size as size_of};
 use super::stacks::{Context, On, Parts, StackSpec};
 use super::{Complaint, complaint, near_names};
 use crate::units::{format_duration_ns, format_rate_bytes_per_s, format_size_bytes, parse_size_bytes};
 
-const LAYERS: [&str; 6] = ["cache", "fault", "mirror", "partition", "raid", "throttle"];
+const LAYERS: [&str; 8] = ["cache", "fault", "intent-log", "mirror", "partition", "raid", "throttle", "tier"];
 
 /// `size_bytes` is what the stack should have, if anything says so.
 pub(super) fn layer(
@@ -43,6 +44,8 @@ pub(super) fn layer(
         "throttle" => throttle(context.below("on", on, size_bytes)?, keys, size_bytes),
         "fault" => fault(context.below("on", on, size_bytes)?, keys, size_bytes),
         "mirror" => mirror(on, keys, size_bytes, context),
+        "tier" => tier(on, keys, size_bytes, context),
+        "intent-log" => intent_log(on, keys, size_bytes, context),
         _ => {
             let near = near_names(layer, &LAYERS);
             Err(complaint("layer", format!("`{layer}` is unknown{near}; known are {}", LAYERS.join(", "))))
@@ -152,8 +155,9 @@ fn raid(
     parameters.rebuild_most_bytes_per_s =
         keys.rate("rebuild_most")?.unwrap_or(parameters.rebuild_most_bytes_per_s);
     parameters.rebuild_idle_ns = keys.duration("rebuild_idle")?.unwrap_or(parameters.rebuild_idle_ns);
-    parameters.validate(names.len()).map_err(|invalid| {
-        complaint(if invalid.key == "members" { "on" } else { invalid.key }, invalid.problem)
+    parameters.validate(names.len()).map_err(|invalid| match invalid.key {
+        "members" => complaint("on", format!("the members {}", invalid.problem)),
+        key => complaint(key, invalid.problem),
     })?;
 
     let data_members = match level {
@@ -397,5 +401,128 @@ fn mirror(
     if resync.is_none() {
         parts.assumptions.push("resync_rate = 30 MB/s: about a third of 1 Gb/s".to_owned());
     }
+    Ok(parts)
+}
+
+/// The fast and the slow stack of a layer.
+fn fast_and_slow(
+    on: &str,
+    keys: &mut Keys<'_>,
+    size_bytes: Option<u64>,
+    context: &mut Context<'_>,
+) -> Result<(StackSpec, StackSpec), Complaint> {
+    let Some(name) = keys.text("fast")? else {
+        return Err(complaint("fast", "is missing: which stack is in front?"));
+    };
+    let fast_size = keys.size("fast_size")?;
+    Ok((context.below("fast", &name, fast_size)?, context.below("on", on, size_bytes)?))
+}
+
+fn tier(
+    on: &str,
+    keys: &mut Keys<'_>,
+    size_bytes: Option<u64>,
+    context: &mut Context<'_>,
+) -> Result<Parts, Complaint> {
+    let (fast, slow) = fast_and_slow(on, keys, size_bytes, context)?;
+    let policies = ["write-back", "write-through", "write-around"];
+    let policy = keys.choice("policy", &policies)?;
+    let write_policy = match policy.as_deref() {
+        None => return Err(complaint("policy", format!("is missing: {}", policies.join(", ")))),
+        Some("write-back") => WritePolicy::Back,
+        Some("write-through") => WritePolicy::Through,
+        Some(_) => WritePolicy::Around,
+    };
+    let promotion = keys.take("promotion", |value| match value.as_str() {
+        Some("always") => Ok(Promotion::Always),
+        Some("never") => Ok(Promotion::Never),
+        _ => match rate(value) {
+            Ok(bytes_per_s) => Ok(Promotion::AtRate { bytes_per_s }),
+            Err(_) => Err(format!("`{value}` must be \"always\", \"never\" or a rate such as \"8 MiB/s\"")),
+        },
+    })?;
+    let (block, writeback) = (keys.size("block")?, keys.percent("writeback")?);
+    let writeback_rate = keys.rate("writeback_rate")?;
+    let parameters = TierParameters {
+        block_bytes: block.unwrap_or(16 << 10),
+        cache_bytes: keys.size("cache")?.unwrap_or(fast.size_bytes()),
+        write_policy,
+        promotion: promotion.unwrap_or(Promotion::Always),
+        sequential_cutoff_bytes: keys.size("sequential_cutoff")?.unwrap_or(4 << 20),
+        writeback_percent: writeback.unwrap_or(10),
+        writeback_bytes_per_s: writeback_rate.unwrap_or(50_000_000),
+        dirty_limit_percent: keys.percent("dirty_limit")?.unwrap_or(70),
+        keeps_clean_blocks: keys.take("keeps_clean_blocks", boolean)?.unwrap_or(true),
+    };
+    if parameters.cache_bytes > fast.size_bytes() {
+        let message = format!(
+            "is {}, must be at most the size of the fast stack, {}",
+            format_size_bytes(parameters.cache_bytes),
+            format_size_bytes(fast.size_bytes())
+        );
+        return Err(complaint("cache", message));
+    }
+    let summary = format!(
+        "A {} cache of {} on: {} In front of: {}",
+        policy.unwrap_or_default(),
+        format_size_bytes(parameters.cache_bytes),
+        fast.summary(),
+        slow.summary()
+    );
+    let tree = Tree::Tier { parameters, fast: branch(&fast), slow: branch(&slow) };
+    let mut parts = natural(tree, summary, vec![fast, slow], size_bytes, u64::MAX)?;
+    if block.is_none() {
+        parts.assumptions.push("block = 16 KiB: the page of InnoDB".to_owned());
+    }
+    if write_policy == WritePolicy::Back && writeback.is_none() {
+        parts.assumptions.push("writeback = 10 %: bcache's, from memory".to_owned());
+    }
+    if write_policy == WritePolicy::Back && writeback_rate.is_none() {
+        parts.assumptions.push("writeback_rate = 50 MB/s: bcache has a controller for it".to_owned());
+    }
+    Ok(parts)
+}
+
+fn intent_log(
+    on: &str,
+    keys: &mut Keys<'_>,
+    size_bytes: Option<u64>,
+    context: &mut Context<'_>,
+) -> Result<Parts, Complaint> {
+    let (fast, slow) = fast_and_slow(on, keys, size_bytes, context)?;
+    let (header, block) = (keys.size("record_header")?, keys.size("log_block")?);
+    let (memory_ns, group) = (keys.duration("memory")?, keys.size("group")?);
+    let (dirty_limit, depth) = (keys.size("dirty_limit")?, keys.count("pool_queue_depth")?);
+    let parameters = IntentLogParameters {
+        log_bytes: keys.size("log")?.unwrap_or(fast.size_bytes()),
+        record_header_bytes: header.unwrap_or(192),
+        log_block_bytes: block.unwrap_or(4 << 10),
+        memory_ns: memory_ns.unwrap_or(MICROSECOND),
+        group_interval_ns: keys.duration("group_interval")?.unwrap_or(5 * SECOND),
+        group_bytes: group.unwrap_or(64 << 20),
+        dirty_limit_bytes: dirty_limit.unwrap_or(256 << 20),
+        pool_queue_depth: depth.unwrap_or(10),
+    };
+    if parameters.log_bytes > fast.size_bytes() {
+        let message = format!(
+            "is {}, must be at most the size of the fast stack, {}",
+            format_size_bytes(parameters.log_bytes),
+            format_size_bytes(fast.size_bytes())
+        );
+        return Err(complaint("log", message));
+    }
+    let summary =
+        format!("A log of synchronous writes on: {} In front of: {}", fast.summary(), slow.summary());
+    let tree = Tree::IntentLog { parameters, fast: branch(&fast), slow: branch(&slow) };
+    let mut parts = natural(tree, summary, vec![fast, slow], size_bytes, u64::MAX)?;
+    let assumed = [
+        (header.is_none(), "record_header = 192 B: from memory"),
+        (block.is_none(), "log_block = 4 KiB: from memory"),
+        (memory_ns.is_none(), "memory = 1 us: a copy of 16 KiB"),
+        (group.is_none(), "group = 64 MiB: from memory"),
+        (dirty_limit.is_none(), "dirty_limit = 256 MiB: a tenth of a small machine's memory"),
+        (depth.is_none(), "pool_queue_depth = 10: from memory"),
+    ];
+    parts.assumptions.extend(assumed.iter().filter(|(is, _)| *is).map(|(_, text)| (*text).to_owned()));
     Ok(parts)
 }

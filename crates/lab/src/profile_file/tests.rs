@@ -222,7 +222,7 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
     check_stack(
         &format!("{raid}level = 5\nmembers = 2"),
         "a",
-        "s.toml: stacks.a.on: are 2, must be 3 to 64",
+        "s.toml: stacks.a.on: the members are 2, must be 3 to 64",
     );
     check_stack(
         &format!("{raid}level = 10\nmembers = 4\nchunk = \"5 KiB\""),

@@ -6,7 +6,7 @@ use crate::null::Null;
 use crate::request::RequestId;
 use crate::time::{MICROSECOND, MILLISECOND};
 use crate::virtual_time::VirtualTime;
-use crate::volume::{LatencyQuantiles, Volume, VolumeParameters};
+use crate::volume;
 
 const SIZE_BYTES: u64 = 1 << 30;
 const KIB: u64 = 1 << 10;
@@ -31,28 +31,8 @@ fn null() -> Box<dyn Device> {
     Box::new(Null::new(SIZE_BYTES))
 }
 
-/// A device that takes this long for everything.
 fn constant(nanoseconds: u64) -> Box<dyn Device> {
-    let parameters = VolumeParameters {
-        capacity_bytes: SIZE_BYTES,
-        iops_per_gib: 0,
-        iops_minimum: 1_000_000_000,
-        iops_maximum: 1_000_000_000,
-        burst_iops: 0,
-        burst_credits: 0,
-        bytes_per_s: 1_000_000_000_000,
-        burst_bytes_per_s: 0,
-        burst_credit_bytes: 0,
-        initial_credit_percent: 0,
-        window_ns: SECOND,
-        operation_bytes: 1 << 30,
-        merges_sequential: false,
-        link_bytes_per_s: 1_000_000_000_000_000,
-        read_latency: LatencyQuantiles::constant(nanoseconds),
-        write_latency: LatencyQuantiles::constant(nanoseconds),
-        flush_ns: nanoseconds,
-    };
-    Box::new(Volume::new(parameters, SIZE_BYTES, 1).unwrap())
+    volume::tests::constant(SIZE_BYTES, nanoseconds)
 }
 
 fn mirror(parameters: MirrorParameters, local_ns: u64, peer_ns: u64) -> VirtualTime<Mirror> {

@@ -32,6 +32,23 @@ fn plain() -> VolumeParameters {
     }
 }
 
+/// A device that takes this long for everything, for any number of requests at once.
+pub(crate) fn constant(size_bytes: u64, nanoseconds: u64) -> Box<dyn Device> {
+    let parameters = VolumeParameters {
+        capacity_bytes: size_bytes,
+        iops_minimum: 1_000_000_000,
+        iops_maximum: 1_000_000_000,
+        bytes_per_s: 1_000_000_000_000,
+        window_ns: SECOND,
+        operation_bytes: 1 << 30,
+        read_latency: LatencyQuantiles::constant(nanoseconds),
+        write_latency: LatencyQuantiles::constant(nanoseconds),
+        flush_ns: nanoseconds,
+        ..plain()
+    };
+    Box::new(Volume::new(parameters, size_bytes, 1).unwrap())
+}
+
 /// Amazon EBS gp2: 3 operations/s per GiB, 100 to 16,000; bursts of 3,000 from 5.4 million credits.
 fn gp2(gib: u64) -> VolumeParameters {
     VolumeParameters {
