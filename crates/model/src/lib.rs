@@ -1,6 +1,7 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod alignment;
 mod cache;
 mod closed_loop;
 mod commands;
@@ -19,6 +20,7 @@ mod time;
 mod virtual_time;
 mod volatile;
 
+pub use alignment::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, Share};
 pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
