@@ -337,6 +337,26 @@ fn newer_data_waits_until_older_data_of_the_same_place_is_written_back() {
 }
 
 #[test]
+fn of_a_write_on_its_way_through_the_device_below_decides() {
+    let fate = |seed| {
+        let parameters = DiskParameters { write_cache: WriteCache::Off, ..disk_parameters() };
+        let below = Box::new(Disk::new(parameters, SIZE_BYTES, seed));
+        let mut driver = over(CacheParameters::new(CachePolicy::WriteThrough, 1 << 20), below);
+        driver.submit(request(7, Operation::Write, 1 << 30, 16_384));
+        let cut = driver.device_mut().power_cut(Instant(MILLISECOND));
+        let write = cut.writes[0];
+        assert_eq!(
+            (cut.writes.len(), write.id.0, write.offset_bytes, write.acknowledged),
+            (1, 7, 1 << 30, false)
+        );
+        write.fate
+    };
+    let fates: Vec<Fate> = (0..50).map(fate).collect();
+    assert!(fates.contains(&Fate::Lost) && fates.contains(&Fate::Kept), "{fates:?}");
+    assert!(fates.iter().any(|fate| matches!(fate, Fate::Torn { .. })), "{fates:?}");
+}
+
+#[test]
 fn an_older_write_that_was_replaced_in_memory_is_lost_with_the_newer() {
     let mut driver = over(write_back(256), disk());
     latency_ns(&mut driver, request(1, Operation::Write, 0, 8_192));
