@@ -561,6 +561,7 @@ fn rates(level: RaidLevel, count: u64, read_percent: u64, depth_one: u64, depth_
 fn check_scale(level: RaidLevel, count: u64, read_percent: u64, depths: (u64, u64), (low, high): (f64, f64)) {
     let (one, array) = rates(level, count, read_percent, depths.0, depths.1);
     let scale = array / one;
+    println!("{level:?} of {count}, {read_percent} % reads: {array:.0} a second, {scale:.2} times one disk");
     assert!((low..high).contains(&scale), "{level:?} of {count}: {array} against {one}, {scale} times");
 }
 
