@@ -1,6 +1,7 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod alignment;
 mod cache;
 mod children;
 mod closed_loop;
@@ -25,6 +26,7 @@ mod virtual_time;
 mod volatile;
 mod volume;
 
+pub use alignment::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, Share};
 pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};

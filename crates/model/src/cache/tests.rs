@@ -297,14 +297,63 @@ fn dirty_data_is_lost_when_the_battery_fails_before_the_power_does() {
     assert!(lost >= cut.writes.len() - 32, "{lost}");
 }
 
-#[test]
-fn what_was_written_back_is_durable_below() {
+/// A drive whose own cache is on.
+fn careless_disk() -> Box<dyn Device> {
     let parameters = DiskParameters { write_cache: WriteCache::Volatile, ..disk_parameters() };
-    let mut driver = over(write_back(256), Box::new(Disk::new(parameters, SIZE_BYTES, 1)));
-    ClosedLoop { request_count: 100, ..random_writes(1, 60) }.run(&mut driver);
-    assert_eq!(driver.wait(), None);
+    Box::new(Disk::new(parameters, SIZE_BYTES, 1))
+}
+
+fn check_durable_below(policy: CachePolicy) {
+    let mut driver = over(CacheParameters { policy, ..write_back(256) }, careless_disk());
+    ClosedLoop { request_count: 20, ..random_writes(1, 60) }.run(&mut driver);
+    // As soon as nothing is dirty here, nothing is in the drive's cache either.
+    while driver.device().dirty.volatile_sectors() > 0 {
+        driver.sleep(MILLISECOND);
+        let now = driver.now();
+        driver.device_mut().advance(now);
+    }
     let now = driver.now();
-    assert_eq!(driver.device_mut().below.power_cut(now).writes, []);
+    assert_eq!(driver.device_mut().below.power_cut(now).writes, [], "{policy:?}");
+}
+
+#[test]
+fn what_left_the_memory_is_durable_below() {
+    check_durable_below(CachePolicy::WriteBack);
+    check_durable_below(CachePolicy::WriteThrough);
+}
+
+#[test]
+fn newer_data_waits_until_older_data_of_the_same_place_is_written_back() {
+    let mut driver = over(write_back(256), disk());
+    latency_ns(&mut driver, request(1, Operation::Write, 0, 8_192));
+    driver.sleep(21 * MILLISECOND);
+    let now = driver.now();
+    driver.device_mut().advance(now);
+    assert_eq!(driver.device().below().counters().queue_depth, 1, "written back while idle");
+    latency_ns(&mut driver, request(2, Operation::Write, 4_096, 8_192));
+    let now = driver.now();
+    driver.device_mut().set_battery(now, false);
+    assert_eq!(driver.device().below().counters().queue_depth, 1);
+}
+
+#[test]
+fn of_a_write_on_its_way_through_the_device_below_decides() {
+    let fate = |seed| {
+        let parameters = DiskParameters { write_cache: WriteCache::Off, ..disk_parameters() };
+        let below = Box::new(Disk::new(parameters, SIZE_BYTES, seed));
+        let mut driver = over(CacheParameters::new(CachePolicy::WriteThrough, 1 << 20), below);
+        driver.submit(request(7, Operation::Write, 1 << 30, 16_384));
+        let cut = driver.device_mut().power_cut(Instant(MILLISECOND));
+        let write = cut.writes[0];
+        assert_eq!(
+            (cut.writes.len(), write.id.0, write.offset_bytes, write.acknowledged),
+            (1, 7, 1 << 30, false)
+        );
+        write.fate
+    };
+    let fates: Vec<Fate> = (0..50).map(fate).collect();
+    assert!(fates.contains(&Fate::Lost) && fates.contains(&Fate::Kept), "{fates:?}");
+    assert!(fates.iter().any(|fate| matches!(fate, Fate::Torn { .. })), "{fates:?}");
 }
 
 #[test]

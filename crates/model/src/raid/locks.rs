@@ -1,7 +1,7 @@
 //! Who waits for whom: writes to the same part of a row, and host writes where a rebuild is at work.
 
 use super::members::OpIndex;
-use super::{Op, Raid, Stage, Task};
+use super::{Op, Raid, RaidLevel, Stage, Task};
 use crate::time::Instant;
 
 impl Raid {
@@ -23,6 +23,7 @@ impl Raid {
             Task::WriteRow => self.row_range(op),
             Task::Rebuild { .. } => (op.start_bytes, op.end_bytes),
             _ if op.start_bytes == op.end_bytes => (0, 0),
+            _ if self.parameters.level == RaidLevel::Raid1 => (op.start_bytes, op.end_bytes),
             // Copies may lie one chunk apart when the number of members is odd.
             _ => {
                 let first = self.layout.place(op.start_bytes, 0).offset_bytes;

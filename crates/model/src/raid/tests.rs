@@ -399,13 +399,34 @@ fn a_busy_host_slows_the_rebuild_to_its_lowest_rate() {
 }
 
 #[test]
-fn a_rebuilding_member_serves_only_what_is_valid() {
+fn a_rebuilding_member_takes_writes_and_serves_only_what_is_valid() {
     let mut array = Array::new(rebuilding(RaidLevel::Raid1), 2);
-    array.requests(Operation::Read, 0, 4_096);
-    assert_eq!(array.requests(Operation::Write, 0, 4_096).iter().filter(|request| request.0 == 1).count(), 1);
-    for _ in 0..8 {
-        let requests = array.requests(Operation::Read, MEMBER_BYTES - 4_096, 4_096);
-        assert!(requests.iter().all(|&(member, operation, ..)| member == 0 || operation == Operation::Write));
+    let last = MEMBER_BYTES - 4_096;
+    let requests = array.requests(Operation::Write, last, 4_096);
+    // Beside those of the rebuild.
+    assert!(requests.contains(&(1, Operation::Write, last, 4_096)), "{requests:?}");
+    array.log.lock().unwrap().clear();
+    // Two at once would go to two copies.
+    array.submit(Operation::Read, last, 4_096);
+    array.submit(Operation::Read, last, 4_096);
+    array.submit(Operation::Read, 0, 4_096);
+    let members: Vec<usize> = array.log.lock().unwrap().iter().map(|(member, ..)| *member).collect();
+    assert_eq!(members, [0, 0, 0]);
+    while array.driver.wait().is_some() {}
+    assert_eq!(array.driver.device().member_state(1), MemberState::InSync);
+}
+
+#[test]
+fn a_write_waits_for_the_rebuild_of_its_place() {
+    for level in [RaidLevel::Raid1, RaidLevel::Raid10] {
+        let mut array = Array::new(rebuilding(level), 2);
+        // The first half is read for one millisecond and written for another.
+        array.driver.sleep(MILLISECOND / 2);
+        array.submit(Operation::Write, 0, 4_096);
+        array.submit(Operation::Write, MEMBER_BYTES - 4_096, 4_096);
+        let done = [array.driver.wait().unwrap(), array.driver.wait().unwrap()];
+        let done = done.map(|done| (done.id.0, done.at.0));
+        assert_eq!(done, [(1, MILLISECOND * 3 / 2), (0, 3 * MILLISECOND)], "{level:?}");
     }
 }
 
@@ -540,6 +561,7 @@ fn rates(level: RaidLevel, count: u64, read_percent: u64, depth_one: u64, depth_
 fn check_scale(level: RaidLevel, count: u64, read_percent: u64, depths: (u64, u64), (low, high): (f64, f64)) {
     let (one, array) = rates(level, count, read_percent, depths.0, depths.1);
     let scale = array / one;
+    println!("{level:?} of {count}, {read_percent} % reads: {array:.0} a second, {scale:.2} times one disk");
     assert!((low..high).contains(&scale), "{level:?} of {count}: {array} against {one}, {scale} times");
 }
 
