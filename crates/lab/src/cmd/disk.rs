@@ -9,6 +9,7 @@ use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{Disk, DiskOptions, Statistics, disk, serve};
 
+use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
 use crate::profile_file::StackSpec;
 use crate::units::format_size_bytes;
@@ -50,6 +51,8 @@ enum DiskCommand {
     },
     /// Check real time against virtual time: mean read latency at several queue depths, with idle and with busy cores.
     Validate(ValidateArguments),
+    /// Say which share of a database's pages crosses a chunk of an array.
+    Alignment(AlignmentArguments),
     #[command(hide = true)]
     Serve { state_directory: PathBuf },
 }
@@ -107,6 +110,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         }
         DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
         DiskCommand::Down { .. } => down_all(),
+        DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => {
             let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
             let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds)?;

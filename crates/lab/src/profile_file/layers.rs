@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use spindle_model::{
-    Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters, Limit,
-    MICROSECOND, MirrorParameters, Outage, Promotion, Protocol, RaidLevel, RaidParameters, ReadErrors,
-    SECOND, Spikes, StackSpec as Tree, Stalls, Stuck, Survivor, ThrottleParameters, TierParameters,
-    WritePolicy,
+    Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
+    LVM_DATA_STARTS_BYTES, Limit, MICROSECOND, MirrorParameters, Outage, PARTITION_STARTS_BYTES, Promotion,
+    Protocol, RaidLevel, RaidParameters, ReadErrors, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck,
+    Survivor, ThrottleParameters, TierParameters, WritePolicy,
 };
 use toml::Value;
 
@@ -89,9 +89,12 @@ fn branch(stack: &StackSpec) -> Box<Branch> {
     Box::new(Branch { size_bytes: stack.size_bytes(), stack: stack.tree().clone() })
 }
 
-/// Where logical volumes have begun: `pe_start` of LVM2 is 1 MiB (lvm.conf(5), `default_data_alignment`), and was 192 KiB before
-/// version 2.02.73 (metadata of 63 sectors and more, aligned to 64 KiB).
-const LVM_STARTS: [(&str, u64); 3] = [("lvm", 1 << 20), ("lvm-old", 192 << 10), ("63-sectors", 63 * 512)];
+/// Offsets with a name.
+const STARTS: [(&str, u64); 3] = [
+    ("lvm", LVM_DATA_STARTS_BYTES[0].1),
+    ("lvm-before-2010", LVM_DATA_STARTS_BYTES[1].1),
+    ("sector-63", PARTITION_STARTS_BYTES[0].1),
+];
 
 fn partition(
     on: &str,
@@ -100,7 +103,7 @@ fn partition(
     context: &mut Context<'_>,
 ) -> Result<Parts, Complaint> {
     let offset_bytes = keys.take("offset", |value| match value.as_str() {
-        Some(text) => match LVM_STARTS.iter().find(|(name, _)| *name == text) {
+        Some(text) => match STARTS.iter().find(|(name, _)| *name == text) {
             Some((_, offset_bytes)) => Ok(*offset_bytes),
             None => parse_size_bytes(text),
         },
