@@ -92,7 +92,7 @@ pub(crate) struct Geometry {
     hint_shift: u32,
     tracks_per_cylinder: u64,
     rotation_ns: u32,
-    /// By distance in cylinders, reads first, then writes.
+    /// Nothing for the same track, then by distance in cylinders; reads first, then writes.
     seeks: Vec<Seek>,
     cylinder_count: u32,
 }
@@ -174,7 +174,7 @@ impl Geometry {
             track: head.track,
             cylinder: head.cylinder,
             phase_ns: place.zone.angle_ns(place.angle) as u32,
-            seeks_from: if is_write { self.cylinder_count } else { 0 },
+            seeks_from: if is_write { self.cylinder_count + 1 } else { 0 },
         }
     }
 
@@ -185,13 +185,12 @@ impl Geometry {
 
     /// Seek, settle and rotational wait until the first sector is under the head.
     pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target) -> u32 {
-        let distance = head.cylinder.abs_diff(target.cylinder);
-        let seek = self.seeks[(target.seeks_from + distance) as usize];
         let elsewhere = u32::from(head.track != target.track).wrapping_neg();
+        let distance = (head.cylinder.abs_diff(target.cylinder) + 1) & elsewhere;
+        let seek = self.seeks[(target.seeks_from + distance) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
-        let rest_ns = seek.rest_ns & elsewhere;
         // Past the sector when the head arrives: once more around.
-        (seek.turns_ns & elsewhere) + rest_ns + self.wrapped(apart_ns.wrapping_sub(rest_ns))
+        seek.turns_ns + seek.rest_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
     /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
@@ -286,13 +285,14 @@ fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64
     let slope_ns = 15.0 / 8.0 * (parameters.seek_average_ns as f64 - shortest_ns);
     let full_stroke = cylinder_count.saturating_sub(2).max(1) as f64;
     let curve = |settle_ns: u64| {
-        (0..cylinder_count).map(move |distance| match distance {
+        let by_distance = (0..cylinder_count).map(move |distance| match distance {
             0 | 1 => parameters.seek_track_to_track_ns,
             _ => {
                 let seek_ns = shortest_ns + slope_ns * ((distance - 1) as f64 / full_stroke).sqrt();
                 seek_ns.round() as u64 + settle_ns
             }
-        })
+        });
+        std::iter::once(0).chain(by_distance)
     };
     curve(0)
         .chain(curve(parameters.write_settle_ns))
@@ -311,7 +311,7 @@ mod tests {
     fn check_mean_seek(minimum_ns: u64) {
         let parameters = DiskParameters { seek_minimum_ns: minimum_ns, ..parameters() };
         let table = seek_table(&parameters, 50_001, 60 * SECOND / 7_200);
-        let (reads, writes) = table.split_at(50_001);
+        let (reads, writes) = (&table[1..50_002], &table[50_003..]);
         let seek_ns = |seek: &Seek| f64::from(seek.turns_ns + seek.rest_ns);
         let count = reads.len() as f64;
         // Mean over uniformly random pairs: distance n has weight 2 (1 - n/count) / count.
