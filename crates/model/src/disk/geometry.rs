@@ -200,15 +200,6 @@ impl Geometry {
         difference_ns.wrapping_add(is_negative & self.rotation_ns)
     }
 
-    /// Which of the targets the head reaches soonest, the first of equals, and after how long.
-    pub(crate) fn nearest(&self, phase_ns: u32, head: Head, targets: &[Target]) -> Option<(usize, u32)> {
-        let mut best = u64::MAX;
-        for (index, target) in (0..).zip(targets) {
-            best = best.min(u64::from(self.positioning_ns(phase_ns, head, target)) << 32 | index);
-        }
-        (best != u64::MAX).then_some((best as u32 as usize, (best >> 32) as u32))
-    }
-
     /// From the first sector, whose place is given, under the head to the last one passed, track switches included; and
     /// where the head is then.
     pub(crate) fn transfer(&self, begin: Instant, first: Place, sectors: Range<u64>) -> (Instant, Head) {
