@@ -29,7 +29,7 @@ impl Disk {
         while let Some(&slot) = self.waiting_for_room.front() {
             let sectors = self.commands.get(slot).request.size_bytes / SECTOR_BYTES;
             let used_sectors = self.cache.volatile_sectors() + self.reserved_sectors;
-            let used_runs = self.dirty.len() as u64 + self.reserved_runs;
+            let used_runs = self.dirty.len() as u64 + self.reserved_runs + u64::from(!self.taken.is_empty());
             if used_sectors + sectors > self.capacity_sectors() || used_runs >= self.parameters.dirty_runs {
                 return;
             }
