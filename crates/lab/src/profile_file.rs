@@ -24,11 +24,16 @@ pub use ready_made::ready_made_names;
 pub use stacks::{On, StackFile, StackSpec, StackTable};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 5] = [
+pub const PROFILES: [(&str, &str); 10] = [
+    ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
+    ("cheetah-15k7", include_str!("../../../profiles/cheetah-15k7.toml")),
     ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
     ("null", include_str!("../../../profiles/null.toml")),
+    ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
+    ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
+    ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
 ];
 

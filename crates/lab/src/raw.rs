@@ -117,6 +117,9 @@ fn summarise(workload: &'static str, shape: &ClosedLoop, measured: &Measured) ->
 }
 
 #[cfg(test)]
+mod disks;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

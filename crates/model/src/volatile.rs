@@ -146,18 +146,17 @@ impl VolatileWrites {
     }
 
     fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64) -> Vec<Taken> {
-        let mut found = Vec::new();
-        let first = match self.pieces.range(..start).next_back() {
-            Some((&key, piece)) if piece.end > start => key,
-            _ => start,
-        };
+        // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
         let writes = &self.writes;
-        found.extend(
-            self.pieces
-                .range(first..end)
-                .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
-                .map(|(&key, &piece)| (key, piece)),
-        );
+        let mut found: Vec<(u64, Piece)> = self
+            .pieces
+            .range(..end)
+            .rev()
+            .map(|(&key, &piece)| (key, piece))
+            .take_while(|(_, piece)| piece.end > start)
+            .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
+            .collect();
+        found.reverse();
         found
             .into_iter()
             .map(|(key, piece)| {

@@ -29,7 +29,7 @@ impl Disk {
         while let Some(&slot) = self.waiting_for_room.front() {
             let sectors = self.commands.get(slot).request.size_bytes / SECTOR_BYTES;
             let used_sectors = self.cache.volatile_sectors() + self.reserved_sectors;
-            let used_runs = self.dirty.len() as u64 + self.reserved_runs;
+            let used_runs = self.dirty.len() as u64 + self.reserved_runs + u64::from(!self.taken.is_empty());
             if used_sectors + sectors > self.capacity_sectors() || used_runs >= self.parameters.dirty_runs {
                 return;
             }
@@ -100,14 +100,14 @@ impl Disk {
         }
     }
 
-    /// Takes a run out of the cache; what is left on either side of it stays the oldest.
+    /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the oldest.
     pub(super) fn take_run(&mut self, index: usize, start: u64, end: u64) {
-        self.dirty.remove(index);
+        let (known_by, _) = self.dirty.remove(index);
         self.taken = self.cache.take(start, end);
-        if self.cache.touches(end, end + 1) {
+        if end - start == LONGEST_RUN_SECTORS && self.cache.touches(end, end + 1) {
             self.dirty.push_front(self.geometry.locate(end, true), end);
         }
-        if start > 0 && self.cache.touches(start - 1, start) {
+        if start > 0 && known_by - start == LONGEST_RUN_SECTORS && self.cache.touches(start - 1, start) {
             self.dirty.push_front(self.geometry.locate(start - 1, true), start - 1);
         }
         if self.cache.is_clean() {

@@ -92,10 +92,15 @@ pub(crate) struct Geometry {
     hint_shift: u32,
     tracks_per_cylinder: u64,
     rotation_ns: u32,
-    /// By distance in cylinders, reads first, then writes.
+    /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps, so that the table of
+    /// a large drive stays small. Reads first, then writes.
     seeks: Vec<Seek>,
-    cylinder_count: u32,
+    seeks_of_reads: u32,
 }
+
+/// A multiple of the step.
+const NEAR: u32 = 1 << 11;
+const STEP: u32 = 1 << 5;
 
 /// Enough that almost every lookup needs no second step.
 const ZONE_HINTS: u64 = 1 << 10;
@@ -132,14 +137,15 @@ impl Geometry {
             .map(|hint| zones.partition_point(|zone| zone.first_sector <= hint << hint_shift) as u16 - 1)
             .collect();
         let cylinder_count = cylinders_per_zone * parameters.zone_count;
+        let seeks = seek_table(parameters, cylinder_count, rotation_ns);
         Geometry {
             zones,
             zone_hints,
             hint_shift,
             tracks_per_cylinder,
             rotation_ns: rotation_ns as u32,
-            seeks: seek_table(parameters, cylinder_count, rotation_ns),
-            cylinder_count: cylinder_count as u32,
+            seeks_of_reads: seeks.len() as u32 / 2,
+            seeks,
         }
     }
 
@@ -174,7 +180,7 @@ impl Geometry {
             track: head.track,
             cylinder: head.cylinder,
             phase_ns: place.zone.angle_ns(place.angle) as u32,
-            seeks_from: if is_write { self.cylinder_count } else { 0 },
+            seeks_from: if is_write { self.seeks_of_reads } else { 0 },
         }
     }
 
@@ -185,13 +191,12 @@ impl Geometry {
 
     /// Seek, settle and rotational wait until the first sector is under the head.
     pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target) -> u32 {
-        let distance = head.cylinder.abs_diff(target.cylinder);
-        let seek = self.seeks[(target.seeks_from + distance) as usize];
         let elsewhere = u32::from(head.track != target.track).wrapping_neg();
+        let distance = (head.cylinder.abs_diff(target.cylinder) + 1) & elsewhere;
+        let seek = self.seeks[(target.seeks_from + seek_index(distance)) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
-        let rest_ns = seek.rest_ns & elsewhere;
         // Past the sector when the head arrives: once more around.
-        (seek.turns_ns & elsewhere) + rest_ns + self.wrapped(apart_ns.wrapping_sub(rest_ns))
+        seek.turns_ns + seek.rest_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
     /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
@@ -199,15 +204,6 @@ impl Geometry {
     fn wrapped(&self, difference_ns: u32) -> u32 {
         let is_negative = (difference_ns.cast_signed() >> 31).cast_unsigned();
         difference_ns.wrapping_add(is_negative & self.rotation_ns)
-    }
-
-    /// Which of the targets the head reaches soonest, the first of equals, and after how long.
-    pub(crate) fn nearest(&self, phase_ns: u32, head: Head, targets: &[Target]) -> Option<(usize, u32)> {
-        let mut best = u64::MAX;
-        for (index, target) in (0..).zip(targets) {
-            best = best.min(u64::from(self.positioning_ns(phase_ns, head, target)) << 32 | index);
-        }
-        (best != u64::MAX).then_some((best as u32 as usize, (best >> 32) as u32))
     }
 
     /// From the first sector, whose place is given, under the head to the last one passed, track switches included; and
@@ -279,20 +275,29 @@ impl Geometry {
     }
 }
 
+/// Up to `NEAR` the distance is the lower of the two.
+fn seek_index(distance: u32) -> u32 {
+    distance.min(distance / STEP + NEAR - NEAR / STEP)
+}
+
 /// A head switch and a step to the next cylinder are those that the skew was chosen for, so a stream of writes takes
 /// them without settling.
 fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64) -> Vec<Seek> {
     let shortest_ns = parameters.seek_minimum_ns as f64;
     let slope_ns = 15.0 / 8.0 * (parameters.seek_average_ns as f64 - shortest_ns);
     let full_stroke = cylinder_count.saturating_sub(2).max(1) as f64;
+    let seek_ns = |distance: u64, settle_ns: u64| match distance {
+        0 | 1 => parameters.seek_track_to_track_ns,
+        _ => {
+            (shortest_ns + slope_ns * ((distance - 1) as f64 / full_stroke).sqrt()).round() as u64 + settle_ns
+        }
+    };
+    let near = u64::from(NEAR);
     let curve = |settle_ns: u64| {
-        (0..cylinder_count).map(move |distance| match distance {
-            0 | 1 => parameters.seek_track_to_track_ns,
-            _ => {
-                let seek_ns = shortest_ns + slope_ns * ((distance - 1) as f64 / full_stroke).sqrt();
-                seek_ns.round() as u64 + settle_ns
-            }
-        })
+        // An entry is one more than the distance, for the same track comes first; a step stands for its middle.
+        let far = (near..=cylinder_count).step_by(STEP as usize).map(|entry| entry + u64::from(STEP) / 2);
+        let by_distance = (1..near.min(cylinder_count + 1)).chain(far);
+        std::iter::once(0).chain(by_distance.map(move |entry| seek_ns(entry - 1, settle_ns)))
     };
     curve(0)
         .chain(curve(parameters.write_settle_ns))
@@ -310,19 +315,24 @@ mod tests {
 
     fn check_mean_seek(minimum_ns: u64) {
         let parameters = DiskParameters { seek_minimum_ns: minimum_ns, ..parameters() };
-        let table = seek_table(&parameters, 50_001, 60 * SECOND / 7_200);
-        let (reads, writes) = table.split_at(50_001);
-        let seek_ns = |seek: &Seek| f64::from(seek.turns_ns + seek.rest_ns);
-        let count = reads.len() as f64;
+        let count = 50_001;
+        let table = seek_table(&parameters, count, 60 * SECOND / 7_200);
+        let (reads, writes) = table.split_at(table.len() / 2);
+        let seek_ns = |seeks: &[Seek], distance: u64| {
+            let seek = seeks[seek_index(distance as u32 + 1) as usize];
+            f64::from(seek.turns_ns + seek.rest_ns)
+        };
         // Mean over uniformly random pairs: distance n has weight 2 (1 - n/count) / count.
         let mean_ns = |seeks: &[Seek]| -> f64 {
-            let weight = |distance: usize| 2.0 * (1.0 - distance as f64 / count) / count;
-            seeks.iter().enumerate().map(|(distance, seek)| seek_ns(seek) * weight(distance)).sum()
+            let weight = |distance: u64| 2.0 * (1.0 - distance as f64 / count as f64) / count as f64;
+            (0..count).map(|distance| seek_ns(seeks, distance) * weight(distance)).sum()
         };
         assert!((mean_ns(reads) / 8_500_000.0 - 1.0).abs() < 0.005, "{}", mean_ns(reads));
         assert!((mean_ns(writes) / 9_500_000.0 - 1.0).abs() < 0.005, "{}", mean_ns(writes));
-        assert_eq!([seek_ns(&reads[1]), seek_ns(&writes[1])], [1e6, 1e6]);
-        assert!(reads[2..].iter().all(|seek| seek_ns(seek) >= minimum_ns as f64));
+        assert_eq!([seek_ns(reads, 1), seek_ns(writes, 1)], [1e6, 1e6]);
+        assert!((2..count).all(|distance| seek_ns(reads, distance) >= minimum_ns as f64));
+        assert!((2..count).all(|distance| seek_ns(reads, distance) >= seek_ns(reads, distance - 1)));
+        assert!((2..count).all(|distance| seek_ns(writes, distance) - seek_ns(reads, distance) == 1e6));
     }
 
     #[test]
@@ -377,7 +387,8 @@ mod tests {
         let geometry = Geometry::new(&parameters(), 20 << 30);
         let last = geometry.locate((20 << 30) / SECTOR_BYTES - 1, false);
         assert_eq!(geometry.zones.len(), 16);
-        assert!(last.cylinder > geometry.cylinder_count * 99 / 100);
+        let cylinders = 16 * (geometry.zones[1].first_track / geometry.tracks_per_cylinder) as u32;
+        assert!((cylinders * 99 / 100..cylinders).contains(&last.cylinder), "{last:?} of {cylinders}");
         assert!(geometry.zones.windows(2).all(|pair| pair[0].sectors_per_track > pair[1].sectors_per_track));
     }
 

@@ -136,7 +136,7 @@ impl ReadAhead {
 
     /// Whether the segments hold a read of the host; a read of the rest continues where they end.
     pub(super) fn look_up(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Lookup {
-        let is_near = |stream: &Stream| (stream.sector..stream.limit).contains(&start);
+        let is_near = |stream: &Stream| start < stream.limit && stream.sector < end;
         if self.stream.as_ref().is_some_and(is_near) {
             self.catch_up(geometry, at);
         }
@@ -155,6 +155,8 @@ impl ReadAhead {
         let Some(stream) = self.stream.as_mut().filter(|stream| stream.segment == index) else { return };
         let limit = (end + self.segment_sectors).min(self.device_sectors);
         let (passed, head) = geometry.passed(stream.begin, stream.sector, stream.limit, at);
+        let segment = &mut self.segments[index];
+        segment.extend(segment.end().max(passed), self.segment_sectors);
         if passed == stream.limit && passed < limit {
             // It had stopped: the next sector has to come round.
             let target = geometry.locate(passed, false);
@@ -168,7 +170,8 @@ impl ReadAhead {
     /// What was read there is out of date; where the head is, if that ends a stream.
     pub(super) fn forget(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Option<Head> {
         let mut head = None;
-        if self.stream.as_ref().is_some_and(|stream| stream.sector < end && start < stream.limit) {
+        let is_hit = |stream: &Stream| self.segments[stream.segment].start < end && start < stream.limit;
+        if self.stream.as_ref().is_some_and(is_hit) {
             head = self.stop(geometry, at);
         }
         for segment in &mut self.segments {
