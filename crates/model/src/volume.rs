@@ -21,6 +21,8 @@ mod latency;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::VecDeque;
+
 pub use latency::LatencyQuantiles;
 
 use crate::children::{HostRequests, HostSlot};
@@ -150,26 +152,21 @@ struct Previous {
     done_at: Instant,
 }
 
-/// When a request leaves its queue, and when it is done.
-#[derive(Debug, Clone, Copy, Default)]
-struct Schedule {
-    start_at: Instant,
-    done_at: Instant,
-}
-
 #[derive(Debug)]
 pub struct Volume {
     parameters: VolumeParameters,
     size_bytes: u64,
     rng: Rng,
     hosts: HostRequests,
-    /// By slot of the request.
-    schedules: Vec<Schedule>,
+    now: Instant,
+    /// Not yet within the rates, with the time of arrival; first in, first out.
+    waiting: VecDeque<(HostSlot, Instant)>,
+    /// By slot of a request that is not waiting.
+    done_at: Vec<Instant>,
     operations: BurstRate,
     bytes: BurstRate,
     read_latency: Sampler,
     write_latency: Sampler,
-    last_start_at: Instant,
     link_free_at: Instant,
     previous: Option<Previous>,
 }
@@ -201,12 +198,13 @@ impl Volume {
             size_bytes,
             rng: Rng::new(seed),
             hosts: HostRequests::default(),
-            schedules: Vec::new(),
+            now: Instant::ZERO,
+            waiting: VecDeque::new(),
+            done_at: Vec::new(),
             operations,
             bytes,
             read_latency: Sampler::new(parameters.read_latency),
             write_latency: Sampler::new(parameters.write_latency),
-            last_start_at: Instant::ZERO,
             link_free_at: Instant::ZERO,
             previous: None,
             parameters,
@@ -218,40 +216,58 @@ impl Volume {
         self.operations.credits.as_ref().map(|credits| credits.tokens(now))
     }
 
-    fn schedule(&mut self, now: Instant, request: Request) -> Schedule {
+    /// When the oldest waiting request is within the rates.
+    fn next_start_at(&self) -> Option<Instant> {
+        let &(slot, arrived_at) = self.waiting.front()?;
+        let request = self.hosts.get(slot).request;
+        let (operations, _) = self.count_operations(arrived_at, request);
+        let operations_at = self.operations.earliest(self.now, operations);
+        Some(operations_at.max(self.bytes.earliest(self.now, request.size_bytes)))
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.next_start_at().filter(|&at| at <= now)
+            && let Some((slot, arrived_at)) = self.waiting.pop_front()
+        {
+            self.now = self.now.max(at);
+            self.start(slot, arrived_at);
+        }
+        self.now = now;
+    }
+
+    fn start(&mut self, slot: HostSlot, arrived_at: Instant) {
+        let request = self.hosts.get(slot).request;
+        let (operations, counted_bytes) = self.count_operations(arrived_at, request);
+        self.operations.take(self.now, operations);
+        self.bytes.take(self.now, request.size_bytes);
+        self.link_free_at = self.link_free_at.max(self.now)
+            + transfer_ns(request.size_bytes, self.parameters.link_bytes_per_s);
         let latency = match request.operation {
             Operation::Read => &self.read_latency,
-            Operation::Write => &self.write_latency,
-            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
-                return Schedule { start_at: now, done_at: now + self.parameters.flush_ns };
-            }
+            _ => &self.write_latency,
         };
-        let latency_ns = latency.draw(&mut self.rng);
-        let (operations, counted_bytes) = self.count_operations(now, request);
-        let queued_at = now.max(self.last_start_at);
-        let start_at = self
-            .operations
-            .earliest(queued_at, operations)
-            .max(self.bytes.earliest(queued_at, request.size_bytes));
-        self.operations.take(start_at, operations);
-        self.bytes.take(start_at, request.size_bytes);
-        self.last_start_at = start_at;
-        self.link_free_at = self.link_free_at.max(start_at)
-            + transfer_ns(request.size_bytes, self.parameters.link_bytes_per_s);
-        let done_at = self.link_free_at + latency_ns;
+        let done_at = self.link_free_at + latency.draw(&mut self.rng);
         let (operation, end_bytes) = (request.operation, request.end_bytes());
         self.previous = Some(Previous { operation, end_bytes, counted_bytes, done_at });
-        Schedule { start_at, done_at }
+        self.finish(done_at, slot);
+    }
+
+    fn finish(&mut self, done_at: Instant, slot: HostSlot) {
+        if self.done_at.len() <= slot {
+            self.done_at.resize(slot + 1, Instant::ZERO);
+        }
+        self.done_at[slot] = done_at;
+        self.hosts.finish(done_at, slot, Outcome::Success);
     }
 
     /// Operations that the request counts, and the bytes in the last of them.
-    fn count_operations(&self, now: Instant, request: Request) -> (u64, u64) {
+    fn count_operations(&self, arrived_at: Instant, request: Request) -> (u64, u64) {
         let unit = self.parameters.operation_bytes;
         let mergeable = self.previous.filter(|previous| {
             self.parameters.merges_sequential
                 && previous.operation == request.operation
                 && previous.end_bytes == request.offset_bytes
-                && previous.done_at > now
+                && previous.done_at > arrived_at
         });
         let begun = mergeable.map_or(0, |previous| previous.counted_bytes);
         let bytes = begun + request.size_bytes;
@@ -259,14 +275,15 @@ impl Volume {
         (bytes.div_ceil(unit).max(1) - already, bytes - (bytes.div_ceil(unit).max(1) - 1) * unit)
     }
 
-    fn fate(&mut self, slot: HostSlot, now: Instant, sectors: u64) -> Fate {
-        let schedule = self.schedules[slot];
-        if schedule.done_at <= now {
-            return Fate::Kept;
-        }
-        if schedule.start_at > now {
+    fn fate(&mut self, slot: HostSlot, now: Instant) -> Fate {
+        if self.waiting.iter().any(|&(waiting, _)| waiting == slot) {
             return Fate::Lost;
         }
+        if self.done_at[slot] <= now {
+            return Fate::Kept;
+        }
+        let (start, end) = self.hosts.get(slot).sectors();
+        let sectors = end - start;
         match self.rng.below(3) {
             0 => Fate::Lost,
             1 if sectors > 1 => Fate::Torn { kept_bytes: (1 + self.rng.below(sectors - 1)) * SECTOR_BYTES },
@@ -281,36 +298,41 @@ impl Device for Volume {
     }
 
     fn submit(&mut self, now: Instant, request: Request) {
+        self.advance(now);
         let slot = self.hosts.accept(request, self.size_bytes);
-        let schedule = self.schedule(now, request);
-        if self.schedules.len() <= slot {
-            self.schedules.resize(slot + 1, Schedule::default());
+        match request.operation {
+            Operation::Read | Operation::Write => {
+                self.waiting.push_back((slot, now));
+                self.advance(now);
+            }
+            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
+                self.finish(now + self.parameters.flush_ns, slot);
+            }
         }
-        self.schedules[slot] = schedule;
-        self.hosts.finish(schedule.done_at, slot, Outcome::Success);
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at()
+        self.hosts.next_finished_at().into_iter().chain(self.next_start_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
         self.hosts.collect(now)
     }
 
     /// The machine loses its power, the service does not: what it has taken is durable or not there, but a request that
     /// was on its way may be torn.
     fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
         let mut writes = Vec::new();
         for slot in self.hosts.outstanding_slots() {
             let host = *self.hosts.get(slot);
             if host.request.operation == Operation::Write {
-                let (start, end) = host.sectors();
-                writes.push(host.unacknowledged(self.fate(slot, now, end - start)));
+                writes.push(host.unacknowledged(self.fate(slot, now)));
             }
         }
+        self.waiting.clear();
         self.hosts.reset();
-        self.last_start_at = now;
         self.link_free_at = now;
         self.previous = None;
         PowerCut { writes }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver};
 use crate::device::Fate;
+use crate::disk;
 use crate::request::RequestId;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
@@ -119,8 +120,17 @@ fn write_back_completes_on_the_fast_device_and_flushes_both() {
     assert_eq!(write_ns(&mut driver, 3), FAST_NS);
     assert_eq!(driver.device().dirty_bytes(), 16 * KIB);
     assert_eq!(read_ns(&mut driver, 3), FAST_NS);
+    assert_eq!(driver.device().fast_records.open_count(), 1);
     assert_eq!(latency_ns(&mut driver, Operation::Flush, 0, 0), SLOW_NS);
+    assert_eq!(driver.device().fast_records.open_count(), 0);
     assert_eq!(driver.device().slow.counters().writes, 0);
+}
+
+#[test]
+fn a_flush_of_write_back_waits_for_the_fast_device_too() {
+    let (fast, slow) = (constant(64 * MIB, SLOW_NS), constant(SIZE_BYTES, FAST_NS));
+    let mut driver = VirtualTime::new(Tier::new(parameters(WritePolicy::Back), fast, slow).unwrap());
+    assert_eq!(latency_ns(&mut driver, Operation::Flush, 0, 0), SLOW_NS);
 }
 
 #[test]
@@ -234,6 +244,40 @@ fn what_no_tier_can_be_is_refused() {
         sentence(TierParameters { dirty_limit_percent: 5, ..valid }),
         "`dirty_limit` is 5 %, must be at least `writeback`, 10 %"
     );
+}
+
+#[test]
+fn a_drain_that_the_slow_device_may_lose_is_still_dirty() {
+    let mut lost = 0;
+    for seed in 0..60 {
+        let drains = TierParameters { writeback_bytes_per_s: 64 * MIB, ..parameters(WritePolicy::Back) };
+        let slow = Box::new(disk::Disk::new(disk::tests::parameters(), SIZE_BYTES, seed));
+        let mut driver = VirtualTime::new(Tier::new(drains, constant(64 * MIB, FAST_NS), slow).unwrap());
+        let workload = ClosedLoop {
+            read_percent: 0,
+            size_bytes: 16 * KIB,
+            queue_depth: 4,
+            span_bytes: 24 * MIB,
+            request_count: 150 + 10 * seed,
+            seed,
+            ..ClosedLoop::default()
+        };
+        workload.run(&mut driver);
+        settle(&mut driver, seed * 10 * MILLISECOND);
+        let now = driver.now();
+        let tier = driver.device_mut();
+        for write in tier.slow.power_cut(now) {
+            if tier.slow_records.in_host_terms(&write, 32).is_empty() {
+                let start = write.offset_bytes / SECTOR_BYTES;
+                for part in tier.block_parts(start, start + write.size_bytes / SECTOR_BYTES) {
+                    let dirty = tier.map.find(part.block).map_or(0, |index| tier.map.get(index).dirty);
+                    assert_eq!(part.sectors & !dirty, 0, "seed {seed}: {write:?} is on neither device");
+                }
+                lost += 1;
+            }
+        }
+    }
+    assert!(lost > 100, "{lost}: nothing was tested");
 }
 
 fn log_parameters() -> IntentLogParameters {
