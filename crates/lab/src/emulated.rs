@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use spindle_model::{Device, Parameters, StackSpec as Tree, WriteCache};
+use spindle_model::{Device, Parameters};
 use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk};
 
 use crate::profile_file::{StackFile, StackSpec};
@@ -41,12 +41,8 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         name: wishes.name.clone(),
         stack: serde_json::to_string(&served)?,
         seed: wishes.seed,
-        rotational: any_device(stack.tree(), &|device| matches!(device, Parameters::Disk(_))),
-        volatile_cache: any_device(stack.tree(), &|device| match device {
-            Parameters::Null => false,
-            Parameters::Disk(disk) => disk.write_cache == WriteCache::Volatile,
-            Parameters::Flash(flash) => flash.write_cache == WriteCache::Volatile,
-        }),
+        rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
+        volatile_cache: stack.tree().has_volatile_cache(),
         file_system: FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
         mkfs_options: stack.head().mkfs_options.clone(),
         mount_options: stack.head().mount_options.clone(),
@@ -62,13 +58,6 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             die_with_parent: wishes.die_with_parent,
         },
     })
-}
-
-fn any_device(tree: &Tree, holds: &dyn Fn(&Parameters) -> bool) -> bool {
-    match tree {
-        Tree::Device(parameters) => holds(parameters),
-        Tree::Partition { below, .. } => any_device(below, holds),
-    }
 }
 
 /// The running model of a disk that [`options`] described.

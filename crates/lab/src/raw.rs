@@ -117,11 +117,14 @@ fn summarise(workload: &'static str, shape: &ClosedLoop, measured: &Measured) ->
 }
 
 #[cfg(test)]
+mod disks;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn figures(profile: &str) -> RawFigures {
-        measure(&StackSpec::of_profile(profile, None, "none").unwrap(), 1)
+        measure(&StackSpec::of_name(profile, None, "none").unwrap(), 1)
     }
 
     fn find<'a>(figures: &'a RawFigures, workload: &str, size_bytes: u64, queue_depth: u64) -> &'a RawRow {

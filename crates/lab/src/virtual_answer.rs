@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn of(profile: &str) -> Figures {
-        figures(&StackSpec::of_profile(profile, None, "xfs").unwrap(), 1 << 30, 1)
+        figures(&StackSpec::of_name(profile, None, "xfs").unwrap(), 1 << 30, 1)
     }
 
     #[test]

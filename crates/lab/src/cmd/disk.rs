@@ -9,6 +9,7 @@ use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
 
+use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
 use crate::profile_file::StackSpec;
 use crate::units::format_size_bytes;
@@ -50,6 +51,8 @@ enum DiskCommand {
     },
     /// Check real time against virtual time: mean read latency at several queue depths, with idle and with busy cores.
     Validate(ValidateArguments),
+    /// Say which share of a database's pages crosses a chunk of an array.
+    Alignment(AlignmentArguments),
     #[command(hide = true)]
     Serve { state_directory: PathBuf },
 }
@@ -107,8 +110,9 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         }
         DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
         DiskCommand::Down { .. } => down_all(),
+        DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => {
-            let stack = StackSpec::of_profile(&arguments.profile, Some(&arguments.size), "none")?;
+            let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
             let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds)?;
             if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
         }
@@ -124,7 +128,7 @@ struct UpAnswer<'a> {
 }
 
 fn up(arguments: &UpArguments) -> Result<()> {
-    let stack = StackSpec::of_profile(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
+    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
     let profile_name = PathBuf::from(&arguments.profile);
     let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
     let wishes = Wishes {

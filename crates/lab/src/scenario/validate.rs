@@ -8,7 +8,7 @@ use spindle_load::WorkloadSpec;
 use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
 use crate::layout::{FileClass, Layout};
-use crate::profile_file::StackSpec;
+use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
 use crate::server;
 use crate::text;
@@ -31,9 +31,10 @@ const MEMORY_SETTINGS: [&str; 4] =
 pub(super) fn validate(
     name: &str,
     text: &str,
-    file: ScenarioFile,
+    mut file: ScenarioFile,
     bounds: &Bounds,
 ) -> Result<Scenario, Complaint> {
+    add_built_in_stacks(&mut file);
     for (table, names) in [
         ("stacks", file.stacks.keys().collect::<Vec<_>>()),
         ("layouts", file.layouts.keys().collect()),
@@ -207,6 +208,17 @@ fn check_axis<'a>(
     Ok(())
 }
 
+/// What the matrix or a layout names without a table of its own may be a ready-made stack or a profile.
+fn add_built_in_stacks(file: &mut ScenarioFile) {
+    let in_layouts = file.layouts.values().flat_map(|table| table.named()).map(|(_, stack)| stack.to_owned());
+    let named: Vec<String> = file.matrix.stack.iter().flatten().cloned().chain(in_layouts).collect();
+    for name in named {
+        if let Some(table) = built_in_stack(&name).filter(|_| !file.stacks.contains_key(&name)) {
+            file.stacks.insert(name, table);
+        }
+    }
+}
+
 /// The stacks that a layout names exist, and are drives of their own.
 fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<(), Complaint> {
     let defined: Vec<&str> = file.stacks.keys().map(String::as_str).collect();
@@ -218,8 +230,12 @@ fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<
         }
     }
     // Two partitions would each get an emulated drive of its own, and the one arm would be in two places.
-    let drive = |stack: &str| match file.stacks[stack].layer.as_deref() {
-        Some("partition") => file.stacks[stack].on.clone(),
+    let drive = |stack: &str| match &file.stacks[stack] {
+        StackTable { layer: Some(layer), on: Some(On::One(on)), .. }
+            if layer == "partition" && file.stacks.contains_key(on) =>
+        {
+            Some(on.clone())
+        }
         _ => None,
     };
     for (index, (class, stack)) in named.iter().enumerate() {

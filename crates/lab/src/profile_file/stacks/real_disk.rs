@@ -15,11 +15,10 @@ pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Compl
         ("profile", table.profile.is_some()),
         ("layer", table.layer.is_some()),
         ("on", table.on.is_some()),
-        ("offset", table.offset.is_some()),
         ("size", table.size.is_some()),
-        ("stroke", table.stroke.is_some()),
     ];
-    if let Some((key, _)) = emulated.iter().find(|(_, there)| *there) {
+    let own = table.keys.keys().next().map(String::as_str);
+    if let Some(key) = emulated.iter().find(|(_, there)| *there).map(|(key, _)| *key).or(own) {
         return Err(complaint(key, "belongs to an emulated stack, and this one is a real disk (`path`)"));
     }
     let path = Path::new(table.path.as_deref().unwrap_or_default());
