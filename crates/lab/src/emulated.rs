@@ -43,11 +43,9 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         seed: wishes.seed,
         rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
         volatile_cache: stack.tree().has_volatile_cache(),
-        file_system: match stack.head().file_system.as_str() {
-            "none" => FileSystem::None,
-            "ext4" => FileSystem::Ext4,
-            _ => FileSystem::Xfs,
-        },
+        file_system: FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+        mkfs_options: stack.head().mkfs_options.clone(),
+        mount_options: stack.head().mount_options.clone(),
         mount_at: wishes.mount_at.clone(),
         physics: wishes.physics,
         serve: ServeOptions {
@@ -80,11 +78,15 @@ pub struct EmulatedVolume {
 }
 
 impl EmulatedVolume {
+    /// `mount_count` volumes share the memory that written data may take.
+    ///
     /// # Errors
     /// Whatever keeps a disk from coming up, with what we were doing.
-    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<EmulatedVolume> {
+    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<EmulatedVolume> {
         let program = std::env::current_exe().context("looking for our own binary")?;
-        let disk = Disk::up(&program, &options(stack, wishes)?)?;
+        let mut options = options(stack, wishes)?;
+        options.serve.memory_budget_bytes /= mount_count.max(1);
+        let disk = Disk::up(&program, &options)?;
         let path = disk.mount.clone().context("a database needs a file system, and this stack has none")?;
         Ok(EmulatedVolume { disk, path })
     }

@@ -21,7 +21,7 @@ use crate::user_error::UserError;
 pub use reader::near_names;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
 pub use ready_made::ready_made_names;
-pub use stacks::{On, StackFile, StackSpec, StackTable};
+pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
 pub const PROFILES: [(&str, &str); 10] = [

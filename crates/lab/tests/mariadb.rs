@@ -48,6 +48,7 @@ fn instance(directory: &Path) -> Instance {
     ];
     Instance {
         data_directory: directory.join("data"),
+        class_directories: BTreeMap::new(),
         runtime_directory: directory.join("runtime"),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
     }

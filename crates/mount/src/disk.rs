@@ -15,20 +15,12 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
+use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run};
+use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run, unmount};
 use crate::workers;
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    /// Raw: a block device only.
-    None,
-    Xfs,
-    Ext4,
-}
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -42,11 +34,26 @@ pub struct DiskOptions {
     /// With no volatile cache the kernel is told so, and sends no FLUSH.
     pub volatile_cache: bool,
     pub file_system: FileSystem,
+    /// Given to mkfs and to mount besides our own.
+    #[serde(default)]
+    pub mkfs_options: Vec<String>,
+    #[serde(default)]
+    pub mount_options: Vec<String>,
     /// Where to mount; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
     /// Whether the physics are on when it is up.
     pub physics: bool,
     pub serve: ServeOptions,
+}
+
+impl DiskOptions {
+    pub fn formatting(&self) -> Formatting<'_> {
+        Formatting {
+            file_system: self.file_system,
+            mkfs_options: &self.mkfs_options,
+            mount_options: &self.mount_options,
+        }
+    }
 }
 
 /// Where disks keep their state: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
@@ -214,12 +221,12 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
 
     let mount = match options.file_system {
         FileSystem::None => None,
-        file_system => {
+        _ => {
             if options.serve.base.is_none() {
-                make_file_system(file_system, &device)?;
+                options.formatting().make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            mount(file_system, &device, &at)?;
+            options.formatting().mount(&device, &at)?;
             Some(at)
         }
     };
@@ -263,32 +270,6 @@ fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     };
     set("rotational", if options.rotational { "1" } else { "0" })?;
     set("write_cache", if options.volatile_cache { "write back" } else { "write through" })
-}
-
-fn make_file_system(file_system: FileSystem, device: &Path) -> Result<()> {
-    let device = device.to_string_lossy();
-    // The disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
-    match file_system {
-        FileSystem::None => Ok(String::new()),
-        FileSystem::Xfs => run("mkfs.xfs", &["-q", "-f", "-K", &device]),
-        FileSystem::Ext4 => {
-            run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", &device])
-        }
-    }
-    .map(drop)
-    .context("making a file system")
-}
-
-fn mount(file_system: FileSystem, device: &Path, at: &Path) -> Result<()> {
-    fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
-    let (name, options) = match file_system {
-        // Two disks may come from one snapshot, and then have one UUID.
-        FileSystem::Xfs => ("xfs", "noatime,nouuid"),
-        _ => ("ext4", "noatime"),
-    };
-    run("mount", &["-t", name, "-o", options, &device.to_string_lossy(), &at.to_string_lossy()])
-        .map(drop)
-        .with_context(|| format!("mounting {} on {}", device.display(), at.display()))
 }
 
 /// Names of the disks that have a state directory, up or broken.
@@ -357,6 +338,9 @@ pub fn down(name: &str) -> Result<()> {
                     .with_context(|| format!("unmounting {}", at.display()))?,
             }
         }
+        if let Ok((options, ..)) = inspect(name) {
+            options.formatting().forget(device);
+        }
         run("losetup", &["--detach", &device.to_string_lossy()])?;
     }
     workers::relax();
@@ -401,26 +385,6 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
 fn emulator_process(state: &Path) -> Option<u32> {
     let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
     process_names(process, state).then_some(process)
-}
-
-/// Waits out a short use, as a process that is just ending.
-fn unmount(at: &Path) -> Result<()> {
-    let started = Instant::now();
-    loop {
-        match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(3) => {
-                sleep(Duration::from_millis(50));
-            }
-            Err(rustix::io::Errno::BUSY) => {
-                bail!(
-                    "{} is in use: end the processes that have files open there, then try again",
-                    at.display()
-                )
-            }
-            Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
-        }
-    }
 }
 
 fn wait_for(what: &str, done: impl Fn() -> bool) -> Result<()> {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{Disk, DiskOptions, Statistics, disk, serve};
+use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
 
 use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
@@ -67,7 +67,7 @@ struct UpArguments {
     /// Where to mount it; without it a directory of its own.
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
-    /// `xfs`, `ext4`, or `none` for a raw block device.
+    /// `xfs`, `ext4`, `btrfs`, or `none` for a raw block device.
     #[arg(long, value_name = "TYPE", default_value = "xfs")]
     file_system: String,
     /// What to call it; without it the profile's name.
@@ -219,10 +219,13 @@ fn sentence(disk: &DiskStatus) -> String {
 
 /// Goes on after a disk that cannot be taken down, and fails in the end.
 fn down_all() -> Result<()> {
-    let names = disk::list()?;
+    let mut names = disk::list()?;
+    let emulated_count = names.len();
+    names.extend(real::list()?);
     let mut failed = Vec::new();
-    for name in &names {
-        match disk::down(name) {
+    for (index, name) in names.iter().enumerate() {
+        let down = if index < emulated_count { disk::down(name) } else { real::down(name) };
+        match down {
             Ok(()) => eprintln!("{name} is down"),
             Err(error) => {
                 eprintln!("spindle: {name}: {error:#}");

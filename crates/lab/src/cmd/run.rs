@@ -37,7 +37,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
     let plan = plan(&scenario);
-    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock");
+    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")
+        && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
     let blockers = doctor::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {
         eprintln!(

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use spindle_model::{Parameters, StackSpec as Tree, Stroke, WriteCache};
+use spindle_mount::FILE_SYSTEMS;
+use spindle_mount::real::Place;
 use toml::Value;
 
 use super::keys::Keys;
@@ -32,9 +34,21 @@ pub struct StackTable {
     pub on: Option<On>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// `xfs` (the default), `ext4` or `none`.
+    /// `xfs` (the default), `ext4`, `btrfs` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
+    /// Further arguments of mkfs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mkfs_options: Option<Vec<String>>,
+    /// Further options of mount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_options: Option<Vec<String>>,
+    /// A real disk: a directory on it, or its block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Allows a file system to be made on a block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destroy_content: Option<bool>,
     /// What reports call it; the table's name by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -83,7 +97,9 @@ impl StackFile {
 pub struct StackSpec {
     head: StackHead,
     label: String,
+    /// Of a real disk a device that is never built.
     tree: Tree,
+    real: Option<Place>,
     tables: StackFile,
 }
 
@@ -140,8 +156,17 @@ impl StackSpec {
         &self.head.assumptions
     }
 
+    /// Where it is, when it is a real disk and not emulated.
+    pub fn real(&self) -> Option<&Place> {
+        self.real.as_ref()
+    }
+
     /// A running device. The stack was validated when it was resolved.
+    ///
+    /// # Panics
+    /// The stack is a real disk.
     pub fn build(&self, seed: u64) -> Box<dyn spindle_model::Device> {
+        assert!(self.real.is_none(), "a real disk has no model");
         self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
     }
 
@@ -152,7 +177,18 @@ impl StackSpec {
 
     /// Everything that decides how the stack behaves, values and not prose: equal texts, equal devices.
     pub fn stable_text(&self) -> String {
-        format!("{:?} size_bytes={} file_system={}", self.tree, self.head.size_bytes, self.head.file_system)
+        if let Some(place) = &self.real {
+            // Without its size, because what is free of it changes.
+            return format!("{place:?}");
+        }
+        let StackHead { size_bytes, file_system, mkfs_options, mount_options, .. } = &self.head;
+        let mut text = format!("{:?} size_bytes={size_bytes} file_system={file_system}", self.tree);
+        for (name, options) in [("mkfs", mkfs_options), ("mount", mount_options)] {
+            if !options.is_empty() {
+                text.push_str(&format!(" {name}={options:?}"));
+            }
+        }
+        text
     }
 
     /// FNV-1a (64 bits, hexadecimal) of [`StackSpec::stable_text`]: names a stack, guards nothing.
@@ -173,11 +209,16 @@ pub(super) struct Context<'a> {
 
 /// The table of that name: the file's own, a ready-made stack, or a profile alone.
 fn find(name: &str, tables: &BTreeMap<String, StackTable>) -> Option<StackTable> {
+    tables.get(name).cloned().or_else(|| built_in_stack(name))
+}
+
+/// A ready-made stack, or a stack of nothing but the profile of that name.
+pub fn built_in_stack(name: &str) -> Option<StackTable> {
     let profile = || {
         let is_known = PROFILES.iter().any(|(known, _)| *known == name);
         is_known.then(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() })
     };
-    tables.get(name).cloned().or_else(|| ready_made(name)).or_else(profile)
+    ready_made(name).or_else(profile)
 }
 
 impl Context<'_> {
@@ -198,6 +239,9 @@ impl Context<'_> {
             built_in.for_each(|name| known.push(name));
             return Err(complaint(key, format!("there is no stack `{name}`{}", near_names(name, &known))));
         };
+        if table.path.is_some() {
+            return Err(complaint(key, format!("`{name}` is a real disk, and layers are emulated")));
+        }
         self.path.push(name.to_owned());
         let resolved = resolve(name, &table, size_bytes, self);
         self.path.pop();
@@ -228,9 +272,25 @@ fn resolve(
     let size = table.size.as_deref().map(parse_size_bytes).transpose();
     let size = size.map_err(|message| complaint("size", message))?.or(size_above);
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !["xfs", "ext4", "none"].contains(&file_system) {
-        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"none\"");
+    if !FILE_SYSTEMS.contains(&file_system) {
+        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"none\"");
         return Err(complaint("file_system", message));
+    }
+    let (mkfs_options, mount_options) =
+        (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
+    for (key, options) in [("mkfs_options", &mkfs_options), ("mount_options", &mount_options)] {
+        if file_system == "none" && !options.is_empty() {
+            return Err(complaint(key, "has no meaning with file_system = \"none\"; leave it out"));
+        }
+    }
+    if table.path.is_some() {
+        return real_disk::resolve(name, table);
+    }
+    if table.destroy_content.is_some() {
+        return Err(complaint(
+            "destroy_content",
+            "belongs to a real disk (`path`), and this stack is emulated",
+        ));
     }
     let mut keys = Keys::new(&table.keys);
     let parts = match (&table.profile, &table.layer) {
@@ -242,7 +302,7 @@ fn resolve(
                 "cannot be there together with `profile`: a stack is one of the two",
             ));
         }
-        (None, None) => return Err(complaint("", "needs a `profile` or a `layer`")),
+        (None, None) => return Err(complaint("", "needs a `profile`, a `layer` or a `path`")),
     };
     keys.finish()?;
     let Parts { tree, size_bytes, summary, assumptions, mut used } = parts;
@@ -253,10 +313,13 @@ fn resolve(
         summary,
         size_bytes,
         file_system: file_system.to_owned(),
+        mkfs_options,
+        mount_options,
+        real: false,
         assumptions,
     };
     let label = table.label.clone().unwrap_or_else(|| name.to_owned());
-    Ok(StackSpec { head, label, tree, tables: StackFile { stacks: used } })
+    Ok(StackSpec { head, label, tree, real: None, tables: StackFile { stacks: used } })
 }
 
 fn device(
@@ -312,3 +375,5 @@ fn override_write_cache(
     };
     Ok(())
 }
+
+mod real_disk;

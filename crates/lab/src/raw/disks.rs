@@ -139,7 +139,7 @@ struct Disk {
 
 impl Disk {
     fn new(profile: &str) -> Disk {
-        let stack = StackSpec::of_profile(profile, None, "none").unwrap();
+        let stack = StackSpec::of_name(profile, None, "none").unwrap();
         Disk { driver: VirtualTime::new(stack.build(SEED)), size_bytes: stack.size_bytes() }
     }
 
@@ -192,7 +192,7 @@ fn reads_per_s(profile: &str, size_bytes: u64, queue_depth: u64) -> f64 {
 }
 
 fn mixed_per_s(profile: &str, write_cache: WriteCache) -> f64 {
-    let stack = StackSpec::of_profile(profile, None, "none").unwrap();
+    let stack = StackSpec::of_name(profile, None, "none").unwrap();
     let Tree::Device(Parameters::Disk(disk)) = stack.tree() else { panic!("{profile} is no disk") };
     let tree = Tree::Device(Parameters::Disk(DiskParameters { write_cache, ..disk.clone() }));
     let size_bytes = stack.size_bytes();

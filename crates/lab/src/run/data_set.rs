@@ -13,8 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use super::volume;
 use crate::interrupt::Interrupt;
+use crate::layout::{FileClass, Layout, LayoutMount};
+use crate::mounts::{Mounts, MountsRequest};
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::scenario::content_hash;
@@ -32,8 +33,43 @@ pub(super) struct Recipe<'a> {
     pub settings: BTreeMap<String, String>,
     pub workload: &'a WorkloadSpec,
     pub seed: u64,
-    pub file_system: &'a str,
-    pub size_bytes: u64,
+    pub mounts: Vec<MountRecipe<'a>>,
+}
+
+/// What shapes the part of a snapshot that lies on one mount.
+#[derive(Debug, Serialize)]
+pub(super) struct MountRecipe<'a> {
+    pub classes: &'a [FileClass],
+    /// How the part is kept.
+    pub form: Form<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) enum Form<'a> {
+    /// Of an emulated disk.
+    Image { file_system: &'a str, mkfs_options: &'a [String], mount_options: &'a [String], size_bytes: u64 },
+    /// Copied from a real disk: they fit anywhere.
+    Files,
+}
+
+impl<'a> MountRecipe<'a> {
+    /// In the order of the layout.
+    pub(super) fn of(layout: &'a Layout, stacks: &'a BTreeMap<String, StackSpec>) -> Vec<MountRecipe<'a>> {
+        let recipe = |mount: &'a LayoutMount| {
+            let head = stacks[&mount.stack].head();
+            let form = match head.real {
+                true => Form::Files,
+                false => Form::Image {
+                    file_system: &head.file_system,
+                    mkfs_options: &head.mkfs_options,
+                    mount_options: &head.mount_options,
+                    size_bytes: head.size_bytes,
+                },
+            };
+            MountRecipe { classes: &mount.classes, form }
+        };
+        layout.mounts.iter().map(recipe).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -57,7 +93,7 @@ impl DataSets {
         &mut self,
         recipe: &Recipe<'_>,
         server: &dyn Server,
-        stack: &StackSpec,
+        storage: Storage<'_>,
         work_directory: &Path,
         interrupt: &Interrupt,
         progress: &mut Progress,
@@ -74,7 +110,7 @@ impl DataSets {
         if draft.exists() {
             fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
         }
-        let load = Load { recipe, server, stack, work_directory, interrupt };
+        let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
         interrupt.check()?;
         match result {
@@ -91,10 +127,17 @@ impl DataSets {
     }
 }
 
+/// On what a database is loaded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Storage<'a> {
+    pub layout: &'a Layout,
+    pub stacks: &'a BTreeMap<String, StackSpec>,
+}
+
 struct Load<'a> {
     recipe: &'a Recipe<'a>,
     server: &'a dyn Server,
-    stack: &'a StackSpec,
+    storage: Storage<'a>,
     work_directory: &'a Path,
     interrupt: &'a Interrupt,
 }
@@ -103,21 +146,24 @@ impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
         let workload = self.recipe.workload.build()?;
         progress.activity("making an empty database".to_owned());
-        let mut volume = volume::bring_up(
-            self.recipe.server_kind,
-            self.stack,
-            None,
-            self.work_directory,
-            self.recipe.seed,
-        )
+        let mut mounts = Mounts::up(&MountsRequest {
+            layout: self.storage.layout,
+            stacks: self.storage.stacks,
+            server_kind: self.recipe.server_kind,
+            snapshot: None,
+            work_directory: self.work_directory,
+            seed: self.recipe.seed,
+        })
         .context("bringing the storage up")?;
-        volume.set_physics(false)?;
+        mounts.set_physics(false)?;
         let instance = Instance {
-            data_directory: volume.path().join("data"),
+            data_directory: mounts.data_directory(),
+            class_directories: mounts.class_directories(),
             runtime_directory: self.work_directory.join("load"),
             settings: self.recipe.settings.clone(),
         };
-        for directory in [&instance.data_directory, &instance.runtime_directory] {
+        let directories = [&instance.data_directory, &instance.runtime_directory];
+        for directory in directories.into_iter().chain(instance.class_directories.values()) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
         self.server.prepare(&instance)?;
@@ -136,7 +182,7 @@ impl Load<'_> {
         progress.activity("shutting the loaded database down".to_owned());
         running.stop(STOP_PATIENCE)?;
         drop(running);
-        volume.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
+        mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
     }
 }
 

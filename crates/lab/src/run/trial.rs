@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second};
 
-use super::data_set::{DataSets, Recipe, kill};
-use super::{Servers, volume};
+use super::Servers;
+use super::data_set::{DataSets, MountRecipe, Recipe, Storage, kill};
 use crate::client::ClientProcess;
 use crate::interrupt::Interrupt;
+use crate::layout::Layout;
 use crate::measurement::{self, Window};
+use crate::mounts::{Mounts, MountsRequest};
 use crate::observe::Sample;
 use crate::plan::PlannedTrial;
 use crate::progress::Progress;
@@ -20,7 +22,6 @@ use crate::provenance;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::scenario::Scenario;
 use crate::server::{Instance, Running, Server};
-use crate::storage::Volume;
 
 /// A cold start on a hard disk reads everything it needs in random order.
 const READY_PATIENCE: Duration = Duration::from_secs(600);
@@ -77,7 +78,7 @@ impl Laboratory<'_> {
                 spindle_version: provenance::SPINDLE_VERSION.to_owned(),
                 git_revision: provenance::GIT_REVISION.to_owned(),
                 scenario_hash: self.scenario_hash.to_owned(),
-                stack_hash: self.scenario.stacks[&self.cell.stack.name].hash(),
+                stack_hash: self.stack_hash(),
                 kernel: provenance::kernel(),
                 server_version: self.versions[&self.cell.server].clone(),
                 settings: finding.settings,
@@ -106,16 +107,22 @@ impl Laboratory<'_> {
         phases.progress.trial_started();
 
         phases.enter("restore")?;
-        let stack = &self.scenario.stacks[&self.cell.stack.name];
-        let mut volume =
-            volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
-                .context("restoring the snapshot")?;
-        volume.set_physics(run.start == StartState::Cold)?;
+        let mut mounts = Mounts::up(&MountsRequest {
+            layout: self.layout(),
+            stacks: &self.scenario.stacks,
+            server_kind: server.kind(),
+            snapshot: Some(&snapshot),
+            work_directory: self.work_directory,
+            seed: planned.seed,
+        })
+        .context("restoring the snapshot")?;
+        mounts.set_physics(run.start == StartState::Cold)?;
 
         phases.enter("start")?;
         let spec = &self.scenario.servers[&self.cell.server];
         let instance = Instance {
-            data_directory: volume.path().join("data"),
+            data_directory: mounts.data_directory(),
+            class_directories: mounts.class_directories(),
             runtime_directory: self.work_directory.join("trial"),
             settings: spec.settings.clone(),
         };
@@ -134,17 +141,17 @@ impl Laboratory<'_> {
         client.wait_ready(READY_PATIENCE)?;
 
         phases.enter("warm-up")?;
-        volume.set_physics(run.start != StartState::WarmFast)?;
+        mounts.set_physics(run.start != StartState::WarmFast)?;
         phases.watch(&mut client, run.warm_up)?;
         phases.enter("settle")?;
-        volume.set_physics(true)?;
+        mounts.set_physics(true)?;
         phases.watch(&mut client, run.settle)?;
 
         phases.enter("measure")?;
-        let window = phases.measure(&mut client, run.measure, &mut *volume, &mut *running)?;
+        let window = phases.measure(&mut client, run.measure, self.layout(), &mut mounts, &mut *running)?;
 
         phases.enter("verify")?;
-        volume.set_physics(false)?;
+        mounts.set_physics(false)?;
         client.stop()?;
         let checks =
             run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
@@ -160,7 +167,17 @@ impl Laboratory<'_> {
         phases.enter("stop")?;
         running.stop(STOP_PATIENCE)?;
         drop(running);
-        volume.down().context("taking the storage down")
+        mounts.down().context("taking the storage down")
+    }
+
+    fn layout(&self) -> &Layout {
+        self.scenario.layout_of(self.cell)
+    }
+
+    /// One for each mount, in the order of the layout.
+    fn stack_hash(&self) -> String {
+        let stacks = self.layout().mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
+        stacks.collect::<Vec<_>>().join("+")
     }
 
     fn snapshot(
@@ -169,17 +186,16 @@ impl Laboratory<'_> {
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
     ) -> Result<std::path::PathBuf> {
-        let stack = &self.scenario.stacks[&self.cell.stack.name];
+        let storage = Storage { layout: self.layout(), stacks: &self.scenario.stacks };
         let recipe = Recipe {
             server_kind: server.kind(),
             server_version: &self.versions[&self.cell.server],
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
             workload: &self.scenario.workloads[&self.cell.workload],
             seed: self.scenario.run.seed,
-            file_system: &self.cell.stack.file_system,
-            size_bytes: self.cell.stack.size_bytes,
+            mounts: MountRecipe::of(storage.layout, storage.stacks),
         };
-        data_sets.snapshot(&recipe, server, stack, self.work_directory, self.interrupt, phases.progress)
+        data_sets.snapshot(&recipe, server, storage, self.work_directory, self.interrupt, phases.progress)
     }
 }
 
@@ -229,10 +245,11 @@ impl Phases<'_> {
         &self,
         client: &mut ClientProcess,
         duration: Duration,
-        volume: &mut dyn Volume,
+        layout: &Layout,
+        mounts: &mut Mounts,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let first = Sample::take(volume, running)?;
+        let first = Sample::take(mounts, running)?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let client_process_id = client.process_id();
@@ -241,7 +258,7 @@ impl Phases<'_> {
             if self.interrupt.is_set() {
                 kill(client_process_id);
             } else if second.measured {
-                match Sample::take(volume, running) {
+                match Sample::take(mounts, running) {
                     Ok(sample) => seconds.push((second.clone(), sample)),
                     // A server that is gone makes the client fail too, but its own words say more.
                     Err(error) => failure = failure.take().or(Some(error)),
@@ -251,7 +268,14 @@ impl Phases<'_> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = Sample::take(volume, running)?;
-        Ok(Window { summary: summary?, seconds, first, last, cpu_count: provenance::cpu_count() })
+        let last = Sample::take(mounts, running)?;
+        Ok(Window {
+            summary: summary?,
+            seconds,
+            first,
+            last,
+            layout: layout.clone(),
+            cpu_count: provenance::cpu_count(),
+        })
     }
 }
