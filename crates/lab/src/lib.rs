@@ -10,6 +10,7 @@ pub mod emulated;
 pub mod interrupt;
 pub mod limiter;
 pub mod measurement;
+pub mod near;
 pub mod observe;
 pub mod plain_directory;
 pub mod plan;

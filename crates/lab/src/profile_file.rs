@@ -12,8 +12,8 @@ use std::path::Path;
 use serde::Deserialize;
 use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, WriteCache};
 
+use crate::near::did_you_mean;
 use crate::user_error::UserError;
-pub use reader::near_names;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
 pub use stacks::{StackFile, StackSpec, StackTable};
 
@@ -67,7 +67,7 @@ impl Profile {
                 let known = PROFILES.map(|(known, _)| known);
                 Err(UserError(format!(
                     "there is no profile `{name}`{}; there are {}, or give the path of a .toml file",
-                    near_names(name, &known),
+                    did_you_mean(name, &known),
                     known.join(", ")
                 )))
             }

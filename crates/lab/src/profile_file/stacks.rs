@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use spindle_model::{Parameters, StackSpec as Tree, Stroke};
 
-use super::{Profile, near_names, toml_error};
+use super::{Profile, toml_error};
+use crate::near::did_you_mean;
 use crate::record::StackHead;
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
@@ -59,7 +60,7 @@ impl StackFile {
     pub fn resolve(&self, file: &str, name: &str) -> Result<StackSpec, UserError> {
         let Some(table) = self.stacks.get(name) else {
             let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
-            let near = near_names(name, &known);
+            let near = did_you_mean(name, &known);
             let message = format!("{file}: there is no stack `{name}`{near}; there are {}", known.join(", "));
             return Err(UserError(message));
         };
@@ -248,7 +249,7 @@ fn below(
     }
     let Some(below) = tables.get(on) else {
         let known: Vec<&str> = tables.keys().map(String::as_str).collect();
-        return Err(complaint("on", format!("there is no stack `{on}`{}", near_names(on, &known))));
+        return Err(complaint("on", format!("there is no stack `{on}`{}", did_you_mean(on, &known))));
     };
     path.push(on.clone());
     resolve(on, below, tables, path).map_err(|(key, message)| match key.as_str() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
-use super::near;
+use crate::near;
 use crate::profile_file::StackTable;
 use crate::record::StartState;
 use crate::units;

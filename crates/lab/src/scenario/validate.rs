@@ -6,7 +6,8 @@ use std::time::Duration;
 use spindle_load::WorkloadSpec;
 
 use super::file::{Complaint, ScenarioFile, ServerTable};
-use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
+use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
+use crate::near;
 use crate::profile_file::StackSpec;
 use crate::record::StartState;
 use crate::server;
