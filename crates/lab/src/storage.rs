@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use spindle_mount::{Statistics, disk};
 
-use crate::emulated::{EmulatedVolume, Wishes};
+use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::profile_file::StackSpec;
+use crate::user_error::UserError;
 
 /// One volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
@@ -16,6 +17,10 @@ pub trait Volume: Debug {
 
     /// With the physics off, requests are answered at memory speed.
     fn set_physics(&mut self, on: bool) -> Result<()>;
+
+    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
+    /// is full.
+    fn check(&mut self) -> Result<()>;
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
@@ -61,6 +66,14 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
         die_with_parent: true,
     };
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes)?))
+}
+
+/// What the user can do wrong outside the scenario.
+///
+/// # Errors
+/// An environment variable that is not what it should be.
+pub fn check_environment() -> Result<(), UserError> {
+    emulated::memory_budget_bytes().map(drop)
 }
 
 /// Takes down disks whose emulator is dead: those of runs that were killed.

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use super::volume;
+use super::{cause, volume};
 use crate::interrupt::Interrupt;
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::scenario::content_hash;
-use crate::server::{Instance, Server};
+use crate::server::{Instance, Running, Server};
+use crate::storage::Volume;
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -101,7 +101,6 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
-        let workload = self.recipe.workload.build()?;
         progress.activity("making an empty database".to_owned());
         let mut volume = volume::bring_up(
             self.recipe.server_kind,
@@ -111,7 +110,12 @@ impl Load<'_> {
             self.recipe.seed,
         )
         .context("bringing the storage up")?;
-        volume.set_physics(false)?;
+        self.fill(&*volume, progress).map_err(|error| cause::of_storage(error, &mut *volume))?;
+        volume.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
+    }
+
+    /// Makes the database on the storage, and shuts it down cleanly.
+    fn fill(&self, volume: &dyn Volume, progress: &mut Progress) -> Result<()> {
         let instance = Instance {
             data_directory: volume.path().join("data"),
             runtime_directory: self.work_directory.join("load"),
@@ -123,27 +127,21 @@ impl Load<'_> {
         self.server.prepare(&instance)?;
         self.interrupt.check()?;
         let mut running = self.server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let process_id = running.process_id();
+        let filled = self.interrupt.kill_on_signal(running.process_id(), || {
+            running.wait_ready(READY_PATIENCE)?;
+            self.fill_server(&*running, progress)?;
+            progress.activity("shutting the loaded database down".to_owned());
+            running.stop(STOP_PATIENCE)
+        });
+        self.interrupt.check()?;
+        filled.map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
+        let workload = self.recipe.workload.build()?;
         workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
             let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
             progress.activity(format!("loading the database, {:.0} %", share * 100.0));
-            if self.interrupt.is_set() {
-                kill(process_id);
-            }
-        })?;
-        self.interrupt.check()?;
-        progress.activity("shutting the loaded database down".to_owned());
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
-        volume.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
-    }
-}
-
-/// Ends a wait that cannot be interrupted otherwise: whoever talks to the process gets an error at once.
-pub(super) fn kill(process_id: u32) {
-    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
-        // Fails only when it is gone already.
-        let _ = kill_process(process, Signal::KILL);
+        })
     }
 }

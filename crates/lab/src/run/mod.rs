@@ -3,6 +3,7 @@
 //! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every trial: no
 //! server on this machine, a records file that cannot be written, or the user.
 
+mod cause;
 mod data_set;
 mod trial;
 mod volume;
@@ -27,6 +28,7 @@ use crate::user_error::UserError;
 use data_set::DataSets;
 use trial::Laboratory;
 use work_directory::WorkDirectory;
+pub use work_directory::clear_leftovers as clear_work_directories;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -54,10 +56,11 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = servers(scenario)?;
     check_settings(scenario, &servers, options)?;
+    storage::check_environment()?;
     let header = header(scenario, plan, options);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
-    work_directory::clear_leftovers();
+    clear_work_directories();
     let versions = versions(&servers)?;
     let work_directory = WorkDirectory::make()?;
     let mut data_sets = DataSets::open(&options.directory)?;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second};
 
-use super::data_set::{DataSets, Recipe, kill};
-use super::{Servers, volume};
+use super::data_set::{DataSets, Recipe};
+use super::{Servers, cause, volume};
 use crate::client::ClientProcess;
 use crate::interrupt::Interrupt;
 use crate::measurement::{self, Window};
@@ -100,7 +100,6 @@ impl Laboratory<'_> {
         phases: &mut Phases<'_>,
         finding: &mut Finding,
     ) -> Result<()> {
-        let run = &self.scenario.run;
         let server = &*self.servers[&self.cell.server];
         let snapshot = self.snapshot(server, data_sets, phases)?;
         phases.progress.trial_started();
@@ -110,9 +109,21 @@ impl Laboratory<'_> {
         let mut volume =
             volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
                 .context("restoring the snapshot")?;
-        volume.set_physics(run.start == StartState::Cold)?;
+        volume.set_physics(self.scenario.run.start == StartState::Cold)?;
+        self.with_storage(planned, &mut *volume, phases, finding)
+            .map_err(|error| cause::of_storage(error, &mut *volume))?;
+        volume.down().context("taking the storage down")
+    }
 
+    fn with_storage(
+        &self,
+        planned: &PlannedTrial,
+        volume: &mut dyn Volume,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
         phases.enter("start")?;
+        let server = &*self.servers[&self.cell.server];
         let spec = &self.scenario.servers[&self.cell.server];
         let instance = Instance {
             data_directory: volume.path().join("data"),
@@ -122,8 +133,22 @@ impl Laboratory<'_> {
         std::fs::create_dir_all(&instance.runtime_directory)
             .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
         let mut running = server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let names: Vec<String> = spec.settings.keys().cloned().collect();
+        self.with_server(planned, volume, &mut *running, phases, finding)
+            .map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn with_server(
+        &self,
+        planned: &PlannedTrial,
+        volume: &mut dyn Volume,
+        running: &mut dyn Running,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        let run = &self.scenario.run;
+        let server_id = running.process_id();
+        self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
+        let names: Vec<String> = self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
         finding.settings = running.settings(&names).context("asking the server for its settings")?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
@@ -131,7 +156,8 @@ impl Laboratory<'_> {
             seed: planned.seed,
         };
         let mut client = ClientProcess::spawn(self.program, &run_spec)?;
-        client.wait_ready(READY_PATIENCE)?;
+        let client_id = client.process_id();
+        self.interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
         phases.enter("warm-up")?;
         volume.set_physics(run.start != StartState::WarmFast)?;
@@ -141,13 +167,15 @@ impl Laboratory<'_> {
         phases.watch(&mut client, run.settle)?;
 
         phases.enter("measure")?;
-        let window = phases.measure(&mut client, run.measure, &mut *volume, &mut *running)?;
+        let window = phases.measure(&mut client, run.measure, volume, running)?;
+        volume.check()?;
 
         phases.enter("verify")?;
         volume.set_physics(false)?;
-        client.stop()?;
-        let checks =
-            run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
+        self.interrupt.kill_on_signal(client_id, || client.stop())?;
+        let workload = run_spec.workload.build()?;
+        let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
+        let checks = self.interrupt.kill_on_signal(server_id, verify)?;
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
@@ -158,9 +186,7 @@ impl Laboratory<'_> {
         finding.measured = Some(measurement::measurement(&window, checks)?);
 
         phases.enter("stop")?;
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
-        volume.down().context("taking the storage down")
+        self.interrupt.kill_on_signal(server_id, || running.stop(STOP_PATIENCE))
     }
 
     fn snapshot(
@@ -235,18 +261,14 @@ impl Phases<'_> {
         let first = Sample::take(volume, running)?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
-        let client_process_id = client.process_id();
-        let summary = client.measure(duration, &mut |second| {
-            self.progress.tick();
-            if self.interrupt.is_set() {
-                kill(client_process_id);
-            } else if second.measured {
+        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
+            client.measure(duration, &mut |second| {
+                self.progress.tick();
                 match Sample::take(volume, running) {
                     Ok(sample) => seconds.push((second.clone(), sample)),
-                    // A server that is gone makes the client fail too, but its own words say more.
                     Err(error) => failure = failure.take().or(Some(error)),
                 }
-            }
+            })
         });
         if let Some(failure) = failure {
             return Err(failure);
