@@ -9,7 +9,7 @@
 //! datasheet prints; against measured seek tables of six drives (DiskSim) the rms error is 0.2 to 0.7 ms. A drive whose
 //! short seeks are slow (quiet seeks, long settling) has a larger `t0`, and then sorting its commands saves less.
 //!
-//! Everything that choosing among commands needs is integer and in tables: a seek is kept as whole turns plus a remainder,
+//! Everything that choosing among commands needs is integer and in tables: a seek is kept with what is left of it after whole turns,
 //! so that the wait for the sector needs no division.
 //!
 //! # Divergence
@@ -77,10 +77,10 @@ pub(crate) struct Head {
     cylinder: u32,
 }
 
-/// A seek time as whole turns of the platter and the rest.
+/// A seek time, and what is left of it after whole turns of the platter.
 #[derive(Debug, Clone, Copy)]
 struct Seek {
-    turns_ns: u32,
+    seek_ns: u32,
     rest_ns: u32,
 }
 
@@ -196,7 +196,7 @@ impl Geometry {
         let seek = self.seeks[(target.seeks_from + seek_index(distance)) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
         // Past the sector when the head arrives: once more around.
-        seek.turns_ns + seek.rest_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
+        seek.seek_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
     /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
@@ -301,10 +301,7 @@ fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64
     };
     curve(0)
         .chain(curve(parameters.write_settle_ns))
-        .map(|seek_ns| Seek {
-            turns_ns: (seek_ns / rotation_ns * rotation_ns) as u32,
-            rest_ns: (seek_ns % rotation_ns) as u32,
-        })
+        .map(|seek_ns| Seek { seek_ns: seek_ns as u32, rest_ns: (seek_ns % rotation_ns) as u32 })
         .collect()
 }
 
@@ -319,8 +316,7 @@ mod tests {
         let table = seek_table(&parameters, count, 60 * SECOND / 7_200);
         let (reads, writes) = table.split_at(table.len() / 2);
         let seek_ns = |seeks: &[Seek], distance: u64| {
-            let seek = seeks[seek_index(distance as u32 + 1) as usize];
-            f64::from(seek.turns_ns + seek.rest_ns)
+            f64::from(seeks[seek_index(distance as u32 + 1) as usize].seek_ns)
         };
         // Mean over uniformly random pairs: distance n has weight 2 (1 - n/count) / count.
         let mean_ns = |seeks: &[Seek]| -> f64 {
