@@ -4,6 +4,7 @@ use super::*;
 use crate::closed_loop::{ClosedLoop, Driver};
 use crate::device::Fate;
 use crate::disk;
+use crate::fault::{Fault, FaultParameters, Stuck};
 use crate::request::RequestId;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
@@ -308,6 +309,25 @@ fn a_commit_takes_a_write_and_a_flush_of_the_log() {
     driver.submit(Request { force_unit_access: true, ..request(Operation::Write, 0, 16 * KIB) });
     let begin = driver.now();
     assert_eq!(driver.wait().unwrap().at - begin, 2 * FAST_NS);
+}
+
+#[test]
+fn a_commit_waits_for_the_log_writes_before_it() {
+    // The first write to the log is away for a second.
+    let stuck = Some(Stuck { after_requests: 0, duration_ns: Some(SECOND) });
+    let faulty = FaultParameters { stuck, ..FaultParameters::default() };
+    let fast = Box::new(Fault::new(faulty, 1, constant(64 * MIB, FAST_NS)).unwrap());
+    let slow = constant(SIZE_BYTES, SLOW_NS);
+    let mut driver = VirtualTime::new(IntentLog::new(log_parameters(), fast, slow).unwrap());
+    for (id, operation) in
+        [(1, Operation::Write), (2, Operation::Flush), (3, Operation::Write), (4, Operation::Flush)]
+    {
+        let size_bytes = if operation == Operation::Flush { 0 } else { 16 * KIB };
+        driver.submit(Request { id: RequestId(id), ..request(operation, 0, size_bytes) });
+    }
+    let done: Vec<_> = (0..4).filter_map(|_| driver.wait()).map(|done| (done.id.0, done.at.0)).collect();
+    let logged_at = SECOND + 2 * FAST_NS;
+    assert_eq!(done, [(1, MICROSECOND), (3, MICROSECOND), (2, logged_at), (4, logged_at)]);
 }
 
 #[test]
