@@ -92,6 +92,8 @@ pub(crate) struct Geometry {
     hint_shift: u32,
     tracks_per_cylinder: u64,
     rotation_ns: u32,
+    /// Where the platter stands at power-on: drives of one kind do not turn in step.
+    start_phase_ns: u32,
     /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps, so that the table of
     /// a large drive stays small. Reads first, then writes.
     seeks: Vec<Seek>,
@@ -144,6 +146,7 @@ impl Geometry {
             hint_shift,
             tracks_per_cylinder,
             rotation_ns: rotation_ns as u32,
+            start_phase_ns: 0,
             seeks_of_reads: seeks.len() as u32 / 2,
             seeks,
         }
@@ -186,7 +189,12 @@ impl Geometry {
 
     /// The platter's angle, as time within a rotation: a function of absolute time, never a random draw.
     pub(crate) fn phase_ns(&self, at: Instant) -> u32 {
-        (at.0 % u64::from(self.rotation_ns)) as u32
+        ((at.0 + u64::from(self.start_phase_ns)) % u64::from(self.rotation_ns)) as u32
+    }
+
+    /// Turns the platter before power-on, by any number of nanoseconds.
+    pub(crate) fn turn(&mut self, nanoseconds: u64) {
+        self.start_phase_ns = (nanoseconds % u64::from(self.rotation_ns)) as u32;
     }
 
     /// Seek, settle and rotational wait until the first sector is under the head.
