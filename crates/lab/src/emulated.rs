@@ -10,6 +10,8 @@ use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, dis
 use crate::profile_file::{StackFile, StackSpec};
 use crate::provenance;
 use crate::storage::Volume;
+use crate::units;
+use crate::user_error::UserError;
 
 /// What a disk may be asked for besides its stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,9 +34,25 @@ struct ServedStack {
 
 /// Written data beyond this share of the machine's memory goes to a file.
 const MEMORY_SHARE: u64 = 2;
+const MEMORY_VARIABLE: &str = "SPINDLE_OVERLAY_MEMORY";
+
+/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the next growth fails.
+const GROWTH_BYTES: u64 = 4 << 20;
+
+/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the machine's.
+///
+/// # Errors
+/// The variable is no size.
+pub fn memory_budget_bytes() -> Result<u64, UserError> {
+    match std::env::var(MEMORY_VARIABLE) {
+        Ok(text) => units::parse_size_bytes(&text)
+            .map_err(|problem| UserError(format!("the environment variable {MEMORY_VARIABLE}: {problem}"))),
+        Err(_) => Ok(provenance::memory_bytes() / MEMORY_SHARE),
+    }
+}
 
 /// # Errors
-/// A name that cannot be a directory's.
+/// A name that cannot be a directory's; see also [`memory_budget_bytes`].
 pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
     let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
     Ok(DiskOptions {
@@ -52,7 +70,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             state_directory: disk::state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
             base: wishes.snapshot.map(Path::to_owned),
-            memory_budget_bytes: provenance::memory_bytes() / MEMORY_SHARE,
+            memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
             over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads"),
             die_with_parent: wishes.die_with_parent,
@@ -101,6 +119,19 @@ impl Volume for EmulatedVolume {
         self.disk.set_physics(on)
     }
 
+    fn check(&mut self) -> Result<()> {
+        self.statistics()?;
+        let Ok(status) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
+        let free_bytes = status.f_bavail * status.f_frsize;
+        ensure!(
+            free_bytes >= GROWTH_BYTES,
+            "the file system on the emulated disk is full ({} MiB of {} MiB are free): raise the `size` of the stack",
+            free_bytes >> 20,
+            (status.f_blocks * status.f_frsize) >> 20
+        );
+        Ok(())
+    }
+
     fn statistics(&mut self) -> Result<Option<Statistics>> {
         self.disk.statistics().map(Some)
     }
@@ -118,9 +149,7 @@ impl Volume for EmulatedVolume {
         self.disk.down()
     }
 
-    fn down(mut self: Box<Self>) -> Result<()> {
-        // What is still dirty goes nowhere, and need not go there slowly.
-        self.disk.set_physics(false)?;
+    fn down(self: Box<Self>) -> Result<()> {
         self.disk.down()
     }
 }

@@ -12,6 +12,7 @@ pub mod layout;
 pub mod limiter;
 pub mod measurement;
 pub mod mounts;
+pub mod near;
 pub mod observe;
 pub mod plain_directory;
 pub mod plan;

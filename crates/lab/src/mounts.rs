@@ -76,6 +76,13 @@ impl Mounts {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_physics(on))
     }
 
+    /// An error when what is measured on any of them from now on means nothing.
+    pub fn check(&mut self) -> Result<()> {
+        let checked =
+            |mount: &mut Mount| mount.volume.check().with_context(|| format!("the mount for {}", mount.key));
+        self.mounts.iter_mut().try_for_each(checked)
+    }
+
     pub fn data_directory(&self) -> PathBuf {
         self.mounts[0].volume.path().join("data")
     }

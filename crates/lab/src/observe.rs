@@ -6,10 +6,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use spindle_load::runner::histogram::decode;
 use spindle_mount::Statistics;
 
 use crate::mounts::Mounts;
@@ -166,16 +164,9 @@ pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>
     Ok(histogram)
 }
 
-fn decode(text: &str) -> Result<Histogram<u64>> {
-    let bytes = STANDARD.decode(text).context("a histogram is no base64")?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| anyhow!("a histogram is no HDR V2 histogram: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::serialization::{Serializer, V2Serializer};
+    use spindle_load::runner::histogram;
 
     use super::*;
 
@@ -216,11 +207,9 @@ mod tests {
     #[test]
     fn only_what_was_added_is_left() {
         let encode = |values: &[u64]| {
-            let mut histogram = Histogram::<u64>::new(3).unwrap();
-            values.iter().for_each(|value| histogram.record(*value).unwrap());
-            let mut bytes = Vec::new();
-            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
-            STANDARD.encode(bytes)
+            let mut recorded = histogram::new();
+            values.iter().for_each(|value| recorded.record(*value).unwrap());
+            histogram::encode(&recorded)
         };
         let difference =
             histogram_difference(&encode(&[10, 500_000]), &encode(&[10, 500_000, 700, 800])).unwrap();

@@ -59,6 +59,10 @@ impl Volume for PlainDirectory {
         Ok(())
     }
 
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     fn statistics(&mut self) -> Result<Option<Statistics>> {
         Ok(None)
     }

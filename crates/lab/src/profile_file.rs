@@ -17,8 +17,8 @@ use spindle_model::{
     DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VolumeParameters, WriteCache,
 };
 
+use crate::near::did_you_mean;
 use crate::user_error::UserError;
-pub use reader::near_names;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
 pub use ready_made::ready_made_names;
 pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
@@ -79,7 +79,7 @@ impl Profile {
                 let known = PROFILES.map(|(known, _)| known);
                 Err(UserError(format!(
                     "there is no profile `{name}`{}; there are {}, or give the path of a .toml file",
-                    near_names(name, &known),
+                    did_you_mean(name, &known),
                     known.join(", ")
                 )))
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use spindle_mount::Statistics;
 use spindle_mount::real::{Place, RealDisk, write_back_and_forget};
 
@@ -35,6 +35,14 @@ impl Volume for RealVolume {
     }
 
     fn set_physics(&mut self, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// What a real disk lost, the kernel told whoever wrote it.
+    fn check(&mut self) -> Result<()> {
+        let path = self.disk.path();
+        let status = rustix::fs::statvfs(path).with_context(|| format!("looking at {}", path.display()))?;
+        ensure!(status.f_bavail > 0, "the file system of {} is full", path.display());
         Ok(())
     }
 

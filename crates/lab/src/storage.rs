@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use spindle_mount::{FileSystem, Formatting, Statistics, disk, real};
 
-use crate::emulated::{EmulatedVolume, Wishes};
+use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::profile_file::StackSpec;
 use crate::real::RealVolume;
+use crate::user_error::UserError;
 
 /// One volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
@@ -17,6 +18,10 @@ pub trait Volume: Debug {
 
     /// With the physics off, requests are answered at memory speed. Those of a real disk are always on.
     fn set_physics(&mut self, on: bool) -> Result<()>;
+
+    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
+    /// is full.
+    fn check(&mut self) -> Result<()>;
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
@@ -84,6 +89,14 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
     let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
     let (mkfs_options, mount_options) = (&head.mkfs_options, &head.mount_options);
     Formatting { file_system, mkfs_options, mount_options }.complaint(head.size_bytes, directory)
+}
+
+/// What the user can do wrong outside the scenario.
+///
+/// # Errors
+/// An environment variable that is not what it should be.
+pub fn check_environment() -> Result<(), UserError> {
+    emulated::memory_budget_bytes().map(drop)
 }
 
 /// Takes down disks whose emulator is dead, and real disks: those of runs that were killed.

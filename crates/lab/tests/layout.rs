@@ -392,6 +392,13 @@ fn a_layout_that_cannot_be_is_refused() {
         "layouts.split.binlog: server `mariadb` writes no binary log: turn it on with `log_bin = true` among the \
          server's settings",
     );
+    // The log does not count where the data lies, but where it lies itself.
+    check_refused(
+        &layout("data = \"card\"\nredo = \"hdd\""),
+        axis,
+        "innodb_log_file_size = \"3G\"",
+        "stacks.hdd.size: 1.1 GB is too small for the class `redo` of layout `split`, which needs about 3.7 GB",
+    );
     check_refused(
         &layout("data = \"card\""),
         "layout = [\"split\"]\nstack = [\"hdd\"]",

@@ -71,7 +71,7 @@ fn raid(level: RaidLevel) -> StackSpec {
 
 fn layers() -> [(&'static str, StackSpec); 8] {
     let below = || Box::new(null());
-    let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1 << 40) };
+    let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1_000_000_000_000) };
     let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
     let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
     let fault = FaultParameters { spikes, ..FaultParameters::default() };
@@ -94,7 +94,7 @@ fn layers() -> [(&'static str, StackSpec); 8] {
         promotion: Promotion::Always,
         sequential_cutoff_bytes: 4 << 20,
         writeback_percent: 10,
-        writeback_bytes_per_s: 1 << 40,
+        writeback_bytes_per_s: 1_000_000_000_000,
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };

@@ -32,7 +32,7 @@ use crate::commands::{Commands, Slot};
 use crate::device::{Counters, Device, PowerCut};
 use crate::profile::{DiskParameters, WriteCache, transfer_ns};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
-use crate::rng::Rng;
+use crate::rng::{Rng, split_mix};
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
 use geometry::{Geometry, Head};
@@ -108,7 +108,8 @@ pub struct Disk {
 impl Disk {
     /// The parameters are valid and the size is within the capacity: see [`crate::StackSpec::build`].
     pub(crate) fn new(parameters: DiskParameters, size_bytes: u64, seed: u64) -> Disk {
-        let geometry = Geometry::new(&parameters, size_bytes);
+        let mut geometry = Geometry::new(&parameters, size_bytes);
+        geometry.turn(split_mix(seed));
         Disk {
             size_bytes,
             head: geometry.head_at_rest(),

@@ -7,11 +7,11 @@ use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
@@ -80,6 +80,8 @@ const PROCESS_FILE: &str = "pid";
 /// The base image may have to be read from the host's disk first.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
+/// A process that dies closes its connections a moment before it is gone.
+const DYING_TIME: Duration = Duration::from_millis(500);
 
 /// A disk that is up. Dropping it takes it down.
 #[derive(Debug)]
@@ -130,13 +132,28 @@ impl Disk {
     /// # Errors
     /// The emulator died.
     pub fn set_physics(&mut self, on: bool) -> Result<()> {
-        self.client.call(&control::Command::Physics { on }).map(drop)
+        let switched = self.client.call(&control::Command::Physics { on });
+        switched.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
     /// # Errors
-    /// The emulator died.
+    /// The emulator died, or the disk lost a write.
     pub fn statistics(&mut self) -> Result<Statistics> {
-        self.client.statistics()
+        self.client.statistics().map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// The emulator's last words, if it is dead or dying.
+    fn death(&mut self) -> Option<anyhow::Error> {
+        let log = self.socket.with_file_name(LOG_FILE);
+        let emulator = self.emulator.as_mut()?;
+        let started = Instant::now();
+        while started.elapsed() < DYING_TIME {
+            match emulator.try_wait() {
+                Ok(None) => sleep(Duration::from_millis(5)),
+                ended => return ended.ok().flatten().map(|status| last_words(status, &log)),
+            }
+        }
+        None
     }
 
     /// Unmounts and keeps the content as an immutable image in a new directory.
@@ -169,6 +186,8 @@ impl Disk {
         if std::mem::replace(&mut self.down, true) {
             return Ok(());
         }
+        // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all the same.
+        let _ = self.client.call(&control::Command::Physics { on: false });
         let result = down(&self.name);
         if let Some(mut emulator) = self.emulator.take() {
             // It ended because `down` told it to; waiting only reaps it.
@@ -251,13 +270,20 @@ fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
             return Ok(client);
         }
         if let Some(status) = emulator.try_wait().context("waiting for the emulator")? {
-            let log = fs::read_to_string(state.join(LOG_FILE)).unwrap_or_default();
-            bail!("the emulator ended ({status}): {}", log.trim().replace('\n', "; "));
+            return Err(last_words(status, &state.join(LOG_FILE)));
         }
         if started.elapsed() > START_TIMEOUT {
             bail!("the emulator did not come up within {} s", START_TIMEOUT.as_secs());
         }
         sleep(Duration::from_millis(5));
+    }
+}
+
+fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    match log.trim() {
+        "" => anyhow!("the emulator ended ({status})"),
+        log => anyhow!("the emulator ended ({status}): {}", log.replace('\n', "; ")),
     }
 }
 

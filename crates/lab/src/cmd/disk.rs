@@ -12,6 +12,7 @@ use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
 use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
 use crate::profile_file::StackSpec;
+use crate::run;
 use crate::units::format_size_bytes;
 use crate::user_error::UserError;
 use crate::validate;
@@ -162,8 +163,11 @@ struct DiskStatus {
     device: Option<PathBuf>,
     mount: Option<PathBuf>,
     size_bytes: u64,
-    /// Absent when the emulator is dead.
+    /// Absent when the disk is dead.
     statistics: Option<Statistics>,
+    /// What it died of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 fn status(only: Option<&str>, json: bool) -> Result<()> {
@@ -174,8 +178,12 @@ fn status(only: Option<&str>, json: bool) -> Result<()> {
     let mut disks = Vec::new();
     for name in names {
         let (options, device, mount) = disk::inspect(&name)?;
-        let statistics = disk::connect(&name).and_then(|mut client| client.statistics()).ok();
-        disks.push(DiskStatus { name, device, mount, size_bytes: options.serve.size_bytes, statistics });
+        let (statistics, error) = match disk::connect(&name).and_then(|mut client| client.statistics()) {
+            Ok(statistics) => (Some(statistics), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        let size_bytes = options.serve.size_bytes;
+        disks.push(DiskStatus { name, device, mount, size_bytes, statistics, error });
     }
     if json {
         return print_json(&disks);
@@ -197,7 +205,8 @@ fn sentence(disk: &DiskStatus) -> String {
         place(&disk.mount)
     );
     let Some(statistics) = &disk.statistics else {
-        return format!("{head}  dead: `spindle disk down {}` clears it\n", disk.name);
+        let error = disk.error.as_deref().unwrap_or("no answer");
+        return format!("{head}  dead: {error}; `spindle disk down {}` clears it\n", disk.name);
     };
     let mean_ms = |operation: spindle_mount::OperationStatistics| {
         operation.latency_ns as f64 / operation.count.max(1) as f64 / 1e6
@@ -233,6 +242,7 @@ fn down_all() -> Result<()> {
             }
         }
     }
+    run::clear_work_directories();
     if names.is_empty() {
         eprintln!("no disk is up");
     }

@@ -17,7 +17,14 @@ use crate::run;
 use crate::scenario::{Bounds, Scenario};
 use crate::virtual_answer;
 
+const ENVIRONMENT: &str = "\
+Environment:
+  TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
+  SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
+                          without it half of the machine's memory";
+
 #[derive(Debug, Args)]
+#[command(after_help = ENVIRONMENT)]
 pub struct RunArguments {
     /// Scenario file (TOML).
     scenario: PathBuf,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use super::{Complaint, complaint, near_names, reader};
+use super::{Complaint, complaint, did_you_mean, reader};
 
 /// Takes keys one by one, and complains about what is left over.
 pub(super) struct Keys<'a> {
@@ -88,7 +88,7 @@ impl<'a> Keys<'a> {
             "label",
         ];
         let known: Vec<&str> = self.known.into_iter().chain(common).collect();
-        let near = near_names(key, &known);
+        let near = did_you_mean(key, &known);
         Err(complaint(key, format!("is unknown{near}; known are {}", known.join(", "))))
     }
 }

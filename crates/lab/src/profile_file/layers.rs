@@ -14,7 +14,7 @@ use toml::Value;
 use super::keys::Keys;
 use super::reader::{boolean, count, duration, rate, size as size_of};
 use super::stacks::{Context, On, Parts, StackSpec};
-use super::{Complaint, complaint, near_names};
+use super::{Complaint, complaint, did_you_mean};
 use crate::units::{format_duration_ns, format_rate_bytes_per_s, format_size_bytes, parse_size_bytes};
 
 const LAYERS: [&str; 8] = ["cache", "fault", "intent-log", "mirror", "partition", "raid", "throttle", "tier"];
@@ -47,7 +47,7 @@ pub(super) fn layer(
         "tier" => tier(on, keys, size_bytes, context),
         "intent-log" => intent_log(on, keys, size_bytes, context),
         _ => {
-            let near = near_names(layer, &LAYERS);
+            let near = did_you_mean(layer, &LAYERS);
             Err(complaint("layer", format!("`{layer}` is unknown{near}; known are {}", LAYERS.join(", "))))
         }
     }

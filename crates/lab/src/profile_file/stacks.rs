@@ -10,7 +10,8 @@ use toml::Value;
 
 use super::keys::Keys;
 use super::ready_made::{ready_made, ready_made_names};
-use super::{Complaint, PROFILES, Profile, complaint, layers, near_names, toml_error};
+use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error};
+use crate::near::did_you_mean;
 use crate::record::StackHead;
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
@@ -81,7 +82,7 @@ impl StackFile {
     pub fn resolve(&self, file: &str, name: &str) -> Result<StackSpec, UserError> {
         let Some(table) = find(name, &self.stacks) else {
             let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
-            let near = near_names(name, &known);
+            let near = did_you_mean(name, &known);
             let message = format!("{file}: there is no stack `{name}`{near}; there are {}", known.join(", "));
             return Err(UserError(message));
         };
@@ -237,7 +238,7 @@ impl Context<'_> {
             let built_in = ready_made_names().chain(PROFILES.iter().map(|(name, _)| *name));
             let mut known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
             built_in.for_each(|name| known.push(name));
-            return Err(complaint(key, format!("there is no stack `{name}`{}", near_names(name, &known))));
+            return Err(complaint(key, format!("there is no stack `{name}`{}", did_you_mean(name, &known))));
         };
         if table.path.is_some() {
             return Err(complaint(key, format!("`{name}` is a real disk, and layers are emulated")));

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
+use super::cause;
 use crate::interrupt::Interrupt;
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::mounts::{Mounts, MountsRequest};
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::scenario::content_hash;
-use crate::server::{Instance, Server};
+use crate::server::{Instance, Running, Server};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -144,7 +144,6 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
-        let workload = self.recipe.workload.build()?;
         progress.activity("making an empty database".to_owned());
         let mut mounts = Mounts::up(&MountsRequest {
             layout: self.storage.layout,
@@ -156,6 +155,12 @@ impl Load<'_> {
         })
         .context("bringing the storage up")?;
         mounts.set_physics(false)?;
+        self.fill(&mounts, progress).map_err(|error| cause::of_storage(error, &mut mounts))?;
+        mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
+    }
+
+    /// Makes the database on the storage, and shuts it down cleanly.
+    fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
         let instance = Instance {
             data_directory: mounts.data_directory(),
             class_directories: mounts.class_directories(),
@@ -169,27 +174,21 @@ impl Load<'_> {
         self.server.prepare(&instance)?;
         self.interrupt.check()?;
         let mut running = self.server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let process_id = running.process_id();
+        let filled = self.interrupt.kill_on_signal(running.process_id(), || {
+            running.wait_ready(READY_PATIENCE)?;
+            self.fill_server(&*running, progress)?;
+            progress.activity("shutting the loaded database down".to_owned());
+            running.stop(STOP_PATIENCE)
+        });
+        self.interrupt.check()?;
+        filled.map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
+        let workload = self.recipe.workload.build()?;
         workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
             let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
             progress.activity(format!("loading the database, {:.0} %", share * 100.0));
-            if self.interrupt.is_set() {
-                kill(process_id);
-            }
-        })?;
-        self.interrupt.check()?;
-        progress.activity("shutting the loaded database down".to_owned());
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
-        mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
-    }
-}
-
-/// Ends a wait that cannot be interrupted otherwise: whoever talks to the process gets an error at once.
-pub(super) fn kill(process_id: u32) {
-    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
-        // Fails only when it is gone already.
-        let _ = kill_process(process, Signal::KILL);
+        })
     }
 }

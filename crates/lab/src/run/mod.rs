@@ -3,6 +3,7 @@
 //! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every trial: no
 //! server on this machine, a records file that cannot be written, or the user.
 
+mod cause;
 mod data_set;
 mod trial;
 mod work_directory;
@@ -26,6 +27,7 @@ use crate::user_error::UserError;
 use data_set::DataSets;
 use trial::Laboratory;
 use work_directory::WorkDirectory;
+pub use work_directory::clear_leftovers as clear_work_directories;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -53,6 +55,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = servers(scenario)?;
     check_settings(scenario, &servers, options)?;
+    storage::check_environment()?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
     check_formats(scenario, work_directory.path(), options)?;

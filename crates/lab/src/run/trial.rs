@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second};
 
-use super::Servers;
-use super::data_set::{DataSets, MountRecipe, Recipe, Storage, kill};
+use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::{Servers, cause};
 use crate::client::ClientProcess;
 use crate::interrupt::Interrupt;
 use crate::layout::Layout;
@@ -101,7 +101,6 @@ impl Laboratory<'_> {
         phases: &mut Phases<'_>,
         finding: &mut Finding,
     ) -> Result<()> {
-        let run = &self.scenario.run;
         let server = &*self.servers[&self.cell.server];
         let snapshot = self.snapshot(server, data_sets, phases)?;
         phases.progress.trial_started();
@@ -116,57 +115,9 @@ impl Laboratory<'_> {
             seed: planned.seed,
         })
         .context("restoring the snapshot")?;
-        mounts.set_physics(run.start == StartState::Cold)?;
-
-        phases.enter("start")?;
-        let spec = &self.scenario.servers[&self.cell.server];
-        let instance = Instance {
-            data_directory: mounts.data_directory(),
-            class_directories: mounts.class_directories(),
-            runtime_directory: self.work_directory.join("trial"),
-            settings: spec.settings.clone(),
-        };
-        std::fs::create_dir_all(&instance.runtime_directory)
-            .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
-        let mut running = server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let names: Vec<String> = spec.settings.keys().cloned().collect();
-        finding.settings = running.settings(&names).context("asking the server for its settings")?;
-        let run_spec = RunSpec {
-            endpoint: running.endpoint(),
-            workload: self.scenario.workloads[&self.cell.workload].clone(),
-            seed: planned.seed,
-        };
-        let mut client = ClientProcess::spawn(self.program, &run_spec)?;
-        client.wait_ready(READY_PATIENCE)?;
-
-        phases.enter("warm-up")?;
-        mounts.set_physics(run.start != StartState::WarmFast)?;
-        phases.watch(&mut client, run.warm_up)?;
-        phases.enter("settle")?;
-        mounts.set_physics(true)?;
-        phases.watch(&mut client, run.settle)?;
-
-        phases.enter("measure")?;
-        let window = phases.measure(&mut client, run.measure, self.layout(), &mut mounts, &mut *running)?;
-
-        phases.enter("verify")?;
-        mounts.set_physics(false)?;
-        client.stop()?;
-        let checks =
-            run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
-        if let Some(failed) = checks.iter().find(|check| !check.passed) {
-            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
-        }
-        let checks = checks
-            .into_iter()
-            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
-            .collect();
-        finding.measured = Some(measurement::measurement(&window, checks)?);
-
-        phases.enter("stop")?;
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
+        mounts.set_physics(self.scenario.run.start == StartState::Cold)?;
+        self.with_storage(planned, &mut mounts, phases, finding)
+            .map_err(|error| cause::of_storage(error, &mut mounts))?;
         mounts.down().context("taking the storage down")
     }
 
@@ -178,6 +129,81 @@ impl Laboratory<'_> {
     fn stack_hash(&self) -> String {
         let stacks = self.layout().mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
         stacks.collect::<Vec<_>>().join("+")
+    }
+
+    fn with_storage(
+        &self,
+        planned: &PlannedTrial,
+        mounts: &mut Mounts,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        phases.enter("start")?;
+        let server = &*self.servers[&self.cell.server];
+        let spec = &self.scenario.servers[&self.cell.server];
+        let instance = Instance {
+            data_directory: mounts.data_directory(),
+            class_directories: mounts.class_directories(),
+            runtime_directory: self.work_directory.join("trial"),
+            settings: spec.settings.clone(),
+        };
+        std::fs::create_dir_all(&instance.runtime_directory)
+            .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
+        let mut running = server.start(&instance).context("starting the server")?;
+        self.with_server(planned, mounts, &mut *running, phases, finding)
+            .map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn with_server(
+        &self,
+        planned: &PlannedTrial,
+        mounts: &mut Mounts,
+        running: &mut dyn Running,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        let run = &self.scenario.run;
+        let server_id = running.process_id();
+        self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
+        let names: Vec<String> = self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
+        finding.settings = running.settings(&names).context("asking the server for its settings")?;
+        let run_spec = RunSpec {
+            endpoint: running.endpoint(),
+            workload: self.scenario.workloads[&self.cell.workload].clone(),
+            seed: planned.seed,
+        };
+        let mut client = ClientProcess::spawn(self.program, &run_spec)?;
+        let client_id = client.process_id();
+        self.interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
+
+        phases.enter("warm-up")?;
+        mounts.set_physics(run.start != StartState::WarmFast)?;
+        phases.watch(&mut client, run.warm_up)?;
+        phases.enter("settle")?;
+        mounts.set_physics(true)?;
+        phases.watch(&mut client, run.settle)?;
+
+        phases.enter("measure")?;
+        let window = phases.measure(&mut client, run.measure, self.layout(), mounts, running)?;
+        mounts.check()?;
+
+        phases.enter("verify")?;
+        mounts.set_physics(false)?;
+        self.interrupt.kill_on_signal(client_id, || client.stop())?;
+        let workload = run_spec.workload.build()?;
+        let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
+        let checks = self.interrupt.kill_on_signal(server_id, verify)?;
+        if let Some(failed) = checks.iter().find(|check| !check.passed) {
+            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
+        }
+        let checks = checks
+            .into_iter()
+            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
+            .collect();
+        finding.measured = Some(measurement::measurement(&window, checks)?);
+
+        phases.enter("stop")?;
+        self.interrupt.kill_on_signal(server_id, || running.stop(STOP_PATIENCE))
     }
 
     fn snapshot(
@@ -252,18 +278,14 @@ impl Phases<'_> {
         let first = Sample::take(mounts, running)?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
-        let client_process_id = client.process_id();
-        let summary = client.measure(duration, &mut |second| {
-            self.progress.tick();
-            if self.interrupt.is_set() {
-                kill(client_process_id);
-            } else if second.measured {
+        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
+            client.measure(duration, &mut |second| {
+                self.progress.tick();
                 match Sample::take(mounts, running) {
                     Ok(sample) => seconds.push((second.clone(), sample)),
-                    // A server that is gone makes the client fail too, but its own words say more.
                     Err(error) => failure = failure.take().or(Some(error)),
                 }
-            }
+            })
         });
         if let Some(failure) = failure {
             return Err(failure);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
-use super::near;
 use crate::layout::FileClass;
+use crate::near;
 use crate::profile_file::StackTable;
 use crate::record::StartState;
 use crate::units;

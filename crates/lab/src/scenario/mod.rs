@@ -4,7 +4,6 @@
 //! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
 
 mod file;
-pub mod near;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use spindle_load::WorkloadSpec;
 
 use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
-use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
+use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
 use crate::layout::{FileClass, Layout};
+use crate::near;
 use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
 use crate::server;
@@ -23,6 +24,8 @@ const MEASURE_MIN: Duration = Duration::from_millis(100);
 /// rest is for growth.
 const TPCC_WAREHOUSE_BYTES: u64 = 100 << 20;
 const TPCC_FIXED_BYTES: u64 = 512 << 20;
+/// MariaDB's own choice, which is in the figure above.
+const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 /// Settings that reserve memory for as long as the server runs.
 const MEMORY_SETTINGS: [&str; 4] =
@@ -363,6 +366,13 @@ pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
     }
 }
 
+/// The largest redo log of the matrix; it is made in full before anything else.
+fn redo_bytes(scenario: &Scenario) -> u64 {
+    let settings = scenario.matrix.server.iter().flat_map(|name| &scenario.servers[name].settings);
+    let redo = settings.filter(|(name, _)| name.replace('-', "_") == "innodb_log_file_size");
+    redo.filter_map(|(_, text)| setting_bytes(text)).max().unwrap_or(DEFAULT_REDO_BYTES)
+}
+
 /// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
 fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
@@ -374,13 +384,21 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
                 return Err(complaint(format!("stacks.{name}.file_system"), message));
             }
         }
-        let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES;
+        let redo_bytes = redo_bytes(scenario);
+        let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
         for layout in &scenario.layouts {
+            let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
+            let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
+            let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES + more_bytes;
             let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
+                let redo = match more_bytes {
+                    0 => String::new(),
+                    _ => format!(" and a redo log of {}", text::size(redo_bytes)),
+                };
                 let message = format!(
-                    "{} is too small for workload `{workload}`: {} warehouses need about {}",
+                    "{} is too small for workload `{workload}`: {} warehouses{redo} need about {}",
                     text::size(size),
                     spec.warehouses,
                     text::size(needed),
@@ -388,19 +406,32 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
                 return Err(complaint(size_key(scenario, name), message));
             }
             for (class, name) in layout.apart() {
-                let size = scenario.stacks[name].head().size_bytes;
-                if size < TPCC_FIXED_BYTES {
-                    let message = format!(
-                        "{} is too small for the class `{}` of layout `{}`, which needs about {}",
-                        text::size(size),
-                        class.key(),
-                        layout.name,
-                        text::size(TPCC_FIXED_BYTES),
-                    );
-                    return Err(complaint(size_key(scenario, name), message));
-                }
+                let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
+                check_apart(scenario, layout, class, name, TPCC_FIXED_BYTES + more_bytes)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// A mount of its own need not hold the data, but what grows there needs room.
+fn check_apart(
+    scenario: &Scenario,
+    layout: &Layout,
+    class: FileClass,
+    stack: &str,
+    needed: u64,
+) -> Result<(), Complaint> {
+    let size = scenario.stacks[stack].head().size_bytes;
+    if size < needed {
+        let message = format!(
+            "{} is too small for the class `{}` of layout `{}`, which needs about {}",
+            text::size(size),
+            class.key(),
+            layout.name,
+            text::size(needed),
+        );
+        return Err(complaint(size_key(scenario, stack), message));
     }
     Ok(())
 }

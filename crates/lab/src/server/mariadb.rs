@@ -395,6 +395,17 @@ impl Running for RunningMariaDb {
         }
     }
 
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        let deadline = Instant::now() + dying_time;
+        loop {
+            self.fail_if_dead()?;
+            if Instant::now() > deadline {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     fn endpoint(&self) -> Endpoint {
         self.endpoint_of(DATABASE)
     }

@@ -80,6 +80,10 @@ impl Running for RunningMock {
         Ok(())
     }
 
+    fn check_alive(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+
     fn endpoint(&self) -> Endpoint {
         Endpoint::Mock
     }

@@ -85,6 +85,9 @@ pub trait Running: Debug {
     /// Returns when the server answers, or with the last words of its log when it died or took too long.
     fn wait_ready(&mut self, timeout: Duration) -> Result<()>;
 
+    /// An error with the last words of its log when the process is gone, or is gone within `dying_time`.
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()>;
+
     fn endpoint(&self) -> Endpoint;
 
     /// Zero when there is no process (mock).

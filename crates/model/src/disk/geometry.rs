@@ -9,7 +9,7 @@
 //! datasheet prints; against measured seek tables of six drives (DiskSim) the rms error is 0.2 to 0.7 ms. A drive whose
 //! short seeks are slow (quiet seeks, long settling) has a larger `t0`, and then sorting its commands saves less.
 //!
-//! Everything that choosing among commands needs is integer and in tables: a seek is kept as whole turns plus a remainder,
+//! Everything that choosing among commands needs is integer and in tables: a seek is kept with what is left of it after whole turns,
 //! so that the wait for the sector needs no division.
 //!
 //! # Divergence
@@ -77,10 +77,10 @@ pub(crate) struct Head {
     cylinder: u32,
 }
 
-/// A seek time as whole turns of the platter and the rest.
+/// A seek time, and what is left of it after whole turns of the platter.
 #[derive(Debug, Clone, Copy)]
 struct Seek {
-    turns_ns: u32,
+    seek_ns: u32,
     rest_ns: u32,
 }
 
@@ -92,6 +92,8 @@ pub(crate) struct Geometry {
     hint_shift: u32,
     tracks_per_cylinder: u64,
     rotation_ns: u32,
+    /// Where the platter stands at power-on: drives of one kind do not turn in step.
+    start_phase_ns: u32,
     /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps, so that the table of
     /// a large drive stays small. Reads first, then writes.
     seeks: Vec<Seek>,
@@ -144,6 +146,7 @@ impl Geometry {
             hint_shift,
             tracks_per_cylinder,
             rotation_ns: rotation_ns as u32,
+            start_phase_ns: 0,
             seeks_of_reads: seeks.len() as u32 / 2,
             seeks,
         }
@@ -186,7 +189,12 @@ impl Geometry {
 
     /// The platter's angle, as time within a rotation: a function of absolute time, never a random draw.
     pub(crate) fn phase_ns(&self, at: Instant) -> u32 {
-        (at.0 % u64::from(self.rotation_ns)) as u32
+        ((at.0 + u64::from(self.start_phase_ns)) % u64::from(self.rotation_ns)) as u32
+    }
+
+    /// Turns the platter before power-on, by any number of nanoseconds.
+    pub(crate) fn turn(&mut self, nanoseconds: u64) {
+        self.start_phase_ns = (nanoseconds % u64::from(self.rotation_ns)) as u32;
     }
 
     /// Seek, settle and rotational wait until the first sector is under the head.
@@ -196,7 +204,7 @@ impl Geometry {
         let seek = self.seeks[(target.seeks_from + seek_index(distance)) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
         // Past the sector when the head arrives: once more around.
-        seek.turns_ns + seek.rest_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
+        seek.seek_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
     /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
@@ -301,10 +309,7 @@ fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64
     };
     curve(0)
         .chain(curve(parameters.write_settle_ns))
-        .map(|seek_ns| Seek {
-            turns_ns: (seek_ns / rotation_ns * rotation_ns) as u32,
-            rest_ns: (seek_ns % rotation_ns) as u32,
-        })
+        .map(|seek_ns| Seek { seek_ns: seek_ns as u32, rest_ns: (seek_ns % rotation_ns) as u32 })
         .collect()
 }
 
@@ -319,8 +324,7 @@ mod tests {
         let table = seek_table(&parameters, count, 60 * SECOND / 7_200);
         let (reads, writes) = table.split_at(table.len() / 2);
         let seek_ns = |seeks: &[Seek], distance: u64| {
-            let seek = seeks[seek_index(distance as u32 + 1) as usize];
-            f64::from(seek.turns_ns + seek.rest_ns)
+            f64::from(seeks[seek_index(distance as u32 + 1) as usize].seek_ns)
         };
         // Mean over uniformly random pairs: distance n has weight 2 (1 - n/count) / count.
         let mean_ns = |seeks: &[Seek]| -> f64 {

@@ -66,6 +66,7 @@ impl<T> Window<T> {
 
     /// The one in view that the head reaches soonest, the oldest of equals, and after how many nanoseconds.
     pub(super) fn nearest(&self, geometry: &Geometry, phase_ns: u32, head: Head) -> Option<(usize, u32)> {
+        // Time and index in one number, so that the lower one is found without a branch.
         let mut best = u64::MAX;
         for (index, (target, _)) in (0..).zip(&self.in_view) {
             best = best.min(u64::from(geometry.positioning_ns(phase_ns, head, target)) << 32 | index);

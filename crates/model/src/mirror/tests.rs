@@ -191,6 +191,24 @@ fn a_long_outage_disconnects_and_the_peer_catches_up_at_the_resync_rate() {
 }
 
 #[test]
+fn a_new_write_brings_what_it_covers_into_sync() {
+    let outages = vec![Outage { starts_at_ns: 0, duration_ns: 10 * SECOND }];
+    let slow_resync = MirrorParameters { outages, resync_bytes_per_s: 1_000, ..parameters(Protocol::C) };
+    let mut driver = mirror(slow_resync, 0, 0);
+    driver.sleep(7 * SECOND);
+    // Two places; the first is copied at once, the second a minute later.
+    for id in [10, 20] {
+        driver.submit(request(id, Operation::Write, 64 * KIB));
+        driver.wait().unwrap();
+    }
+    driver.sleep(5 * SECOND);
+    driver.submit(request(20, Operation::Write, 64 * KIB));
+    driver.wait().unwrap();
+    assert!(driver.now() < Instant(13 * SECOND));
+    assert_eq!(driver.device().out_of_sync_bytes(), 0);
+}
+
+#[test]
 fn protocol_a_fills_its_buffer_and_then_blocks_until_the_timeout() {
     let mut driver = with_outage(Protocol::A, 20);
     driver.sleep(SECOND);

@@ -453,6 +453,7 @@ impl Device for IntentLog {
         PowerCut { writes }
     }
 
+    /// Data that a group made durable while it was on its way to the log counts as volatile until it is there.
     fn counters(&self) -> Counters {
         let below = self.hosts.counters_with(&[self.log.counters(), self.pool.counters()]);
         Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }
