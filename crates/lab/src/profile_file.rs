@@ -24,9 +24,14 @@ pub use ready_made::ready_made_names;
 pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 10] = [
+pub const PROFILES: [(&str, &str); 15] = [
+    ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
+    ("azure-p30", include_str!("../../../profiles/azure-p30.toml")),
     ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
     ("cheetah-15k7", include_str!("../../../profiles/cheetah-15k7.toml")),
+    ("ebs-gp2", include_str!("../../../profiles/ebs-gp2.toml")),
+    ("ebs-gp3", include_str!("../../../profiles/ebs-gp3.toml")),
+    ("ebs-io2", include_str!("../../../profiles/ebs-io2.toml")),
     ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
