@@ -567,6 +567,13 @@ fn stopped(bench: &Bench, signal: Signal) -> Option<i32> {
     let temporary = format!("run/real/run-{}-temp/mount/temp", run.id());
     wait_until("a redo log on its own mount", || bench.path(&log).exists());
     assert!(bench.path(&temporary).exists());
+    if signal == Signal::INT {
+        let output = bench.run(&["disk", "down", "--all"]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("a run uses the real disk"), "{words}");
+        assert!(bench.path(&temporary).exists(), "pulled away from a run");
+    }
     kill(Pid::from_child(&run), signal);
     let status = run.wait().unwrap();
     if signal == Signal::KILL {

@@ -108,9 +108,9 @@ impl RealDisk {
 
 impl Drop for RealDisk {
     fn drop(&mut self) {
-        if self.lock.take().is_some()
-            && let Err(error) = down(&self.name)
-        {
+        let Some(lock) = self.lock.take() else { return };
+        drop(lock);
+        if let Err(error) = down(&self.name) {
             eprintln!("spindle: cleaning up on the real disk {}: {error:#}", self.name);
         }
     }
@@ -210,9 +210,12 @@ pub fn is_abandoned(name: &str) -> bool {
 /// Unmounts a block device, removes our directory, and forgets the real disk, in whatever state it is.
 ///
 /// # Errors
-/// The file system is in use.
+/// A run uses it, or somebody its file system.
 pub fn down(name: &str) -> Result<()> {
     let state = state(name)?;
+    if !is_abandoned(name) {
+        bail!("a run uses the real disk {name}: end that run first");
+    }
     // Without this file nothing was done yet.
     if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
         let place: Place =
