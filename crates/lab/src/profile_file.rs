@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, WriteCache};
+use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, VictimChoice, WriteCache};
 
 use crate::user_error::UserError;
 pub use reader::near_names;
-use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
+use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
 pub use stacks::{StackFile, StackSpec, StackTable};
 
 /// The profiles inside the binary, by name.
@@ -134,14 +134,26 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
     })
 }
 
+fn gc_victim(reader: &mut Reader) -> Result<VictimChoice, Complaint> {
+    let name = reader.take("gc_victim", |value| choice(value, &["greedy", "cost-benefit"]))?;
+    Ok(if name == "greedy" { VictimChoice::Greedy } else { VictimChoice::CostBenefit })
+}
+
 fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
     Ok(FlashParameters {
         capacity_bytes: reader.take("capacity", size)?,
+        raw_bytes: reader.take("raw_capacity", size)?,
         channel_count: reader.take("channels", count)?,
         dies_per_channel: reader.take("dies_per_channel", count)?,
+        mapping_unit_bytes: reader.take("mapping_unit", size)?,
         page_bytes: reader.take("page", size)?,
+        pages_per_program: reader.take("pages_per_program", count)?,
+        block_bytes: reader.take("block", size)?,
         page_read_ns: reader.take("page_read", duration)?,
         page_program_ns: reader.take("page_program", duration)?,
+        block_erase_ns: reader.take("block_erase", duration)?,
+        suspend_limit: reader.take("suspend_limit", count)?,
+        suspend_ns: reader.take("suspend", duration)?,
         channel_bytes_per_s: reader.take("channel_rate", rate)?,
         link_bytes_per_s: reader.take("link_rate", rate)?,
         read_overhead_ns: reader.take("read_overhead", duration)?,
@@ -151,7 +163,9 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         buffer_bytes: reader.take("buffer", size)?,
         flush_commit_ns: reader.take("flush_commit", duration)?,
         flush_blocks_queue: reader.take("flush_blocks_queue", boolean)?,
-        write_amplification_permille: reader.take("write_amplification", permille)?,
+        gc_victim: gc_victim(reader)?,
+        gc_low_percent: reader.take("gc_low_watermark", percent)?,
+        gc_high_percent: reader.take("gc_high_watermark", percent)?,
     })
 }
 

@@ -4,7 +4,7 @@
 
 use spindle_model::{
     ClosedLoop, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    VirtualTime, WriteCache,
+    VictimChoice, VirtualTime, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -35,11 +35,18 @@ fn disk() -> Parameters {
 fn flash() -> Parameters {
     Parameters::Flash(FlashParameters {
         capacity_bytes: 1 << 40,
+        raw_bytes: (1 << 40) * 5 / 4,
         channel_count: 10,
         dies_per_channel: 2,
+        mapping_unit_bytes: 4_096,
         page_bytes: 4_096,
+        pages_per_program: 2,
+        block_bytes: 2 << 20,
         page_read_ns: 50 * MICROSECOND,
         page_program_ns: 900 * MICROSECOND,
+        block_erase_ns: 3 * MILLISECOND,
+        suspend_limit: 0,
+        suspend_ns: 0,
         channel_bytes_per_s: 100_000_000,
         link_bytes_per_s: 250_000_000,
         read_overhead_ns: 5 * MICROSECOND,
@@ -49,7 +56,9 @@ fn flash() -> Parameters {
         buffer_bytes: 16 << 20,
         flush_commit_ns: MILLISECOND,
         flush_blocks_queue: true,
-        write_amplification_permille: 1_000,
+        gc_victim: VictimChoice::Greedy,
+        gc_low_percent: 0,
+        gc_high_percent: 25,
     })
 }
 

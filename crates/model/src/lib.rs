@@ -17,12 +17,12 @@ mod virtual_time;
 mod volatile;
 
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
-pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
+pub use device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;
 pub use flash::Flash;
 pub use null::Null;
 pub use partition::Partition;
-pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, WriteCache};
+pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, VictimChoice, WriteCache};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
 pub use stack::StackSpec;

@@ -173,11 +173,6 @@ impl VolatileWrites {
             .collect()
     }
 
-    /// Whether something in the range is dirty.
-    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
-        self.pieces.range(..end).next_back().is_some_and(|(_, piece)| piece.end > start)
-    }
-
     /// Whether the whole range is dirty, so that a read needs no medium.
     pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
         let mut reached = end;
@@ -277,7 +272,7 @@ fn split(part: Part, start: u64, end: u64, inside: &mut Vec<Part>, outside: &mut
     }
 }
 
-fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
+pub(crate) fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
     match rng.below(8) {
         0..=3 => Fate::Lost,
         4..=5 => Fate::Kept,
