@@ -24,6 +24,7 @@
 
 mod buffer;
 mod dies;
+mod events;
 mod ftl;
 #[cfg(test)]
 mod ftl_tests;
@@ -34,8 +35,7 @@ mod map;
 mod tests;
 mod victims;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::commands::{Commands, Slot};
 use crate::device::{Ageing, Counters, Device, PowerCut};
@@ -45,6 +45,7 @@ use crate::rng::Rng;
 use crate::time::{Instant, MILLISECOND};
 use buffer::{Batch, Buffer, Piece};
 use dies::{Die, Job};
+use events::{Event, Events};
 use ftl::Ftl;
 use garbage::Collection;
 use geometry::Unit;
@@ -54,23 +55,6 @@ use map::Location;
 const PARTIAL_PROGRAM_NS: u64 = 5 * MILLISECOND;
 /// Jobs that may wait at one die.
 const JOBS_PER_DIE: usize = 2;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The firmware has decoded the command.
-    Decoded(Slot),
-    /// A page is in its die's register.
-    ArrayRead(usize),
-    /// A page has left its die.
-    ReadOut(usize),
-    JobDone(usize),
-    /// A write's data is in the buffer.
-    Buffered(Slot),
-    /// The last byte of a read is with the host, a write is durable, or a FLUSH has written the map.
-    Done(Slot),
-    PartialDue,
-    IdleDue,
-}
 
 /// A FLUSH waits until the entries numbered below `mark` are durable; `left` are not.
 #[derive(Debug, Clone, Copy)]
@@ -86,9 +70,7 @@ pub struct Flash {
     size_bytes: u64,
     rng: Rng,
     commands: Commands,
-    /// By time, then by the order in which they were scheduled.
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    next_event_number: u64,
+    events: Events,
     firmware_free_at: Instant,
     link_free_at: Instant,
     channel_free_at: Vec<Instant>,
@@ -113,6 +95,8 @@ pub struct Flash {
     flush_ready: bool,
     /// Kept to save allocations.
     woken: Vec<Slot>,
+    /// Means nothing: see [`Ftl::glance`].
+    glance: u32,
 }
 
 impl Flash {
@@ -123,8 +107,7 @@ impl Flash {
             size_bytes,
             rng: Rng::new(seed),
             commands: Commands::default(),
-            events: BinaryHeap::new(),
-            next_event_number: 0,
+            events: Events::default(),
             firmware_free_at: Instant::ZERO,
             link_free_at: Instant::ZERO,
             channel_free_at: vec![Instant::ZERO; parameters.channel_count as usize],
@@ -142,22 +125,17 @@ impl Flash {
             durable_waiters: 0,
             flush_ready: false,
             woken: Vec::new(),
+            glance: 0,
             parameters,
         }
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
-        self.events.push(Reverse((at, self.next_event_number, event)));
-        self.next_event_number += 1;
-    }
-
-    fn next_event_at(&self) -> Option<Instant> {
-        self.events.peek().map(|Reverse((at, ..))| *at)
+        self.events.schedule(at, event);
     }
 
     fn advance(&mut self, now: Instant) {
-        while self.next_event_at().is_some_and(|at| at <= now) {
-            let Some(Reverse((at, _, event))) = self.events.pop() else { return };
+        while let Some((at, event)) = self.events.pop_due(now) {
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
                 Event::ArrayRead(die) => self.read_out(at, die),
@@ -484,12 +462,13 @@ impl Device for Flash {
             self.pending.resize(slot + 1, 0);
         }
         self.note_submit(now);
+        self.glance ^= self.ftl.glance(request.offset_bytes);
         self.enter_firmware(now, slot);
         self.advance(now);
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.commands.next_finished_at().into_iter().chain(self.events.next_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {

@@ -269,5 +269,9 @@ fn power_of_two(key: &'static str, bytes: u64) -> Result<(), Invalid> {
 
 /// Nanoseconds that `bytes` take at a rate, rounded down.
 pub(crate) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
-    (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64
+    match bytes.checked_mul(SECOND) {
+        // Nearly always, and several times as fast.
+        Some(product) => product / bytes_per_s,
+        None => (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64,
+    }
 }

@@ -18,6 +18,8 @@ use crate::profile::{FlashParameters, VictimChoice};
 const RESERVE: u32 = 1;
 /// A victim outside the groups must be this much better before the groups are chosen anew: 3/4.
 const STALE: (u128, u128) = (3, 4);
+/// Units of a victim that are looked up in the map together.
+const LOOK_AHEAD: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -39,8 +41,36 @@ struct Frontier {
 struct Victim {
     superblock: Superblock,
     units: Vec<Unit>,
+    /// The next units to move: valid when they were looked at.
+    ahead: [Unit; LOOK_AHEAD],
+    ahead_count: usize,
     /// When it was chosen.
     valid_units: u32,
+}
+
+impl Victim {
+    /// The next unit that is still valid. The map is asked for many units at once, because each is a cache miss, and
+    /// misses that do not depend on each other overlap.
+    #[inline]
+    fn next_unit(&mut self, map: &Map) -> Option<Unit> {
+        loop {
+            while self.ahead_count > 0 {
+                let unit = self.ahead[self.ahead_count - 1];
+                if map.lies_in(unit, self.superblock) {
+                    return Some(unit);
+                }
+                self.ahead_count -= 1;
+            }
+            if self.units.is_empty() {
+                return None;
+            }
+            let from = self.units.len().saturating_sub(LOOK_AHEAD);
+            for unit in self.units.drain(from..) {
+                self.ahead[self.ahead_count] = unit;
+                self.ahead_count += usize::from(map.lies_in(unit, self.superblock));
+            }
+        }
+    }
 }
 
 /// What one step of garbage collection did.
@@ -78,7 +108,8 @@ pub(super) struct Ftl {
     host: Frontier,
     moved: Frontier,
     victims: Victims,
-    victim: Option<Victim>,
+    /// Boxed: it is taken out and put back with each program.
+    victim: Option<Box<Victim>>,
     to_erase: VecDeque<Superblock>,
     erasing_count: u32,
     /// Units and pages gathered for the program that collection is filling.
@@ -123,6 +154,14 @@ impl Ftl {
     #[inline]
     pub(super) fn locate(&self, unit: Unit) -> Location {
         self.map.get(unit)
+    }
+
+    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss that nothing waits for
+    /// costs little.
+    #[inline]
+    pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
+        let unit = (offset_bytes >> self.geometry.unit_bytes.trailing_zeros()) as usize;
+        self.map.superblock_or_beyond(unit.min(self.map.len() - 1))
     }
 
     /// Nothing, or the write buffer, holds the unit now; what NAND holds of it is garbage.
@@ -256,17 +295,13 @@ impl Ftl {
     }
 
     fn move_units(&mut self, victim: &mut Victim) -> Step {
-        while let Some(&unit) = victim.units.last() {
-            if !self.map.lies_in(unit, victim.superblock) {
-                victim.units.pop();
-                continue;
-            }
+        while let Some(unit) = victim.next_unit(&self.map) {
             let is_full = self.moved.next_offset == self.geometry.units_per_superblock;
             if (self.moved.superblock.is_none() || is_full) && self.free.is_empty() {
                 return Step::Stuck;
             }
             self.moved = self.opened(self.moved);
-            victim.units.pop();
+            victim.ahead_count -= 1;
             self.move_unit(unit, victim.superblock);
             if self.moved.next_offset.is_multiple_of(self.geometry.units_per_program) {
                 return self.finish_moving_program();
@@ -304,9 +339,9 @@ impl Ftl {
     /// The next group's lists grow with each program, so that they are complete before the present group is used up.
     fn scan_ahead(&mut self) {
         if self.victims.is_being_scanned() {
-            let per_unit = 2 * self.map.len()
-                / (self.victims.group_size() * self.geometry.units_per_superblock as usize)
-                + 1;
+            // A group lasts for as many units as its superblocks have; a quarter more is the margin.
+            let group_units = self.victims.group_size() * self.geometry.units_per_superblock as usize;
+            let per_unit = self.map.len() * 5 / 4 / group_units + 1;
             self.victims.scan(&self.map, per_unit * self.geometry.units_per_program as usize);
         }
     }
@@ -333,7 +368,9 @@ impl Ftl {
         let Some((index, _)) = found else { return };
         let list = self.victims.take(index);
         let valid_units = self.valid_units[list.superblock as usize];
-        self.victim = Some(Victim { superblock: list.superblock, units: list.units, valid_units });
+        let (superblock, units) = (list.superblock, list.units);
+        let victim = Victim { superblock, units, ahead: [0; LOOK_AHEAD], ahead_count: 0, valid_units };
+        self.victim = Some(Box::new(victim));
     }
 
     fn best_ready(&self) -> Option<(usize, u128)> {

@@ -156,7 +156,7 @@ fn a_full_drive_fits_into_two_hundred_megabytes() {
     (drive.channel_count, drive.dies_per_channel) = (12, 3);
     let geometry = super::geometry::Geometry::new(&drive, drive.capacity_bytes);
     let map_bytes = 4 * u64::from(geometry.unit_count);
-    let groups = 2 * u64::from(geometry.superblock_count).div_ceil(24).min(254) + 1;
+    let groups = 2 * u64::from(geometry.superblock_count).div_ceil(16).min(96) + 1;
     // Vectors grow by doubling.
     let list_bytes = 2 * 4 * groups * u64::from(geometry.units_per_superblock);
     let table_bytes = 32 * u64::from(geometry.superblock_count);

@@ -8,8 +8,9 @@
 use super::geometry::{Superblock, Unit};
 use super::map::Map;
 
-/// One superblock in this many is in a group.
-const GROUP_SHARE: usize = 24;
+/// One superblock in this many is in a group, up to a size that bounds the memory of large drives.
+const GROUP_SHARE: usize = 16;
+const GROUP_SIZE_HIGH: usize = 96;
 const NO_LIST: u8 = u8::MAX;
 /// In a group whose lists are complete.
 const READY: u8 = u8::MAX - 1;
@@ -43,7 +44,7 @@ impl Victims {
     }
 
     pub(super) fn group_size(&self) -> usize {
-        (self.list_of.len() / GROUP_SHARE).clamp(1, usize::from(READY))
+        (self.list_of.len() / GROUP_SHARE).clamp(1, GROUP_SIZE_HIGH)
     }
 
     pub(super) fn ready(&self) -> &[List] {
