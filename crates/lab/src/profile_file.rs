@@ -18,11 +18,17 @@ use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rot
 pub use stacks::{StackFile, StackSpec, StackTable};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 5] = [
+pub const PROFILES: [(&str, &str); 11] = [
+    ("850evo-250", include_str!("../../../profiles/850evo-250.toml")),
+    ("970pro-512", include_str!("../../../profiles/970pro-512.toml")),
+    ("agility3-60", include_str!("../../../profiles/agility3-60.toml")),
     ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
+    ("intel320-160", include_str!("../../../profiles/intel320-160.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
     ("null", include_str!("../../../profiles/null.toml")),
+    ("pm883-960", include_str!("../../../profiles/pm883-960.toml")),
+    ("x25e-32", include_str!("../../../profiles/x25e-32.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
 ];
 
@@ -104,11 +110,16 @@ type Complaint = (String, String);
 
 fn write_cache(reader: &mut Reader) -> Result<WriteCache, Complaint> {
     let name = reader.take("write_cache", |value| choice(value, &["off", "volatile", "protected"]))?;
-    Ok(match name.as_str() {
-        "off" => WriteCache::Off,
-        "volatile" => WriteCache::Volatile,
-        _ => WriteCache::Protected,
-    })
+    Ok(write_cache_mode(&name).expect("one of the choices"))
+}
+
+fn write_cache_mode(name: &str) -> Option<WriteCache> {
+    match name {
+        "off" => Some(WriteCache::Off),
+        "volatile" => Some(WriteCache::Volatile),
+        "protected" => Some(WriteCache::Protected),
+        _ => None,
+    }
 }
 
 fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {

@@ -2,7 +2,7 @@
 //!
 //! Seconds are those that the process had a CPU for, where the system says so, because other work on the machine is no property of a model.
 
-#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark reads the clock")]
 
 use spindle_model::{
     Ageing, ClosedLoop, Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters,
@@ -71,7 +71,9 @@ fn cpu_seconds() -> f64 {
 }
 
 fn wall_seconds() -> f64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 fn measure(name: &str, parameters: &Parameters, workload: &ClosedLoop, ageing: Option<Ageing>) {

@@ -77,6 +77,8 @@ pub struct Flash {
     dies: Vec<Die>,
     /// By slot: pages on their way to the host, or units that a durable write waits for.
     pending: Vec<u32>,
+    /// By slot: units of a write that are in the buffer already.
+    buffered_units: Vec<u32>,
     ftl: Ftl,
     collection: Collection,
     /// Moves queued or running.
@@ -85,6 +87,8 @@ pub struct Flash {
     /// Units in the buffer or on their way to it.
     used_units: u64,
     waiting_for_room: VecDeque<Slot>,
+    /// Units of the first of them that have found room.
+    admitted_units: u32,
     /// Entries numbered below this go out even in a part-filled program.
     force_mark: u64,
     partial_timer_runs: bool,
@@ -113,12 +117,14 @@ impl Flash {
             channel_free_at: vec![Instant::ZERO; parameters.channel_count as usize],
             dies: (0..die_count).map(|_| Die::default()).collect(),
             pending: Vec::new(),
+            buffered_units: Vec::new(),
             ftl: Ftl::new(&parameters, size_bytes),
             collection: Collection::default(),
             moves_running: 0,
             buffer: Buffer::default(),
             used_units: 0,
             waiting_for_room: VecDeque::new(),
+            admitted_units: 0,
             force_mark: 0,
             partial_timer_runs: false,
             flush_waiters: Vec::new(),
@@ -217,21 +223,35 @@ impl Flash {
         self.link_free_at
     }
 
+    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
+    fn part_units(&self) -> u32 {
+        let capacity_units = (self.parameters.buffer_bytes / self.ftl.geometry.unit_bytes) as u32;
+        (capacity_units / 4).max(self.ftl.geometry.units_per_program).min(capacity_units)
+    }
+
     fn admit_to_buffer(&mut self, at: Instant) {
         let capacity_units = self.parameters.buffer_bytes / self.ftl.geometry.unit_bytes;
+        let part_units = self.part_units();
         while let Some(&slot) = self.waiting_for_room.front() {
-            let unit_count = self.units(slot).len() as u64;
-            // A write larger than the buffer has it for itself.
-            if self.used_units > 0 && self.used_units + unit_count > capacity_units {
+            let left_units = self.units(slot).len() as u32 - self.admitted_units;
+            let unit_count = left_units.min(part_units);
+            if self.used_units + u64::from(unit_count) > capacity_units {
                 return;
             }
-            self.waiting_for_room.pop_front();
-            self.used_units += unit_count;
-            let buffered_at = self.cross_link(at, self.commands.get(slot).request.size_bytes);
+            self.used_units += u64::from(unit_count);
+            self.admitted_units += unit_count;
+            let size_bytes = self.commands.get(slot).request.size_bytes;
+            let bytes = size_bytes.min(u64::from(unit_count) * self.ftl.geometry.unit_bytes);
+            let buffered_at = self.cross_link(at, bytes);
             self.schedule(buffered_at, Event::Buffered(slot));
+            if unit_count == left_units {
+                self.waiting_for_room.pop_front();
+                self.admitted_units = 0;
+            }
         }
     }
 
+    /// The next part of a write is in the buffer.
     fn finish_buffering(&mut self, at: Instant, slot: Slot) {
         let command = *self.commands.get(slot);
         let must_be_durable = match self.parameters.write_cache {
@@ -241,8 +261,13 @@ impl Flash {
         };
         let (start, end) = command.sectors();
         let units = self.units(slot);
-        let unit_count = units.len() as u32;
-        for unit in units {
+        let from = units.start + self.buffered_units[slot];
+        let to = (from + self.part_units()).min(units.end);
+        if must_be_durable && from == units.start && !units.is_empty() {
+            self.pending[slot] = units.len() as u32;
+            self.durable_waiters += 1;
+        }
+        for unit in from..to {
             let first = self.first_sector(unit);
             let piece = Piece {
                 id: command.request.id,
@@ -253,13 +278,16 @@ impl Flash {
             };
             self.buffer_unit(at, unit, piece);
         }
-        self.commands.mark_placed(slot);
-        if must_be_durable && unit_count > 0 {
-            self.pending[slot] = unit_count;
-            self.durable_waiters += 1;
+        self.buffered_units[slot] = to - units.start;
+        if must_be_durable && from < to {
             self.force_mark = self.buffer.next_number();
-        } else {
-            self.finish(at, slot);
+        }
+        if to == units.end {
+            self.buffered_units[slot] = 0;
+            self.commands.mark_placed(slot);
+            if !must_be_durable || units.is_empty() {
+                self.finish(at, slot);
+            }
         }
         self.admit_to_buffer(at);
         self.pump(at);
@@ -460,6 +488,7 @@ impl Device for Flash {
         let slot = self.commands.accept(now, request, self.size_bytes);
         if self.pending.len() <= slot {
             self.pending.resize(slot + 1, 0);
+            self.buffered_units.resize(slot + 1, 0);
         }
         self.note_submit(now);
         self.glance ^= self.ftl.glance(request.offset_bytes);
@@ -485,6 +514,8 @@ impl Device for Flash {
         let writes = buffer.power_cut(&outstanding, &mut self.rng);
         self.stop_work(now);
         self.waiting_for_room.clear();
+        self.admitted_units = 0;
+        self.buffered_units.fill(0);
         self.flush_waiters.clear();
         self.durable_waiters = 0;
         self.flush_ready = false;

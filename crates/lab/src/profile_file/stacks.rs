@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+use spindle_model::{Invalid, Parameters, StackSpec as Tree, Stroke};
 
-use super::{Profile, near_names, toml_error};
+use super::{Profile, near_names, toml_error, write_cache_mode};
 use crate::record::StackHead;
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
@@ -38,6 +38,12 @@ pub struct StackTable {
     /// Disks only: `full` (the default) or `short`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stroke: Option<String>,
+    /// Flash only: what the drive is formatted to, for example `96 GB` of a card that has 160 GB of NAND. The rest is spare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_space: Option<String>,
+    /// Disks and flash: `off`, `volatile` or `protected` in place of the profile's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<String>,
     /// What reports call it; the table's name by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -228,10 +234,40 @@ fn device(profile: &str, table: &StackTable, size: Option<u64>) -> Result<Parts,
         }
         (Some(_), _) => return Err(complaint("stroke", "belongs to a disk, and this device has no arm")),
     }
+    if let Some(data_space) = &table.data_space {
+        let Parameters::Flash(flash) = &mut profile.parameters else {
+            return Err(complaint("data_space", "belongs to a flash drive"));
+        };
+        flash.capacity_bytes =
+            parse_size_bytes(data_space).map_err(|message| complaint("data_space", message))?;
+        flash.validate().map_err(|invalid| complaint("data_space", data_space_problem(&invalid)))?;
+        summary.push_str(&format!(" Formatted to {data_space}."));
+    }
+    if let Some(name) = &table.write_cache {
+        let known = ["off", "volatile", "protected"];
+        let Some(mode) = write_cache_mode(name) else {
+            let message = format!("`{name}` must be one of \"{}\"", known.join("\", \""));
+            return Err(complaint("write_cache", message));
+        };
+        match &mut profile.parameters {
+            Parameters::Disk(disk) => disk.write_cache = mode,
+            Parameters::Flash(flash) => flash.write_cache = mode,
+            _ => return Err(complaint("write_cache", "belongs to a disk or a flash drive")),
+        }
+        summary.push_str(&format!(" Its write cache is set to {name}."));
+    }
     let capacity = profile.parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
     // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
     let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
     Ok((Tree::Device(profile.parameters), size_bytes, summary, profile.assumptions))
+}
+
+/// The raw capacity stays as it is, so a data space that is too large shows as too little spare.
+fn data_space_problem(invalid: &Invalid) -> String {
+    match invalid.key {
+        "raw_capacity" => format!("leaves too little spare: the drive's raw capacity {}", invalid.problem),
+        _ => invalid.problem.clone(),
+    }
 }
 
 fn below(
@@ -261,6 +297,11 @@ fn below(
 fn partition(table: &StackTable, size: Option<u64>, below: StackSpec) -> Result<Parts, Complaint> {
     if table.stroke.is_some() {
         return Err(complaint("stroke", "belongs to a disk, and this stack is a layer"));
+    }
+    for (key, value) in [("data_space", &table.data_space), ("write_cache", &table.write_cache)] {
+        if value.is_some() {
+            return Err(complaint(key, "belongs to a device, and this stack is a layer"));
+        }
     }
     let offset = table.offset.as_deref().map(parse_size_bytes).transpose();
     let offset_bytes = offset.map_err(|message| complaint("offset", message))?.unwrap_or(0);

@@ -1,4 +1,4 @@
-use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+use spindle_model::{Parameters, StackSpec as Tree, Stroke, WriteCache};
 
 use super::{PROFILES, Profile, StackFile};
 
@@ -114,8 +114,7 @@ fn a_missing_profile_lists_the_near_names() {
     check_stack(
         "[stacks.a]\nprofile = \"x25m\"",
         "a",
-        "s.toml: stacks.a.profile: there is no profile `x25m`; did you mean `x25m-80`?; there are flash-285us-4ch, \
-         hdd-7200, iodrive-160, null, x25m-80, or give the path of a .toml file",
+        "s.toml: stacks.a.profile: there is no profile `x25m`; did you mean `x25m-80`?; there are 850evo-250, 970pro-512, agility3-60, flash-285us-4ch, hdd-7200, intel320-160, iodrive-160, null, pm883-960, x25e-32, x25m-80, or give the path of a .toml file",
     );
 }
 
@@ -152,7 +151,7 @@ fn an_unknown_key_of_a_stack_is_refused() {
         "[stacks.a]\nprofile = \"null\"\ncolour = \"red\"",
         "a",
         "s.toml, line 3: unknown field `colour`, expected one of `profile`, `layer`, `on`, `offset`, `size`, \
-         `file_system`, `stroke`, `label`",
+         `file_system`, `stroke`, `data_space`, `write_cache`, `label`",
     );
 }
 
@@ -195,4 +194,32 @@ fn a_stack_survives_the_way_to_another_process() {
     assert_eq!(again, part);
     assert_eq!(again.hash(), part.hash());
     assert_ne!(file.resolve("s.toml", "slow").unwrap().hash(), part.hash());
+}
+
+#[test]
+fn a_data_space_leaves_the_raw_capacity() {
+    let text = "[stacks.a]\nprofile = \"iodrive-160\"\ndata_space = \"96 GB\"\nwrite_cache = \"off\"";
+    let stack = StackFile::parse("s.toml", text).unwrap().resolve("s.toml", "a").unwrap();
+    let Tree::Device(Parameters::Flash(flash)) = stack.tree() else { panic!("{stack:?}") };
+    assert_eq!((flash.capacity_bytes, flash.raw_bytes), (96_000_000_000, 160_000_000_000));
+    assert_eq!(flash.write_cache, WriteCache::Off);
+}
+
+#[test]
+fn a_data_space_without_spare_is_refused() {
+    check_stack(
+        "[stacks.a]\nprofile = \"iodrive-160\"\ndata_space = \"160 GB\"",
+        "a",
+        "s.toml: stacks.a.data_space: leaves too little spare: the drive's raw capacity is 160000000000 bytes, must be \
+         161600000000 to 16000000000000 bytes",
+    );
+}
+
+#[test]
+fn a_data_space_needs_flash() {
+    check_stack(
+        "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",
+        "a",
+        "s.toml: stacks.a.data_space: belongs to a flash drive",
+    );
 }

@@ -252,7 +252,15 @@ impl Buffer {
             let (start, end) = command.sectors();
             if command.request.operation == Operation::Write && !command.placed && start < end {
                 let (id, sequence) = (command.request.id, command.sequence);
-                parts.push(Part { id, sequence, start, end, is_drawn: true });
+                // A large write may be in the buffer in part.
+                let pieces = self.live_entries().flat_map(|entry| entry.older.iter().chain([&entry.last]));
+                let buffered: Vec<(u64, u64)> = pieces
+                    .filter(|piece| piece.sequence == sequence)
+                    .map(|piece| (piece.start, piece.end))
+                    .collect();
+                let mut rest = Vec::new();
+                split(&Piece { id, sequence, start, end, waiter: None }, &buffered, &mut rest);
+                parts.extend(rest.into_iter().filter(|part| part.is_drawn));
             }
         }
         parts.sort_by_key(|part| (part.sequence, part.start));

@@ -102,8 +102,8 @@ impl Flash {
             }
             // As if it had been written in order.
             Location::Unmapped | Location::Buffered(_) => {
-                let page = unit / geometry.units_per_page;
-                Source::Page { page, die: (page % geometry.die_count) as usize }
+                let die = unit / geometry.units_per_program % geometry.die_count;
+                Source::Page { page: unit / geometry.units_per_page, die: die as usize }
             }
         }
     }
