@@ -84,6 +84,9 @@ pub struct Flash {
     /// Moves queued or running.
     moves_running: usize,
     buffer: Buffer,
+    buffer_units: u64,
+    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
+    part_units: u32,
     /// Units in the buffer or on their way to it.
     used_units: u64,
     waiting_for_room: VecDeque<Slot>,
@@ -107,6 +110,8 @@ impl Flash {
     /// The parameters are valid and the size is within the capacity: see [`crate::StackSpec::build`].
     pub(crate) fn new(parameters: FlashParameters, size_bytes: u64, seed: u64) -> Flash {
         let die_count = (parameters.channel_count * parameters.dies_per_channel) as usize;
+        let buffer_units = parameters.buffer_bytes / parameters.mapping_unit_bytes;
+        let units_per_program = parameters.program_bytes() / parameters.mapping_unit_bytes;
         Flash {
             size_bytes,
             rng: Rng::new(seed),
@@ -118,6 +123,8 @@ impl Flash {
             dies: (0..die_count).map(|_| Die::default()).collect(),
             pending: Vec::new(),
             buffered_units: Vec::new(),
+            buffer_units,
+            part_units: (buffer_units / 4).max(units_per_program).min(buffer_units) as u32,
             ftl: Ftl::new(&parameters, size_bytes),
             collection: Collection::default(),
             moves_running: 0,
@@ -177,7 +184,9 @@ impl Flash {
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
                 self.admit_to_buffer(at);
-                self.pump(at);
+                if !self.waiting_for_room.is_empty() {
+                    self.pump(at);
+                }
             }
             Operation::Discard | Operation::WriteZeroes => {
                 self.unmap(at, slot);
@@ -210,8 +219,8 @@ impl Flash {
         if request.size_bytes == 0 {
             return 0..0;
         }
-        let unit_bytes = self.ftl.geometry.unit_bytes;
-        (request.offset_bytes / unit_bytes) as Unit..request.end_bytes().div_ceil(unit_bytes) as Unit
+        let bits = self.ftl.geometry.unit_bits;
+        (request.offset_bytes >> bits) as Unit..((request.end_bytes() - 1) >> bits) as Unit + 1
     }
 
     fn first_sector(&self, unit: Unit) -> u64 {
@@ -223,19 +232,11 @@ impl Flash {
         self.link_free_at
     }
 
-    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
-    fn part_units(&self) -> u32 {
-        let capacity_units = (self.parameters.buffer_bytes / self.ftl.geometry.unit_bytes) as u32;
-        (capacity_units / 4).max(self.ftl.geometry.units_per_program).min(capacity_units)
-    }
-
     fn admit_to_buffer(&mut self, at: Instant) {
-        let capacity_units = self.parameters.buffer_bytes / self.ftl.geometry.unit_bytes;
-        let part_units = self.part_units();
         while let Some(&slot) = self.waiting_for_room.front() {
             let left_units = self.units(slot).len() as u32 - self.admitted_units;
-            let unit_count = left_units.min(part_units);
-            if self.used_units + u64::from(unit_count) > capacity_units {
+            let unit_count = left_units.min(self.part_units);
+            if self.used_units + u64::from(unit_count) > self.buffer_units {
                 return;
             }
             self.used_units += u64::from(unit_count);
@@ -262,7 +263,7 @@ impl Flash {
         let (start, end) = command.sectors();
         let units = self.units(slot);
         let from = units.start + self.buffered_units[slot];
-        let to = (from + self.part_units()).min(units.end);
+        let to = (from + self.part_units).min(units.end);
         if must_be_durable && from == units.start && !units.is_empty() {
             self.pending[slot] = units.len() as u32;
             self.durable_waiters += 1;

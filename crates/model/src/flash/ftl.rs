@@ -160,7 +160,7 @@ impl Ftl {
     /// costs little.
     #[inline]
     pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
-        let unit = (offset_bytes >> self.geometry.unit_bytes.trailing_zeros()) as usize;
+        let unit = (offset_bytes >> self.geometry.unit_bits) as usize;
         self.map.superblock_or_beyond(unit.min(self.map.len() - 1))
     }
 
@@ -247,12 +247,12 @@ impl Ftl {
         }
     }
 
-    /// Puts a unit into the host's open program.
+    /// Puts a unit, of which NAND holds nothing valid, into the host's open program.
     #[inline]
     pub(super) fn place_host(&mut self, unit: Unit) {
         let address = self.next_address(self.host);
         self.host.next_offset += 1;
-        self.leave_nand(unit, Location::Nand(address));
+        self.map.set(unit, Location::Nand(address));
         self.valid_units[(address >> self.geometry.offset_bits) as usize] += 1;
         self.units_written += 1;
         self.counters.host_units += 1;
@@ -432,6 +432,7 @@ impl Ftl {
             }
         }
         self.open_host_program();
+        self.leave_nand(unit, Location::Unmapped);
         self.place_host(unit);
         if self.host.next_offset.is_multiple_of(self.geometry.units_per_program) {
             self.pad_host_program();

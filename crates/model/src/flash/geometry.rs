@@ -23,6 +23,8 @@ const WORKING_SUPERBLOCKS: u64 = 3;
 #[derive(Debug, Clone)]
 pub(super) struct Geometry {
     pub(super) unit_bytes: u64,
+    /// `unit_bytes` is two to the power of this.
+    pub(super) unit_bits: u32,
     pub(super) unit_sectors: u64,
     /// Logical size.
     pub(super) unit_count: u32,
@@ -58,6 +60,7 @@ impl Geometry {
         let erase_jobs = programs.min(die_count);
         Geometry {
             unit_bytes,
+            unit_bits: unit_bytes.trailing_zeros(),
             unit_sectors: unit_bytes / SECTOR_BYTES,
             unit_count: unit_count as u32,
             units_per_page: (parameters.page_bytes / unit_bytes) as u32,
