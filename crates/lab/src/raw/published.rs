@@ -1,4 +1,7 @@
 //! The model's raw figures beside those that were published for such drives: datasheets and raw measurements, no databases.
+//!
+//! Many of these figures gave a parameter its value (latencies, sequential rates, highest rates of commands), so meeting them shows only
+//! that the structure can. What no parameter was chosen for: random writes to used drives, and rates at other sizes and depths.
 
 use spindle_model::{Ageing, ClosedLoop, Operation, Order, SECOND, VirtualTime};
 
