@@ -4,7 +4,7 @@
 //! a tuple with an enum.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::commands::Slot;
 use crate::time::Instant;
@@ -60,37 +60,72 @@ impl Event {
     }
 }
 
+/// Events that mostly happen in the order in which they are scheduled: those that cross one link, or take a constant time.
+const LANE_COUNT: usize = 3;
+
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// Time, then number (36 bits, 68 thousand million events), then what happens.
     heap: BinaryHeap<Reverse<u128>>,
+    /// In order; an event that would break the order goes to the heap. A lane costs a tenth of what a heap does.
+    lanes: [VecDeque<u128>; LANE_COUNT],
     next_number: u64,
+}
+
+fn time_of(packed: u128) -> Instant {
+    Instant((packed >> 64) as u64)
 }
 
 impl Events {
     pub(super) fn schedule(&mut self, at: Instant, event: Event) {
         let low = self.next_number << (INDEX_BITS + KIND_BITS) | event.pack();
-        self.heap.push(Reverse(u128::from(at.0) << 64 | u128::from(low)));
         self.next_number += 1;
+        let packed = u128::from(at.0) << 64 | u128::from(low);
+        let lane = match event {
+            Event::Decoded(_) => 0,
+            Event::ArrayRead(_) => 1,
+            Event::Buffered(_) | Event::Done(_) => 2,
+            Event::JobDone(_) | Event::ReadOut(_) | Event::PartialDue | Event::IdleDue => LANE_COUNT,
+        };
+        match self.lanes.get_mut(lane) {
+            Some(lane) if lane.back().is_none_or(|&last| last < packed) => lane.push_back(packed),
+            _ => self.heap.push(Reverse(packed)),
+        }
+    }
+
+    /// The next event, and the lane that it is in; past the lanes comes the heap.
+    fn first(&self) -> (u128, usize) {
+        let mut first = (self.heap.peek().map_or(u128::MAX, |Reverse(packed)| *packed), LANE_COUNT);
+        for (index, lane) in self.lanes.iter().enumerate() {
+            let packed = lane.front().copied().unwrap_or(u128::MAX);
+            if packed < first.0 {
+                first = (packed, index);
+            }
+        }
+        first
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse(packed)| Instant((packed >> 64) as u64))
+        let (packed, _) = self.first();
+        (packed < u128::MAX).then(|| time_of(packed))
     }
 
     /// The next event, if it is due.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(Instant, Event)> {
-        let Reverse(packed) = *self.heap.peek()?;
-        let at = Instant((packed >> 64) as u64);
-        if at > now {
+        let (packed, lane) = self.first();
+        if packed == u128::MAX || time_of(packed) > now {
             return None;
         }
-        self.heap.pop();
-        Some((at, Event::unpack(packed as u64)))
+        match self.lanes.get_mut(lane) {
+            Some(lane) => lane.pop_front().map(drop),
+            None => self.heap.pop().map(drop),
+        };
+        Some((time_of(packed), Event::unpack(packed as u64)))
     }
 
     pub(super) fn clear(&mut self) {
         self.heap.clear();
+        self.lanes.iter_mut().for_each(VecDeque::clear);
         // Ties are only between events in the queue.
         self.next_number = 0;
     }
