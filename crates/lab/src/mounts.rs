@@ -46,6 +46,7 @@ impl Mounts {
     /// Whatever keeps one from coming up, with its class; the others are down again then.
     pub fn up(request: &MountsRequest<'_>) -> Result<Mounts> {
         let mut mounts = Vec::new();
+        let mount_count = request.layout.mounts.len();
         for (index, wanted) in request.layout.mounts.iter().enumerate() {
             let key = wanted.key();
             let snapshot = request.snapshot.map(|directory| directory.join(key));
@@ -55,16 +56,18 @@ impl Mounts {
                     let path = request.work_directory.join("volumes").join(key);
                     Box::new(PlainDirectory::up(&path, snapshot.as_deref())?)
                 }
-                _ => storage::bring_up(&VolumeRequest {
-                    stack,
-                    key,
-                    mount_count: request.layout.mounts.len() as u64,
-                    // Two drives of one kind do not turn in step.
-                    seed: request.seed.wrapping_add(index as u64),
-                    snapshot: snapshot.as_deref(),
-                    work_directory: request.work_directory,
-                })
-                .with_context(|| format!("the stack `{}` for {key}", wanted.stack))?,
+                _ => {
+                    let volume = storage::bring_up(&VolumeRequest {
+                        stack,
+                        key,
+                        mount_count: mount_count as u64,
+                        // Two drives of one kind do not turn in step.
+                        seed: request.seed.wrapping_add(index as u64),
+                        snapshot: snapshot.as_deref(),
+                        work_directory: request.work_directory,
+                    });
+                    named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
+                }
             };
             mounts.push(Mount { key, classes: wanted.classes.clone(), volume });
         }
@@ -78,9 +81,10 @@ impl Mounts {
 
     /// An error when what is measured on any of them from now on means nothing.
     pub fn check(&mut self) -> Result<()> {
-        let checked =
-            |mount: &mut Mount| mount.volume.check().with_context(|| format!("the mount for {}", mount.key));
-        self.mounts.iter_mut().try_for_each(checked)
+        let mount_count = self.mounts.len();
+        self.mounts.iter_mut().try_for_each(|mount| {
+            named(mount.volume.check(), mount_count, || format!("the mount for {}", mount.key))
+        })
     }
 
     pub fn data_directory(&self) -> PathBuf {
@@ -109,17 +113,20 @@ impl Mounts {
 
     /// Unmounts, keeps what is stored in `directory`, a part per mount, and takes everything down.
     pub fn into_snapshot(self, directory: &Path) -> Result<()> {
-        for mount in self.mounts {
-            mount
-                .volume
-                .into_snapshot(&directory.join(mount.key))
-                .with_context(|| format!("keeping {}", mount.key))?;
-        }
-        Ok(())
+        let mount_count = self.mounts.len();
+        self.mounts.into_iter().try_for_each(|mount| {
+            let kept = mount.volume.into_snapshot(&directory.join(mount.key));
+            named(kept, mount_count, || format!("keeping {}", mount.key))
+        })
     }
 
     /// Unmounts and forgets what was written.
     pub fn down(self) -> Result<()> {
         self.mounts.into_iter().try_for_each(|mount| mount.volume.down())
     }
+}
+
+/// Where there is one mount only, naming it would say nothing.
+fn named<T>(result: Result<T>, mount_count: usize, name: impl FnOnce() -> String) -> Result<T> {
+    if mount_count > 1 { result.with_context(name) } else { result }
 }

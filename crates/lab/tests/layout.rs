@@ -18,6 +18,7 @@ use spindle_lab::record::{Header, Measurement, Trial};
 use spindle_lab::server::{Instance, by_kind};
 use spindle_lab::{records_file, report};
 use spindle_mount::Disk;
+use spindle_mount::real::{self, Place, RealDisk};
 
 /// A whole run of a scenario: header and trials.
 #[track_caller]
@@ -535,6 +536,19 @@ fn real_disks_are_measured_as_emulated_ones_are() {
 }
 
 #[test]
+fn a_real_disk_is_not_taken_from_who_uses_it() {
+    let Some(bench) = Bench::new() else { return };
+    let name = format!("layout-test-{}", std::process::id());
+    let disk = RealDisk::up(&name, &Place::Directory { path: bench.path("") }).unwrap();
+    let error = real::down(&name).unwrap_err().to_string();
+    assert!(error.contains("a run uses the real disk"), "{error}");
+    let path = disk.path().to_owned();
+    assert!(path.exists(), "pulled away from a run");
+    disk.down().unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_device_in_use_is_left_alone() {
     let Some(bench) = Bench::new() else { return };
     let own = OwnDevice::new(&bench);
@@ -562,25 +576,19 @@ fn stopped(bench: &Bench, signal: Signal) -> Option<i32> {
         own.device
     );
     bench.write("test.toml", &scenario(&storage, "layout = [\"split\"]", ""));
-    let mut run = bench.start_scenario();
+    let run = bench.start_scenario();
     let log = format!("run/run-{}-redo/mount/redo/ib_logfile0", run.id());
     let temporary = format!("run/real/run-{}-temp/mount/temp", run.id());
     wait_until("a redo log on its own mount", || bench.path(&log).exists());
     assert!(bench.path(&temporary).exists());
-    if signal == Signal::INT {
-        let output = bench.run(&["disk", "down", "--all"]);
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{words}");
-        assert!(words.contains("a run uses the real disk"), "{words}");
-        assert!(bench.path(&temporary).exists(), "pulled away from a run");
-    }
     kill(Pid::from_child(&run), signal);
-    let status = run.wait().unwrap();
+    let output = run.wait_with_output().unwrap();
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
     if signal == Signal::KILL {
         let output = bench.run(&["disk", "down", "--all"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    status.code()
+    output.status.code()
 }
 
 #[test]

@@ -112,6 +112,10 @@ impl DataSets {
         }
         let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
+        if result.is_err() {
+            // A full disk is not made fuller; what cannot be removed now, the next run removes.
+            let _ = fs::remove_dir_all(&draft);
+        }
         interrupt.check()?;
         match result {
             // The name appears only when the snapshot is whole.
