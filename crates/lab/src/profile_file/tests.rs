@@ -154,7 +154,8 @@ fn an_unknown_key_of_a_stack_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\ncolour = \"red\"",
         "a",
-        "s.toml: stacks.a.colour: is unknown; known are profile, layer, on, size, file_system, label",
+        "s.toml: stacks.a.colour: is unknown; known are profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
 }
 
@@ -163,7 +164,8 @@ fn a_stroke_needs_an_arm() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\nstroke = \"short\"",
         "a",
-        "s.toml: stacks.a.stroke: is unknown; known are profile, layer, on, size, file_system, label",
+        "s.toml: stacks.a.stroke: is unknown; known are profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
 }
 
@@ -241,7 +243,8 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
         "a",
         "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
-         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, label",
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
     check_stack(
         "[stacks.a]\nlayer = \"mirror\"\non = \"null\"\nprotocol = \"C\"",
