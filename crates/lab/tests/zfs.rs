@@ -275,6 +275,19 @@ fn a_mistake_is_a_sentence_and_leaves_nothing() {
 }
 
 #[test]
+fn a_pool_does_not_hold_other_disks() {
+    let Some(bench) = Bench::new("other") else { return };
+    // Its mounts are there when the daemon's mount namespace is made.
+    bench.spindle(&["disk", "up", "null", "--size", "1 GiB", "--name", "other"]);
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    bench.spindle(&["disk", "down", "other"]);
+    write_and_sync(&pool.mount.join("file"), b"content");
+    pool.down().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
 fn a_pool_in_use_is_not_pulled_away() {
     let Some(bench) = Bench::new("busy") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
