@@ -115,7 +115,10 @@ impl Pool {
     pub fn import(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
             let links = path_text(&state.join("devices"))?;
-            let found = pool.tool("zpool", &["import", "-d", &links])?;
+            let found = match pool.tool("zpool", &["import", "-d", &links]) {
+                Err(error) if error.to_string().ends_with(daemon::SILENT) => String::new(),
+                found => found?,
+            };
             let id = imported_id(&found)?;
             // Forced: the pool was perhaps not exported, and on another machine; nobody else can have these devices.
             let arguments = ["import", "-f", "-R", &path_text(state)?, "-d", &links, id, &pool_name(name)];

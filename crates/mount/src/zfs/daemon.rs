@@ -152,6 +152,9 @@ pub(super) fn kill(state: &Path) -> Result<()> {
     Ok(())
 }
 
+/// How an error ends of a tool that gave none, as `zpool import` does when there is nothing to import.
+pub(super) const SILENT: &str = "failed without a word";
+
 /// Runs `zpool` or `zfs` against this daemon and returns the standard output, trimmed.
 ///
 /// # Errors
@@ -171,10 +174,13 @@ pub(super) fn tool(daemon: u32, program: &str, arguments: &[&str]) -> Result<Str
     }
     let action = arguments.first().copied().unwrap_or_default();
     let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
-    if words.is_empty() && output.status.code() != Some(1) {
-        bail!("`{program} {action}` did not end within {TOOL_TIMEOUT_S} s: a device below does not answer");
+    match output.status.code() {
+        _ if !words.is_empty() => bail!("`{program} {action}` failed: {words}"),
+        Some(1) => bail!("`{program} {action}` {SILENT}"),
+        _ => bail!(
+            "`{program} {action}` did not end within {TOOL_TIMEOUT_S} s: a device below does not answer"
+        ),
     }
-    bail!("`{program} {action}` failed: {words}");
 }
 
 fn entering(namespace: &str) -> Command {
