@@ -251,10 +251,28 @@ fn dead_disks_do_not_hold_a_pool() {
         let process = fs::read_to_string(bench.path("run").join(disk).join("pid")).unwrap();
         kill_process(Pid::from_raw(process.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     }
-    let file = OpenOptions::new().write(true).create_new(true).open(pool.mount.join("after"));
-    let synced = file.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()));
-    eprintln!("after the death of all disks: {synced:?}");
+    assert!(zfs::is_abandoned(&bench.pool));
+    let path = pool.mount.join("after");
+    // It may wait for the disks until the pool is gone.
+    let writer = std::thread::spawn(move || {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        file.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()))
+    });
+    std::thread::sleep(Duration::from_millis(500));
     pool.down().unwrap();
+    bench.assert_no_pool();
+    assert!(writer.join().unwrap().is_err(), "nothing can be durable on dead disks");
+}
+
+#[test]
+fn a_pool_dies_with_the_thread_that_started_it() {
+    let Some(bench) = Bench::new("thread") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    std::thread::scope(|scope| {
+        scope.spawn(|| Pool::create(&bench.pool, &devices, &options()).unwrap().leave_up());
+    });
+    wait_until("the daemon to end", || zfs::is_abandoned(&bench.pool));
+    zfs::clear_leftovers().unwrap();
     bench.assert_no_pool();
 }
 

@@ -293,9 +293,7 @@ fn refuse_devices_in_use(devices: &PoolDevices) -> Result<()> {
             bail!("{} is in use: it is mounted on {}", device.display(), at.display());
         }
         for name in list()? {
-            let links = fs::read_dir(pools_directory().join(&name).join("devices"));
-            let mut links = links.into_iter().flatten().flatten();
-            if links.any(|link| fs::read_link(link.path()).is_ok_and(|target| &target == *device)) {
+            if devices_of(&pools_directory().join(&name)).contains(device) {
                 bail!("{} is in use by the ZFS pool {name}", device.display());
             }
         }
@@ -329,13 +327,32 @@ pub fn list() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the pool's zfs-fuse is gone: then nobody will take it down.
+/// Whether the pool's zfs-fuse is gone, or a disk below it: then nobody will take it down, and nothing can be written.
 pub fn is_abandoned(name: &str) -> bool {
-    state_directory(name).is_ok_and(|state| state.exists() && daemon::find(&state).is_none())
+    state_directory(name).is_ok_and(|state| state.exists() && is_dead(&state))
 }
 
-/// Unmounts, ends zfs-fuse and removes the state directory, in whatever state the pool is. The disks below must
-/// still be up, or dead; a pool that was not exported keeps what was written out.
+fn is_dead(state: &Path) -> bool {
+    daemon::find(state).is_none() || devices_of(state).iter().any(|device| has_lost_its_file(device))
+}
+
+fn devices_of(state: &Path) -> Vec<PathBuf> {
+    let links = fs::read_dir(state.join("devices")).into_iter().flatten().flatten();
+    links.filter_map(|link| fs::read_link(link.path()).ok()).collect()
+}
+
+/// Whether this is a loop device without a file, or whose file cannot be reached: its emulator is dead.
+fn has_lost_its_file(device: &Path) -> bool {
+    let Some(name) = device.file_name().and_then(|name| name.to_str()) else { return false };
+    if !name.starts_with("loop") {
+        return false;
+    }
+    let backing = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
+    !backing.is_ok_and(|file| fs::metadata(file.trim_end_matches('\n')).is_ok())
+}
+
+/// Unmounts, ends zfs-fuse and removes the state directory, in whatever state the pool is. A pool that was not exported
+/// keeps what was written out by then. Take the disks below down afterwards.
 ///
 /// # Errors
 /// There is no such pool, or a living file system is in use.
@@ -345,13 +362,16 @@ pub fn down(name: &str) -> Result<()> {
         bail!("there is no ZFS pool called {name}");
     }
     let mount = state.join("mount");
-    while is_mount_point(&mount) {
-        match daemon::find(&state) {
-            Some(_) => unmount(&mount)?,
-            // Nothing can be read or written any more; whoever still has files open gets errors.
-            None => rustix::mount::unmount(&mount, UnmountFlags::DETACH)
-                .with_context(|| format!("unmounting {}", mount.display()))?,
+    if is_dead(&state) {
+        // Whoever still waits for the dead disks gets errors.
+        daemon::kill(&state)?;
+        while is_mount_point(&mount) {
+            rustix::mount::unmount(&mount, UnmountFlags::DETACH)
+                .with_context(|| format!("unmounting {}", mount.display()))?;
         }
+    }
+    while is_mount_point(&mount) {
+        unmount(&mount)?;
     }
     daemon::kill(&state)?;
     remove(&state)
@@ -377,7 +397,7 @@ fn remove(state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes down pools whose zfs-fuse is dead: those of runs that were killed. Before the same is done with disks.
+/// Takes down pools that are abandoned: those of runs that were killed. Call it before the disks are cleared.
 ///
 /// # Errors
 /// A pool that cannot be taken down, by name.

@@ -67,7 +67,7 @@ pub fn is_installed() -> bool {
 /// It is not installed, or ends at once: with its last words.
 pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Result<Child> {
     if !is_installed() {
-        bail!("zfs-fuse is not installed; `spindle doctor` says which command installs it");
+        bail!("zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` does it");
     }
     for (ours, _) in PRIVATE {
         let directory = state.join(ours);
