@@ -4,6 +4,31 @@
 //! a private mount namespace (`daemon.rs`). Nothing of the system's own ZFS is read, written or needed: neither its
 //! daemon and socket nor `zpool.cache` and `zfsrc`. What is mounted and running is found again from the
 //! system's tables, so that [`down`] works after a crash of any part.
+//!
+//! # What was measured
+//! With zfs-fuse 0.7.0-25 of Debian 12 (pool version 23, 4 KiB sectors, which it chooses itself) on Linux 6.18, two cores. The
+//! emulator's own counters say what reached a device.
+//!
+//! * It opens block devices with O_DIRECT (`/proc/PID/fdinfo`), with or without `--disable-block-cache`, so the page cache of the
+//!   loop device never answers.
+//! * The page cache of the *mounted file system* does, unless that option is given: after writing 400 MB, 1500 random reads
+//!   took 3 us each and not one reached a device. With the option (files get FUSE's `direct_io`) 300 of them took 12 ms each on
+//!   a hard disk, and 13 us again once they were in the ARC. So the option is on, and as on Solaris the ARC is
+//!   the only cache above the devices. The price: no shared writable mmap on the file system (ENODEV); private mappings
+//!   work, and files can be opened with O_DIRECT.
+//! * `fsync` is one write and one FLUSH of the log device: 200 calls gave 200 flushes there and 4 of the data device, which
+//!   is flushed when a transaction group ends. The FLUSH comes from fsync(2) on the device. A device that
+//!   says that it has no volatile cache gets none. Without log device the data device gets them all.
+//! * Random reads of 100 MB with an ARC of 16 MiB move to the cache device: in the first 15 seconds 3900 reads of the hard disk
+//!   and 95000 of the SSD, in the third not one of the disk.
+//! * The path through zfs-fuse costs about 30 us (median) for a read of 16 KiB beyond a raw read of the same
+//!   device, and a 4 KiB `fsync` takes 47 us on devices that take no time. The floor that an emulated disk subtracts
+//!   does not have it; in the studied systems ZFS ran in the kernel.
+//! * The package's settings (`/etc/zfs/zfsrc`) are not read. As there, high-level prefetch is off; so is the
+//!   cache per device (10 MB there), which would be one more beside the ARC.
+//! * After `kill -9` of zfs-fuse a pool can be imported, and what was synced is there by replay of its intent log.
+//! * MariaDB 10.11 installs, loads and runs TPC-C on it with `innodb_flush_method=fsync` and
+//!   `innodb_use_native_aio=0`; the consistency conditions hold.
 
 mod daemon;
 
@@ -140,7 +165,7 @@ impl Pool {
         if !rustix::process::geteuid().is_root() {
             bail!("a ZFS pool needs root (mount and FUSE)");
         }
-        if !(16 << 20..=16 << 30).contains(&options.arc_bytes) || options.arc_bytes % (1 << 20) != 0 {
+        if !(16 << 20..=16 << 30).contains(&options.arc_bytes) || !options.arc_bytes.is_multiple_of(1 << 20) {
             bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
         }
         let state = state_directory(name)?;
