@@ -1,6 +1,6 @@
 //! Real ZFS over emulated disks: a pool with intent-log (ZIL) and read-cache (L2ARC) devices, through zfs-fuse.
 //!
-//! Every pool has a directory of its own beside the disks' (`.zfs/NAME` in the run directory), and a zfs-fuse of its own in
+//! Every pool has a directory of its own beside the disks' (`.zfs-NAME` in the run directory), and a zfs-fuse of its own in
 //! a private mount namespace (`daemon.rs`). Nothing of the system's own ZFS is read, written or needed: neither its
 //! daemon and socket nor `zpool.cache` and `zfsrc`. What is mounted and running is found again from the
 //! system's tables, so that [`down`] works after a crash of any part.
@@ -264,10 +264,8 @@ fn pool_name(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// Hidden, so that no disk can have the same directory.
-fn pools_directory() -> PathBuf {
-    run_directory().join(".zfs")
-}
+/// Begins the name of every state directory; that of no disk begins with a dot.
+const DIRECTORY_PREFIX: &str = ".zfs-";
 
 /// The state directory of the pool of that name; [`Pool::mount`] is `mount` in it.
 ///
@@ -275,7 +273,7 @@ fn pools_directory() -> PathBuf {
 /// A name that no disk could have either.
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     disk::state_directory(name)?;
-    Ok(pools_directory().join(name))
+    Ok(run_directory().join(format!("{DIRECTORY_PREFIX}{name}")))
 }
 
 fn groups(devices: &PoolDevices) -> [(&'static str, &[PathBuf]); 3] {
@@ -318,7 +316,7 @@ fn refuse_devices_in_use(devices: &PoolDevices) -> Result<()> {
             bail!("{} is in use: it is mounted on {}", device.display(), at.display());
         }
         for name in list()? {
-            if devices_of(&pools_directory().join(&name)).contains(device) {
+            if devices_of(&state_directory(&name)?).contains(device) {
                 bail!("{} is in use by the ZFS pool {name}", device.display());
             }
         }
@@ -341,13 +339,15 @@ fn imported_id(found: &str) -> Result<&str> {
 /// # Errors
 /// The directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = pools_directory();
+    let directory = run_directory();
     let entries = match fs::read_dir(&directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.with_context(|| format!("reading {}", directory.display()))?,
     };
-    let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DIRECTORY_PREFIX)?.to_owned()))
+        .collect();
     names.sort();
     Ok(names)
 }
@@ -414,8 +414,6 @@ fn remove(state: &Path) -> Result<()> {
         let _ = fs::remove_dir(state.join(directory));
     }
     let _ = fs::remove_dir(state);
-    // Of all pools; stays while there is another.
-    let _ = fs::remove_dir(pools_directory());
     if state.exists() {
         bail!("{} still holds something that is not ours", state.display());
     }
@@ -477,8 +475,8 @@ mod tests {
     #[test]
     fn a_pool_cannot_leave_its_directory_or_be_a_disk() {
         assert!(state_directory("../a").is_err());
-        assert!(state_directory("a").unwrap().ends_with(".zfs/a"));
-        assert!(disk::state_directory(".zfs").is_err());
+        assert!(state_directory("a").unwrap().ends_with(".zfs-a"));
+        assert!(disk::state_directory(".zfs-a").is_err());
     }
 
     #[test]
