@@ -4,6 +4,7 @@
 //! requests, asks when something will happen next, and collects completions when that moment has come. Layers
 //! are devices that hold devices, so a stack is a tree of values that one driver drives.
 
+use crate::profile::{Invalid, within};
 use crate::request::{Completion, Request, RequestId};
 use crate::time::Instant;
 
@@ -53,6 +54,15 @@ pub struct Ageing {
     /// uniform overwrites find a steady state.
     pub overwrite_percent: u64,
     pub seed: u64,
+}
+
+impl Ageing {
+    /// # Errors
+    /// Names the key, as a stack table spells it, and the bound.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("fill", self.fill_percent, 0, 100, " %")?;
+        within("overwrite", self.overwrite_percent, 0, 10_000, " %")
+    }
 }
 
 /// What is left of a write that was not yet durable when the power failed.

@@ -143,9 +143,10 @@ struct Mount {
     file_system: String,
 }
 
-/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source.
+/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source. Of the calling
+/// thread, which may be in a namespace of its own.
 fn mounts() -> Vec<Mount> {
-    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else { return Vec::new() };
+    let Ok(text) = fs::read_to_string("/proc/thread-self/mountinfo") else { return Vec::new() };
     text.lines()
         .filter_map(|line| {
             let (left, right) = line.split_once(" - ")?;
@@ -161,6 +162,11 @@ fn mounts() -> Vec<Mount> {
 /// Spaces, tabs, newlines and backslashes are octal in mountinfo.
 fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}
+
+/// All mount points, the oldest first.
+pub(crate) fn mount_points() -> Vec<PathBuf> {
+    mounts().into_iter().map(|mount| mount.at).collect()
 }
 
 /// Whether this process is alive and its command line names `path`, so that a process id that was used again is never
