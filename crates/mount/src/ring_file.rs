@@ -241,9 +241,10 @@ impl Turn {
         Ok(())
     }
 
-    /// The data of a read is taken from the store at this moment.
+    /// The data of a read is taken from the store at this moment. A store that lost a write fails every request, a FLUSH above all.
     fn send(&mut self, answer: RingAnswer, outcome: Outcome) -> io::Result<()> {
         let RingAnswer { slot, content } = answer;
+        let outcome = if self.store.failure().is_some() { Outcome::Failure } else { outcome };
         let result = match (outcome, content) {
             (Outcome::Failure, _) => Err(libc::EIO),
             (Outcome::Success, Content::Read { offset_bytes, size_bytes }) => {
