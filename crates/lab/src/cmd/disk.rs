@@ -41,6 +41,18 @@ enum DiskCommand {
         #[arg(value_parser = ["on", "off"])]
         state: String,
     },
+    /// Let a disk become as use leaves it: filled, then overwritten at random. No data is written.
+    Age {
+        name: String,
+        /// Share of the disk that holds data.
+        #[arg(long, default_value_t = 100, value_name = "PERCENT")]
+        fill: u64,
+        /// Overwritten at random within that share, in percent of the disk's size.
+        #[arg(long, default_value_t = 300, value_name = "PERCENT")]
+        overwrite: u64,
+    },
+    /// Let a raw disk forget everything, as ATA SECURITY ERASE or NVMe Format does: the opposite of `age`.
+    SecureErase { name: String },
     /// Unmount, detach and end a disk; what was written on it is gone.
     Down {
         /// The disk.
@@ -108,6 +120,21 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Status { name, json } => status(name.as_deref(), json),
         DiskCommand::Physics { name, state } => {
             disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
+        }
+        DiskCommand::Age { name, fill, overwrite } => {
+            let command = ControlCommand::Age { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
+            disk::connect(&name)?.call(&command).map(drop)
+        }
+        DiskCommand::SecureErase { name } => {
+            let (_, _, mount) = disk::inspect(&name)?;
+            if let Some(at) = mount {
+                return Err(UserError(format!(
+                    "{name} is mounted at {}; only a raw disk can be erased",
+                    at.display()
+                ))
+                .into());
+            }
+            disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
         }
         DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
         DiskCommand::Down { .. } => down_all(),
@@ -222,6 +249,15 @@ fn sentence(disk: &DiskStatus) -> String {
         if operation.count > 0 {
             text.push_str(&format!("    {} {name}, mean {:.3} ms\n", operation.count, mean_ms(operation)));
         }
+    }
+    if statistics.nand_write_bytes > 0 {
+        text.push_str(&format!(
+            "    {} programmed into NAND, {} of it moved by garbage collection; {} erases, {} of the most worn\n",
+            format_size_bytes(statistics.nand_write_bytes),
+            format_size_bytes(statistics.nand_moved_bytes),
+            statistics.erases,
+            statistics.most_erases
+        ));
     }
     text
 }
