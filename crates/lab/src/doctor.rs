@@ -40,6 +40,7 @@ pub fn examine() -> Vec<Check> {
         program("losetup", "util-linux", true, "makes block devices of emulated disks"),
         program("mkfs.xfs", "xfsprogs", true, "makes xfs file systems"),
         program("mkfs.ext4", "e2fsprogs", false, "makes ext4 file systems"),
+        program("mkfs.btrfs", "btrfs-progs", false, "makes btrfs file systems"),
         mariadb(),
         program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
         program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),

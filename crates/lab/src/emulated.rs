@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use spindle_model::{Device, Parameters, StackSpec as Tree, WriteCache};
+use spindle_model::{Device, Parameters};
 use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk};
 
 use crate::profile_file::{StackFile, StackSpec};
 use crate::provenance;
 use crate::storage::Volume;
+use crate::units;
+use crate::user_error::UserError;
 
 /// What a disk may be asked for besides its stack.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,45 +34,48 @@ struct ServedStack {
 
 /// Written data beyond this share of the machine's memory goes to a file.
 const MEMORY_SHARE: u64 = 2;
+const MEMORY_VARIABLE: &str = "SPINDLE_OVERLAY_MEMORY";
+
+/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the next growth fails.
+const GROWTH_BYTES: u64 = 4 << 20;
+
+/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the machine's.
+///
+/// # Errors
+/// The variable is no size.
+pub fn memory_budget_bytes() -> Result<u64, UserError> {
+    match std::env::var(MEMORY_VARIABLE) {
+        Ok(text) => units::parse_size_bytes(&text)
+            .map_err(|problem| UserError(format!("the environment variable {MEMORY_VARIABLE}: {problem}"))),
+        Err(_) => Ok(provenance::memory_bytes() / MEMORY_SHARE),
+    }
+}
 
 /// # Errors
-/// A name that cannot be a directory's.
+/// A name that cannot be a directory's; see also [`memory_budget_bytes`].
 pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
     let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
     Ok(DiskOptions {
         name: wishes.name.clone(),
         stack: serde_json::to_string(&served)?,
         seed: wishes.seed,
-        rotational: any_device(stack.tree(), &|device| matches!(device, Parameters::Disk(_))),
-        volatile_cache: any_device(stack.tree(), &|device| match device {
-            Parameters::Null => false,
-            Parameters::Disk(disk) => disk.write_cache == WriteCache::Volatile,
-            Parameters::Flash(flash) => flash.write_cache == WriteCache::Volatile,
-        }),
-        file_system: match stack.head().file_system.as_str() {
-            "none" => FileSystem::None,
-            "ext4" => FileSystem::Ext4,
-            _ => FileSystem::Xfs,
-        },
+        rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
+        volatile_cache: stack.tree().has_volatile_cache(),
+        file_system: FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+        mkfs_options: stack.head().mkfs_options.clone(),
+        mount_options: stack.head().mount_options.clone(),
         mount_at: wishes.mount_at.clone(),
         physics: wishes.physics,
         serve: ServeOptions {
             state_directory: disk::state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
             base: wishes.snapshot.map(Path::to_owned),
-            memory_budget_bytes: provenance::memory_bytes() / MEMORY_SHARE,
+            memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
             over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads"),
             die_with_parent: wishes.die_with_parent,
         },
     })
-}
-
-fn any_device(tree: &Tree, holds: &dyn Fn(&Parameters) -> bool) -> bool {
-    match tree {
-        Tree::Device(parameters) => holds(parameters),
-        Tree::Partition { below, .. } => any_device(below, holds),
-    }
 }
 
 /// The running model of a disk that [`options`] described.
@@ -91,11 +96,15 @@ pub struct EmulatedVolume {
 }
 
 impl EmulatedVolume {
+    /// `mount_count` volumes share the memory that written data may take.
+    ///
     /// # Errors
     /// Whatever keeps a disk from coming up, with what we were doing.
-    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<EmulatedVolume> {
+    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<EmulatedVolume> {
         let program = std::env::current_exe().context("looking for our own binary")?;
-        let disk = Disk::up(&program, &options(stack, wishes)?)?;
+        let mut options = options(stack, wishes)?;
+        options.serve.memory_budget_bytes /= mount_count.max(1);
+        let disk = Disk::up(&program, &options)?;
         let path = disk.mount.clone().context("a database needs a file system, and this stack has none")?;
         Ok(EmulatedVolume { disk, path })
     }
@@ -108,6 +117,19 @@ impl Volume for EmulatedVolume {
 
     fn set_physics(&mut self, on: bool) -> Result<()> {
         self.disk.set_physics(on)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.statistics()?;
+        let Ok(status) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
+        let free_bytes = status.f_bavail * status.f_frsize;
+        ensure!(
+            free_bytes >= GROWTH_BYTES,
+            "the file system on the emulated disk is full ({} MiB of {} MiB are free): raise the `size` of the stack",
+            free_bytes >> 20,
+            (status.f_blocks * status.f_frsize) >> 20
+        );
+        Ok(())
     }
 
     fn statistics(&mut self) -> Result<Option<Statistics>> {
@@ -127,9 +149,7 @@ impl Volume for EmulatedVolume {
         self.disk.down()
     }
 
-    fn down(mut self: Box<Self>) -> Result<()> {
-        // What is still dirty goes nowhere, and need not go there slowly.
-        self.disk.set_physics(false)?;
+    fn down(self: Box<Self>) -> Result<()> {
         self.disk.down()
     }
 }

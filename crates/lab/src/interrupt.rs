@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// How long a signal may go unnoticed while the runner waits.
@@ -42,6 +44,23 @@ impl Interrupt {
         if self.is_set() { Err(Interrupted) } else { Ok(()) }
     }
 
+    /// Does `work`, which waits for a process, and kills that process when a signal comes: then `work` fails at once. Zero stands for no process.
+    pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
+        let (done, is_done) = channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while is_done.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+                    if self.is_set() {
+                        return kill(process_id);
+                    }
+                }
+            });
+            // Dropped with the closure, also when `work` panics.
+            let _done = done;
+            work()
+        })
+    }
+
     pub fn sleep(&self, duration: Duration) -> Result<(), Interrupted> {
         let end = Instant::now() + duration;
         loop {
@@ -52,5 +71,40 @@ impl Interrupt {
             }
             std::thread::sleep(left.min(POLL));
         }
+    }
+}
+
+fn kill(process_id: u32) {
+    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
+        // Fails only when it is gone already.
+        let _ = kill_process(process, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_for_a_process_ends_with_the_signal() {
+        let interrupt = Interrupt::default();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let raiser = interrupt.clone();
+        let raised = std::thread::spawn(move || {
+            std::thread::sleep(3 * POLL);
+            raiser.0.store(true, Ordering::Relaxed);
+        });
+        let status = interrupt.kill_on_signal(child.id(), || child.wait().unwrap());
+        raised.join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn without_a_signal_nothing_is_killed() {
+        let status = |child: &mut std::process::Child| child.wait().unwrap();
+        let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        assert!(Interrupt::default().kill_on_signal(child.id(), || status(&mut child)).success());
     }
 }

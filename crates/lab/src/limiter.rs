@@ -51,10 +51,35 @@ pub struct Evidence {
     pub commit_wait_s: f64,
     /// Zero where the server does not count them.
     pub foreground_reads: f64,
+    /// Of the stack that has the data.
     pub read_latency_mean_ms: f64,
+    /// Where the redo log has a stack of its own.
+    pub redo: Option<RedoEvidence>,
     pub lock_wait_s: f64,
     /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
     pub bandwidth_share: Option<f64>,
+}
+
+/// Where commits go, when it is not where reads come from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RedoEvidence {
+    pub data_stack: String,
+    /// Under the redo log.
+    pub stack: String,
+    pub write_latency_mean_ms: f64,
+    /// `None` where the device needs no FLUSH.
+    pub flush_latency_mean_ms: Option<f64>,
+}
+
+impl RedoEvidence {
+    /// Continues a sentence that ends with COMMIT.
+    fn words(&self) -> String {
+        let flushes = match self.flush_latency_mean_ms {
+            Some(ms) => format!(" and flushes of {ms:.2} ms"),
+            None => String::new(),
+        };
+        format!(", with writes of {:.2} ms{flushes} on `{}`", self.write_latency_mean_ms, self.stack)
+    }
 }
 
 impl Evidence {
@@ -90,17 +115,23 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
             format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
         )
     } else if read >= WAIT_SHARE && read >= commit {
+        let from = evidence.redo.as_ref().map(|redo| format!(" from `{}`", redo.data_stack));
         let reason = format!(
-            "{} of the terminals' time went into {:.0} reads of {:.2} ms each; {cores}",
+            "{} of the terminals' time went into {:.0} reads of {:.2} ms each{}; {cores}",
             percent(read),
             evidence.foreground_reads,
-            evidence.read_latency_mean_ms
+            evidence.read_latency_mean_ms,
+            from.unwrap_or_default()
         );
         (LimiterKind::ReadLatency, reason)
     } else if commit >= WAIT_SHARE {
         (
             LimiterKind::CommitLatency,
-            format!("{} of the terminals' time went into COMMIT; {cores}", percent(commit)),
+            format!(
+                "{} of the terminals' time went into COMMIT{}; {cores}",
+                percent(commit),
+                evidence.redo.as_ref().map(RedoEvidence::words).unwrap_or_default()
+            ),
         )
     } else {
         let reason = format!(

@@ -6,12 +6,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use spindle_load::runner::histogram::decode;
 use spindle_mount::Statistics;
 
+use crate::mounts::Mounts;
 use crate::server::Running;
 use crate::storage::Volume;
 
@@ -22,24 +21,40 @@ pub struct Sample {
     pub cpu: CpuTimes,
     /// User and system CPU since the process started; zero where there is no process.
     pub server_cpu_s: f64,
+    /// Of all emulators.
     pub emulator_cpu_s: f64,
-    /// `None` when nothing is emulated.
-    pub statistics: Option<Statistics>,
-    /// The kernel's view of the same storage; `None` when there is no block device of our own.
-    pub block_device: Option<BlockCounters>,
+    /// In the order of the layout, the data's first.
+    pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
 }
 
 impl Sample {
-    pub fn take(volume: &mut dyn Volume, server: &mut dyn Running) -> Result<Sample> {
+    pub fn take(mounts: &mut Mounts, server: &mut dyn Running) -> Result<Sample> {
         Ok(Sample {
             cpu: CpuTimes::read()?,
             server_cpu_s: process_cpu_s(server.process_id()),
-            emulator_cpu_s: volume.process_id().map_or(0.0, process_cpu_s),
-            statistics: volume.statistics().context("asking the emulated disk for its statistics")?,
-            block_device: volume.block_device().map(BlockCounters::read).transpose()?,
+            emulator_cpu_s: mounts.emulator_cpu_s(),
+            mounts: mounts.samples()?,
             counters: server.counters().context("asking the server for its counters")?,
             at: Instant::now(),
+        })
+    }
+}
+
+/// One look at a volume mount.
+#[derive(Debug, Clone, Default)]
+pub struct MountSample {
+    /// `None` when nothing is emulated.
+    pub statistics: Option<Statistics>,
+    /// The kernel's view of the same storage; `None` when there is no block device.
+    pub block_device: Option<BlockCounters>,
+}
+
+impl MountSample {
+    pub fn take(volume: &mut dyn Volume) -> Result<MountSample> {
+        Ok(MountSample {
+            statistics: volume.statistics().context("asking the emulated disk for its statistics")?,
+            block_device: volume.block_device().map(BlockCounters::read).transpose()?,
         })
     }
 }
@@ -55,14 +70,19 @@ pub struct BlockCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BlockOperation {
     pub count: u64,
+    pub bytes: u64,
     /// Sum of the times from the request's making to its completion.
     pub milliseconds: u64,
 }
 
+/// Of the kernel's statistics, whatever the device's own sectors are.
+const SECTOR_BYTES: u64 = 512;
+
 impl BlockCounters {
     fn read(device: &Path) -> Result<BlockCounters> {
         let name = device.file_name().context("a block device without a name")?;
-        let path = Path::new("/sys/block").join(name).join("stat");
+        // Partitions are here too, as they are when a real disk is measured.
+        let path = Path::new("/sys/class/block").join(name).join("stat");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         BlockCounters::parse(&text)
             .with_context(|| format!("{} is not as the kernel's stat.rst says", path.display()))
@@ -70,10 +90,16 @@ impl BlockCounters {
 
     fn parse(text: &str) -> Option<BlockCounters> {
         let fields: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        let operation = |count: usize, milliseconds: usize| {
-            Some(BlockOperation { count: *fields.get(count)?, milliseconds: *fields.get(milliseconds)? })
+        let operation = |count: usize, bytes: u64, milliseconds: usize| {
+            let (count, milliseconds) = (*fields.get(count)?, *fields.get(milliseconds)?);
+            Some(BlockOperation { count, bytes, milliseconds })
         };
-        Some(BlockCounters { read: operation(0, 3)?, write: operation(4, 7)?, flush: operation(15, 16)? })
+        let bytes = |sectors: usize| Some(fields.get(sectors)? * SECTOR_BYTES);
+        Some(BlockCounters {
+            read: operation(0, bytes(2)?, 3)?,
+            write: operation(4, bytes(6)?, 7)?,
+            flush: operation(15, 0, 16)?,
+        })
     }
 }
 
@@ -138,16 +164,9 @@ pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>
     Ok(histogram)
 }
 
-fn decode(text: &str) -> Result<Histogram<u64>> {
-    let bytes = STANDARD.decode(text).context("a histogram is no base64")?;
-    Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
-        .map_err(|error| anyhow!("a histogram is no HDR V2 histogram: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::serialization::{Serializer, V2Serializer};
+    use spindle_load::runner::histogram;
 
     use super::*;
 
@@ -164,9 +183,9 @@ mod tests {
     fn block_counters_are_where_the_kernel_puts_them() {
         let text = "  10 0 80 25 20 1 160 90 0 60 120 3 0 24 4 7 33\n";
         let counters = BlockCounters::parse(text).unwrap();
-        assert_eq!(counters.read, BlockOperation { count: 10, milliseconds: 25 });
-        assert_eq!(counters.write, BlockOperation { count: 20, milliseconds: 90 });
-        assert_eq!(counters.flush, BlockOperation { count: 7, milliseconds: 33 });
+        assert_eq!(counters.read, BlockOperation { count: 10, bytes: 40_960, milliseconds: 25 });
+        assert_eq!(counters.write, BlockOperation { count: 20, bytes: 81_920, milliseconds: 90 });
+        assert_eq!(counters.flush, BlockOperation { count: 7, bytes: 0, milliseconds: 33 });
         assert_eq!(BlockCounters::parse("10 0 80"), None);
     }
 
@@ -188,11 +207,9 @@ mod tests {
     #[test]
     fn only_what_was_added_is_left() {
         let encode = |values: &[u64]| {
-            let mut histogram = Histogram::<u64>::new(3).unwrap();
-            values.iter().for_each(|value| histogram.record(*value).unwrap());
-            let mut bytes = Vec::new();
-            V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
-            STANDARD.encode(bytes)
+            let mut recorded = histogram::new();
+            values.iter().for_each(|value| recorded.record(*value).unwrap());
+            histogram::encode(&recorded)
         };
         let difference =
             histogram_difference(&encode(&[10, 500_000]), &encode(&[10, 500_000, 700, 800])).unwrap();

@@ -9,8 +9,10 @@ use std::time::Duration;
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use crate::record::Cell;
-use crate::scenario::{Scenario, content_hash};
+use crate::layout::{FileClass, Layout};
+use crate::record::{Cell, MountHead};
+use crate::scenario::{Scenario, ServerSpec, content_hash};
+use crate::server;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -47,15 +49,15 @@ pub fn plan(scenario: &Scenario) -> Plan {
     Plan { cells, trials, estimate }
 }
 
-/// Stacks vary fastest: what is compared stands together.
+/// Storage varies fastest: what is compared stands together.
 fn cells(scenario: &Scenario) -> Vec<Cell> {
     let matrix = &scenario.matrix;
     let mut cells = Vec::new();
     for workload in &matrix.workload {
         for server in &matrix.server {
-            for stack in &matrix.stack {
-                let mut name = vec![stack.as_str()];
-                let mut label = vec![scenario.stacks[stack].label()];
+            for layout in &scenario.layouts {
+                let mut name = vec![layout.name.as_str()];
+                let mut label = vec![layout.label.as_str()];
                 for (axis, value) in [(&matrix.server, server), (&matrix.workload, workload)] {
                     if axis.len() > 1 {
                         name.push(value);
@@ -65,7 +67,9 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
                 cells.push(Cell {
                     name: name.join("/"),
                     label: label.join(", "),
-                    stack: scenario.stacks[stack].head().clone(),
+                    layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
+                    stack: scenario.stacks[layout.stack_of(FileClass::Data)].head().clone(),
+                    other_mounts: other_mounts(scenario, layout, server),
                     server: server.clone(),
                     workload: workload.clone(),
                 });
@@ -73,6 +77,19 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
         }
     }
     cells
+}
+
+fn other_mounts(scenario: &Scenario, layout: &Layout, server: &str) -> Vec<MountHead> {
+    let ServerSpec { kind, settings } = &scenario.servers[server];
+    let files = |class: FileClass| server::by_kind(kind)?.files_of(class, settings).ok();
+    layout.mounts[1..]
+        .iter()
+        .map(|mount| MountHead {
+            classes: mount.classes.clone(),
+            files: mount.classes.iter().filter_map(|class| files(*class)).collect::<Vec<_>>().join("; "),
+            stack: scenario.stacks[&mount.stack].head().clone(),
+        })
+        .collect()
 }
 
 fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTrial> {
@@ -127,11 +144,28 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             }
             WorkloadSpec::Mock(_) => (Duration::ZERO, Duration::from_millis(20)),
         };
-        overhead = overhead.max(around);
+        // Every further disk of a layout comes up, measures its floor and goes down again.
+        let further = scenario.layouts.iter().map(|layout| layout.mounts.len() as u32 - 1).max().unwrap_or(0);
+        let mounting = if loading.is_zero() { Duration::ZERO } else { Duration::from_secs(2) };
+        overhead = overhead.max(around + mounting * further);
         for server in &scenario.matrix.server {
-            for stack in &scenario.matrix.stack {
-                let head = scenario.stacks[stack].head();
-                let key = content_hash(&(&head.file_system, head.size_bytes, server, workload));
+            for layout in &scenario.layouts {
+                let shape: Vec<_> = layout
+                    .mounts
+                    .iter()
+                    .map(|mount| {
+                        let head = scenario.stacks[&mount.stack].head();
+                        let size_bytes = if head.real { 0 } else { head.size_bytes };
+                        (
+                            &mount.classes,
+                            &head.file_system,
+                            &head.mkfs_options,
+                            &head.mount_options,
+                            size_bytes,
+                        )
+                    })
+                    .collect();
+                let key = content_hash(&(shape, server, workload));
                 if !data_sets.contains(&key) {
                     data_sets.push(key);
                     load += loading;

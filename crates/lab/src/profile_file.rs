@@ -3,26 +3,42 @@
 //! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
 //! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
 
+mod keys;
+mod layers;
 mod reader;
+mod ready_made;
 mod stacks;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use spindle_model::{DiskParameters, FlashParameters, Parameters, Stroke, WriteCache};
+use spindle_model::{
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VolumeParameters, WriteCache,
+};
 
+use crate::near::did_you_mean;
 use crate::user_error::UserError;
-pub use reader::near_names;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
-pub use stacks::{StackFile, StackSpec, StackTable};
+pub use ready_made::ready_made_names;
+pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 5] = [
+pub const PROFILES: [(&str, &str); 15] = [
+    ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
+    ("azure-p30", include_str!("../../../profiles/azure-p30.toml")),
+    ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
+    ("cheetah-15k7", include_str!("../../../profiles/cheetah-15k7.toml")),
+    ("ebs-gp2", include_str!("../../../profiles/ebs-gp2.toml")),
+    ("ebs-gp3", include_str!("../../../profiles/ebs-gp3.toml")),
+    ("ebs-io2", include_str!("../../../profiles/ebs-io2.toml")),
     ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
     ("null", include_str!("../../../profiles/null.toml")),
+    ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
+    ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
+    ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
 ];
 
@@ -50,6 +66,7 @@ enum Kind {
     Null,
     Disk,
     Flash,
+    Volume,
 }
 
 impl Profile {
@@ -67,7 +84,7 @@ impl Profile {
                 let known = PROFILES.map(|(known, _)| known);
                 Err(UserError(format!(
                     "there is no profile `{name}`{}; there are {}, or give the path of a .toml file",
-                    near_names(name, &known),
+                    did_you_mean(name, &known),
                     known.join(", ")
                 )))
             }
@@ -82,6 +99,7 @@ impl Profile {
             Kind::Null => Ok(Parameters::Null),
             Kind::Disk => disk(&mut reader).map(Parameters::Disk),
             Kind::Flash => flash(&mut reader).map(Parameters::Flash),
+            Kind::Volume => volume(&mut reader).map(Parameters::Volume),
         }
         .and_then(|parameters| Ok((parameters, reader.finish()?)))
         .map_err(|(key, message)| UserError(format!("{file}: parameters.{key}: {message}")))?;
@@ -99,8 +117,12 @@ fn toml_error(file: &str, text: &str, error: &toml::de::Error) -> UserError {
     UserError(format!("{file}, line {line}: {}", error.message().replace('\n', " ")))
 }
 
-/// The key, and a sentence about it.
+/// The key (empty for the whole table), and a sentence about it.
 type Complaint = (String, String);
+
+fn complaint(key: &str, message: impl Into<String>) -> Complaint {
+    (key.to_owned(), message.into())
+}
 
 fn write_cache(reader: &mut Reader) -> Result<WriteCache, Complaint> {
     let name = reader.take("write_cache", |value| choice(value, &["off", "volatile", "protected"]))?;
@@ -116,6 +138,7 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
         capacity_bytes: reader.take("capacity", size)?,
         rotation_per_minute: reader.take("rotation", rotation)?,
         seek_track_to_track_ns: reader.take("seek_track_to_track", duration)?,
+        seek_minimum_ns: reader.take("seek_minimum", duration)?,
         seek_average_ns: reader.take("seek_average", duration)?,
         write_settle_ns: reader.take("write_settle", duration)?,
         outer_bytes_per_s: reader.take("outer_rate", rate)?,
@@ -126,8 +149,12 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
         interface_bytes_per_s: reader.take("interface_rate", rate)?,
         queue_depth: reader.take("queue_depth", count)?,
         age_limit_ns: reader.take("age_limit", duration)?,
-        write_cache: write_cache(reader)?,
+        physical_sector_bytes: reader.take("physical_sector", size)?,
         cache_bytes: reader.take("cache", size)?,
+        read_segments: reader.take("read_segments", count)?,
+        write_cache: write_cache(reader)?,
+        dirty_runs: reader.take("dirty_runs", count)?,
+        destage_candidates: reader.take("destage_candidates", count)?,
         destage_watermark_percent: reader.take("destage_watermark", percent)?,
         destage_idle_ns: reader.take("destage_idle", duration)?,
         stroke: Stroke::Full,
@@ -152,6 +179,38 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         flush_commit_ns: reader.take("flush_commit", duration)?,
         flush_blocks_queue: reader.take("flush_blocks_queue", boolean)?,
         write_amplification_permille: reader.take("write_amplification", permille)?,
+    })
+}
+
+fn volume(reader: &mut Reader) -> Result<VolumeParameters, Complaint> {
+    Ok(VolumeParameters {
+        capacity_bytes: reader.take("capacity", size)?,
+        iops_per_gib: reader.take("iops_per_gib", count)?,
+        iops_minimum: reader.take("iops_minimum", count)?,
+        iops_maximum: reader.take("iops_maximum", count)?,
+        burst_iops: reader.take("burst_iops", count)?,
+        burst_credits: reader.take("burst_credits", count)?,
+        bytes_per_s: reader.take("rate", rate)?,
+        burst_bytes_per_s: reader.take("burst_rate", rate)?,
+        burst_credit_bytes: reader.take("burst_credit_bytes", size)?,
+        initial_credit_percent: reader.take("initial_credit", percent)?,
+        window_ns: reader.take("window", duration)?,
+        operation_bytes: reader.take("operation_size", size)?,
+        merges_sequential: reader.take("merges_sequential", boolean)?,
+        link_bytes_per_s: reader.take("link_rate", rate)?,
+        read_latency: LatencyQuantiles {
+            minimum_ns: reader.take("read_latency_minimum", duration)?,
+            median_ns: reader.take("read_latency_median", duration)?,
+            p99_ns: reader.take("read_latency_p99", duration)?,
+            p999_ns: reader.take("read_latency_p999", duration)?,
+        },
+        write_latency: LatencyQuantiles {
+            minimum_ns: reader.take("write_latency_minimum", duration)?,
+            median_ns: reader.take("write_latency_median", duration)?,
+            p99_ns: reader.take("write_latency_p99", duration)?,
+            p999_ns: reader.take("write_latency_p999", duration)?,
+        },
+        flush_ns: reader.take("flush", duration)?,
     })
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use spindle_model::{Device, Invalid, Parameters, StackSpec as Tree, WriteCache};
 
 use crate::bench::{Access, Bench, Place, Question, Row};
-use crate::profile_file::{PROFILES, StackSpec};
+use crate::profile_file::{StackSpec, built_in_stack};
 use crate::raw;
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
@@ -230,7 +230,7 @@ impl Against {
 
     /// The device to hold against a figure: the target, or with `all` one of the figure's own profile.
     fn device(&self, figure: &Figure, target: &StackSpec, seed: u64) -> Result<Box<dyn Device>, String> {
-        let is_known = PROFILES.iter().any(|(known, _)| *known == figure.profile);
+        let is_known = built_in_stack(&figure.profile).is_some();
         if figure.state == Some(State::Used) && (is_known || !self.all) {
             return Err("a used device cannot be asked for yet".to_owned());
         }
@@ -242,7 +242,7 @@ impl Against {
             if !is_known {
                 return Err(NO_PROFILE.to_owned());
             }
-            own = StackSpec::of_profile(&figure.profile, figure.size.as_deref(), "none")
+            own = StackSpec::of_name(&figure.profile, figure.size.as_deref(), "none")
                 .map_err(|UserError(problem)| problem)?;
             &own
         };
@@ -492,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_figure_with_its_own_cache_has_its_own_device() {
-        let stack = StackSpec::of_profile("hdd-7200", None, "none").unwrap();
+        let stack = StackSpec::of_name("hdd-7200", None, "none").unwrap();
         let against = Against::find("hdd-7200").unwrap();
         let comparisons = against.compare_virtual(&stack, 1);
         let rate = |cache| {
@@ -505,9 +505,9 @@ mod tests {
 
     #[test]
     fn against_all_lists_every_figure_that_has_a_profile() {
-        let stack = StackSpec::of_profile("null", Some("1 GiB"), "none").unwrap();
+        let stack = StackSpec::of_name("null", Some("1 GiB"), "none").unwrap();
         let against = Against::find("all").unwrap();
-        let known = |figure: &&Figure| PROFILES.iter().any(|(name, _)| *name == figure.profile);
+        let known = |figure: &&Figure| built_in_stack(&figure.profile).is_some();
         let listed: Vec<&str> =
             against.in_order("iodrive-160").iter().map(|figure| figure.profile.as_str()).collect();
         assert_eq!(listed.len(), built_in().len());
@@ -521,7 +521,7 @@ mod tests {
     fn unknown_figures_are_refused() {
         let sentence = Against::find("x25m").unwrap_err().0;
         assert!(sentence.starts_with(
-            "--against: there are no published figures of `x25m`; there are figures of agility3-60,"
+            "--against: there are no published figures of `x25m`; there are figures of 850evo-250,"
         ));
     }
 }

@@ -95,12 +95,15 @@ fn latencies_ns<'a>(question: &Question, measured: &'a Measured) -> Box<dyn Iter
 }
 
 #[cfg(test)]
+mod disks;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile_file::StackSpec;
 
     fn ask(profile: &str, access: Access, unit_bytes: u64, threads: u64) -> Row {
-        let stack = StackSpec::of_profile(profile, None, "none").unwrap();
+        let stack = StackSpec::of_name(profile, None, "none").unwrap();
         let question = Question { place: Place::Raw, access, unit_bytes, threads };
         answer(stack.build(1), 1, &question).unwrap()
     }
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_the_model_does_not_know_is_not_answered() {
-        let stack = StackSpec::of_profile("null", Some("512 KiB"), "none").unwrap();
+        let stack = StackSpec::of_name("null", Some("512 KiB"), "none").unwrap();
         let question =
             |place, unit_bytes| Question { place, access: Access::RandomRead, unit_bytes, threads: 1 };
         assert_eq!(answer(stack.build(1), 1, &question(Place::FileSystem, 4_096)), None);

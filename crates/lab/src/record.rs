@@ -7,8 +7,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Raised when a reader of the old format would misread the new one.
-pub const FORMAT: u32 = 1;
+use crate::layout::FileClass;
+
+/// Raised when a reader of the old format would misread the new one; this one reads all formats up to its own.
+///
+/// 2: a cell may have several mounts ([`Cell::other_mounts`]), which a reader of format 1 would not see.
+pub const FORMAT: u32 = 2;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "line", rename_all = "kebab-case")]
@@ -69,10 +73,39 @@ pub struct Cell {
     /// Unique within the file, short enough for an axis: `hdd`, or `hdd/mariadb` when several axes vary.
     pub name: String,
     pub label: String,
+    /// By its name in the scenario; `None` when the cell has a stack and no layout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// Under the data, and under every class of file that no other mount has.
     pub stack: StackHead,
+    /// The further mounts of a layout; empty when everything lies on one stack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_mounts: Vec<MountHead>,
     /// Server and workload by their names in the scenario.
     pub server: String,
     pub workload: String,
+}
+
+impl Cell {
+    /// What its storage is called in the scenario.
+    pub fn layout_name(&self) -> &str {
+        self.layout.as_deref().unwrap_or(&self.stack.name)
+    }
+
+    /// The stacks under its mounts, the data's first.
+    pub fn stacks(&self) -> impl Iterator<Item = &StackHead> {
+        std::iter::once(&self.stack).chain(self.other_mounts.iter().map(|mount| &mount.stack))
+    }
+}
+
+/// A mount of a layout besides the data's.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct MountHead {
+    /// What lies there and nowhere else.
+    pub classes: Vec<FileClass>,
+    /// The same in the server's own words, for example `ib_logfile0`.
+    pub files: String,
+    pub stack: StackHead,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -82,6 +115,14 @@ pub struct StackHead {
     pub summary: String,
     pub size_bytes: u64,
     pub file_system: String,
+    /// Given to mkfs and to mount besides our own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mkfs_options: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mount_options: Vec<String>,
+    /// Not emulated, but a disk of the machine on which it ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub real: bool,
     /// Parameters of the profiles that have no source, as sentences.
     pub assumptions: Vec<String>,
 }
@@ -144,9 +185,13 @@ pub struct Measurement {
     pub latency: Latency,
     pub series: Series,
     pub emulator: Option<EmulatorSummary>,
-    /// The same storage as the kernel above it saw it; `None` when nothing is emulated.
+    /// The same storage as the kernel above it saw it; `None` where there is no block device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
+    /// The layout's mounts besides the data's, in the order of [`Cell::other_mounts`]. `emulator`, `host` and the storage
+    /// part of `series` are the data's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_mounts: Vec<MountView>,
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
     pub limiter: Limiter,
@@ -213,6 +258,48 @@ pub struct Series {
     pub server: BTreeMap<String, Vec<f64>>,
 }
 
+/// What one mount did over the measured window.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct MountView {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulator: Option<EmulatorSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostView>,
+    pub series: StorageSeries,
+}
+
+/// One value per second of the measured window, as in [`Series`].
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct StorageSeries {
+    pub read_iops: Vec<f64>,
+    pub write_iops: Vec<f64>,
+    pub flushes_per_s: Vec<f64>,
+    pub read_mb_per_s: Vec<f64>,
+    pub write_mb_per_s: Vec<f64>,
+    pub queue_depth: Vec<f64>,
+    pub read_latency_ms: Vec<f64>,
+    pub write_latency_ms: Vec<f64>,
+    pub flush_latency_ms: Vec<f64>,
+}
+
+/// Nothing but the storage.
+impl From<StorageSeries> for Series {
+    fn from(storage: StorageSeries) -> Series {
+        Series {
+            read_iops: storage.read_iops,
+            write_iops: storage.write_iops,
+            flushes_per_s: storage.flushes_per_s,
+            read_mb_per_s: storage.read_mb_per_s,
+            write_mb_per_s: storage.write_mb_per_s,
+            queue_depth: storage.queue_depth,
+            read_latency_ms: storage.read_latency_ms,
+            write_latency_ms: storage.write_latency_ms,
+            flush_latency_ms: storage.flush_latency_ms,
+            ..Series::default()
+        }
+    }
+}
+
 /// What the emulator says about itself over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct EmulatorSummary {
@@ -254,6 +341,13 @@ pub struct HostView {
     pub read_latency_mean_ms: f64,
     pub write_latency_mean_ms: f64,
     pub flush_latency_mean_ms: f64,
+    #[serde(default)]
+    pub read_bytes: u64,
+    #[serde(default)]
+    pub write_bytes: u64,
+    /// Mean number of requests between their making and their completion.
+    #[serde(default)]
+    pub queue_depth_mean: f64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]

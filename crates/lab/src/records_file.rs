@@ -56,7 +56,8 @@ impl RecordsFile {
                 .into());
             }
             // The prose or the number of trials may have changed since.
-            rewrite |= old.scenario != header.scenario || old.cells != header.cells;
+            rewrite |=
+                old.format != header.format || old.scenario != header.scenario || old.cells != header.cells;
         } else {
             rewrite = true;
         }
@@ -123,8 +124,8 @@ fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>)> {
         let place = || format!("{}, line {}", path.display(), index + 1);
         let line: Line = serde_json::from_str(text).with_context(|| format!("{}: not a record", place()))?;
         match line {
-            Line::Header(head) if head.format != FORMAT => bail!(
-                "{}: format {} of another version of spindle; this one reads {FORMAT}",
+            Line::Header(head) if head.format > FORMAT => bail!(
+                "{}: format {} of a later version of spindle; this one reads up to {FORMAT}",
                 place(),
                 head.format
             ),

@@ -170,7 +170,7 @@ mod tests {
 
     fn hold(quantiles: &str) -> Agreement {
         let reference = Reference::parse(&format!("{TEST_DEVICE}quantiles = {quantiles}")).unwrap();
-        let stack = StackSpec::of_profile("flash-285us-4ch", Some("1 GiB"), "none").unwrap();
+        let stack = StackSpec::of_name("flash-285us-4ch", Some("1 GiB"), "none").unwrap();
         reference.hold_against(&stack, 1).unwrap()
     }
 

@@ -1,32 +1,38 @@
-//! The storage under a trial, as the runner sees it: the emulated disk, or a plain directory for the mock.
+//! The storage under a trial, as the runner sees it: an emulated disk, a real one, or a plain directory for the mock.
 
 use std::fmt::Debug;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use spindle_mount::{Statistics, disk};
+use spindle_mount::{FileSystem, Formatting, Statistics, disk, real};
 
-use crate::emulated::{EmulatedVolume, Wishes};
+use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::profile_file::StackSpec;
+use crate::real::RealVolume;
+use crate::user_error::UserError;
 
 /// One volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
     /// Where the file system is mounted.
     fn path(&self) -> &Path;
 
-    /// With the physics off, requests are answered at memory speed.
+    /// With the physics off, requests are answered at memory speed. Those of a real disk are always on.
     fn set_physics(&mut self, on: bool) -> Result<()>;
+
+    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
+    /// is full.
+    fn check(&mut self) -> Result<()>;
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
 
-    /// Whose counters the kernel keeps; `None` when it is not ours alone.
+    /// Whose counters the kernel keeps; `None` where there is none. A real one may have other users than us.
     fn block_device(&self) -> Option<&Path>;
 
     /// The emulator's process, for CPU accounting.
     fn process_id(&self) -> Option<u32>;
 
-    /// Unmounts, keeps what is stored as an immutable image in `directory` and takes the volume down.
+    /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes the volume down.
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()>;
 
     /// Unmounts and forgets what was written.
@@ -37,6 +43,10 @@ pub trait Volume: Debug {
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeRequest<'a> {
     pub stack: &'a StackSpec,
+    /// Of the mount within its layout: names the disk.
+    pub key: &'a str,
+    /// Mounts that are up together share the machine's memory.
+    pub mount_count: u64,
     /// Of the model's random choices.
     pub seed: u64,
     /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise a new,
@@ -51,8 +61,15 @@ pub struct VolumeRequest<'a> {
 /// # Errors
 /// Whatever keeps a disk from coming up, with what we were doing.
 pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
+    let name = match request.key {
+        "data" => format!("run-{}", std::process::id()),
+        key => format!("run-{}-{key}", std::process::id()),
+    };
+    if let Some(place) = request.stack.real() {
+        return Ok(Box::new(RealVolume::up(&name, place, request.snapshot)?));
+    }
     let wishes = Wishes {
-        name: format!("run-{}", std::process::id()),
+        name,
         seed: request.seed,
         mount_at: None,
         physics: false,
@@ -60,16 +77,38 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
         spill_directory: request.work_directory,
         die_with_parent: true,
     };
-    Ok(Box::new(EmulatedVolume::up(request.stack, &wishes)?))
+    Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
-/// Takes down disks whose emulator is dead: those of runs that were killed.
+/// Why the options of a stack for mkfs or mount cannot be used, and which key they are in; tried on a sparse file in `directory`.
+///
+/// # Errors
+/// The attempt itself was not possible.
+pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static str, String)>> {
+    let head = stack.head();
+    let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
+    let (mkfs_options, mount_options) = (&head.mkfs_options, &head.mount_options);
+    Formatting { file_system, mkfs_options, mount_options }.complaint(head.size_bytes, directory)
+}
+
+/// What the user can do wrong outside the scenario.
+///
+/// # Errors
+/// An environment variable that is not what it should be.
+pub fn check_environment() -> Result<(), UserError> {
+    emulated::memory_budget_bytes().map(drop)
+}
+
+/// Takes down disks whose emulator is dead, and real disks: those of runs that were killed.
 ///
 /// # Errors
 /// A disk that cannot be taken down, by name.
 pub fn clear_leftovers() -> Result<()> {
     for name in disk::list()?.iter().filter(|name| disk::is_abandoned(name)) {
         disk::down(name).with_context(|| format!("taking down the abandoned disk {name}"))?;
+    }
+    for name in real::list()?.iter().filter(|name| real::is_abandoned(name)) {
+        real::down(name).with_context(|| format!("cleaning up on the abandoned real disk {name}"))?;
     }
     Ok(())
 }

@@ -46,17 +46,25 @@ pub fn figures(stack: &StackSpec, data_bytes: u64, seed: u64) -> Figures {
 
 pub fn table(scenario: &Scenario) -> String {
     let seed = scenario.run.seed;
-    let labels: Vec<&str> = scenario.matrix.stack.iter().map(|name| scenario.stacks[name].label()).collect();
+    let (stacks, real): (Vec<&str>, Vec<&str>) =
+        scenario.stacks_in_use().into_iter().partition(|name| scenario.stacks[*name].real().is_none());
+    let labels: Vec<&str> = stacks.iter().map(|name| scenario.stacks[*name].label()).collect();
     let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0).max("storage".len());
     let mut text = format!(
         "{}\n\n{:width$}  {:>14}  {:>22}  {:>9}\n",
         scenario.title, "storage", "16 KiB read", "reads/s, 16 at a time", "commits/s"
     );
-    for (name, label) in scenario.matrix.stack.iter().zip(labels) {
+    for (name, label) in stacks.into_iter().zip(labels) {
         let figures = figures(&scenario.stacks[name], scenario.data_bytes(), seed);
         text.push_str(&format!(
             "{label:width$}  {:>11.3} ms  {:>22.0}  {:>9.0}\n",
             figures.read_latency_ms, figures.reads_per_s, figures.commits_per_s
+        ));
+    }
+    for name in real {
+        text.push_str(&format!(
+            "{}: a real disk, which virtual time knows nothing of\n",
+            scenario.stacks[name].label()
         ));
     }
     text.push_str(&format!("\nvirtual time, raw storage only, seed {seed}\n"));
@@ -68,7 +76,7 @@ mod tests {
     use super::*;
 
     fn of(profile: &str) -> Figures {
-        figures(&StackSpec::of_profile(profile, None, "xfs").unwrap(), 1 << 30, 1)
+        figures(&StackSpec::of_name(profile, None, "xfs").unwrap(), 1 << 30, 1)
     }
 
     #[test]

@@ -154,6 +154,11 @@ fn help_of_run() {
           --retry-failed        Run failed trials again
           --fresh               Forget the records of earlier runs in the same directory
       -h, --help                Print help
+
+    Environment:
+      TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
+      SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
+                              without it half of the machine's memory
     ");
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use spindle_lab::profile_file::built_in_stack;
 use spindle_lab::{doctor, published_raw};
 use tempfile::TempDir;
 
@@ -109,11 +110,9 @@ fn virtual_time_needs_nothing_and_lists_every_figure_that_has_a_profile() {
     let last = text.lines().last().unwrap();
     let words: Vec<&str> = last.split(' ').collect();
     assert_eq!((words[1], &words[3..]), ("of", &["within", "25", "%"][..]), "{last}");
-    let known: Vec<&str> = spindle_lab::profile_file::PROFILES.iter().map(|(name, _)| *name).collect();
-    let with_profile =
-        published_raw::built_in().iter().filter(|figure| known.contains(&figure.profile.as_str())).count();
-    let listed =
-        text.lines().filter(|line| known.iter().any(|name| line.starts_with(&format!("{name} ")))).count();
+    let is_known = |name: &str| built_in_stack(name).is_some();
+    let with_profile = published_raw::built_in().iter().filter(|figure| is_known(&figure.profile)).count();
+    let listed = text.lines().filter(|line| line.split(' ').next().is_some_and(is_known)).count();
     assert_eq!(listed, with_profile, "{text}");
     let records = fs::read_to_string(place.path("out/bench.jsonl")).unwrap();
     let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();

@@ -1,86 +1,16 @@
 //! Real disks: FUSE, a loop device, a file system, and MariaDB on it. Every test runs the real binary.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+mod emulated_support;
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
+use emulated_support::{Bench, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use spindle_lab::{doctor, records_file};
-use tempfile::TempDir;
-
-/// Generous: nothing is measured, a wait only must not hang for ever.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
-struct Bench {
-    directory: TempDir,
-}
-
-impl Bench {
-    /// `None` where no disk can be emulated, which CI must be able to.
-    fn new() -> Option<Bench> {
-        let blockers = doctor::emulation_blockers();
-        if !blockers.is_empty() {
-            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
-            eprintln!("skipped: {}", blockers.join(" and "));
-            return None;
-        }
-        let directory = tempfile::tempdir().unwrap();
-        // The server's own user must be able to pass through.
-        fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        Some(Bench { directory })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        command
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
-            .env("TMPDIR", self.directory.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    /// Nothing of ours is mounted or attached any more.
-    fn assert_clean(&self) {
-        let here = self.directory.path().to_str().unwrap();
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        assert!(!mounts.contains(here), "still mounted: {mounts}");
-        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
-            let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-            assert!(!backing.contains(here), "still attached: {backing}");
-        }
-        let disks = fs::read_dir(self.path("run")).map(|entries| entries.count()).unwrap_or(0);
-        assert_eq!(disks, 0, "state directories are left");
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        // A test that failed half-way must not leave its disks on the machine.
-        let _ = self.run(&["disk", "down", "--all"]);
-    }
-}
+use spindle_lab::records_file;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
 const SCENARIO: &str = r#"
@@ -112,14 +42,6 @@ settle = "1 s"
 measure = "4 s"
 seed = 1
 "#;
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 #[test]
 fn a_whole_run_measures_verifies_reports_and_cleans_up() {

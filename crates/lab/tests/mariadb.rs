@@ -14,7 +14,8 @@ use mysql::prelude::Queryable;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
 use spindle_load::mysql_connection::connect;
-use spindle_load::{Check, RunSpec, Summary, WorkloadSpec, tpcc};
+use spindle_load::runner::histogram::decode;
+use spindle_load::{Check, RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
 
 const SEED: u64 = 20_261_121;
@@ -48,6 +49,7 @@ fn instance(directory: &Path) -> Instance {
     ];
     Instance {
         data_directory: directory.join("data"),
+        class_directories: BTreeMap::new(),
         runtime_directory: directory.join("runtime"),
         settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
     }
@@ -100,6 +102,14 @@ fn copy_of_loaded(directory: &Path) -> (Arc<TempDir>, Instance) {
     (loaded, instance)
 }
 
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
     let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
@@ -114,12 +124,14 @@ fn violations(running: &dyn Running) -> Vec<String> {
     failed.map(|Check { name, detail, .. }| format!("{name}: {detail}")).collect()
 }
 
-fn check_summary(summary: &Summary) {
+fn check_nothing_failed(summary: &Summary) {
     assert_eq!(summary.errors, BTreeMap::new());
-    for kind in &summary.kinds {
-        assert_eq!(kind.failed, 0, "{kind:?}");
-        assert!(kind.committed > 0, "{kind:?}");
-    }
+    assert!(summary.kinds.iter().all(|kind| kind.failed == 0), "{:?}", summary.kinds);
+}
+
+fn check_summary(summary: &Summary) {
+    check_nothing_failed(summary);
+    assert!(summary.kinds.iter().all(|kind| kind.committed > 0), "{:?}", summary.kinds);
     assert!(summary.headline_value > 0.0);
     assert!(summary.client_cpu_s > 0.0);
     assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
@@ -300,6 +312,105 @@ fn a_server_that_dies_under_load_ends_the_load_at_once() {
     assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
     let error = format!("{:#}", running.counters().unwrap_err());
     assert!(error.contains("mariadbd died"), "{error}");
+}
+
+/// What the server made transactions lose, as it counts itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Losses {
+    deadlocks: u64,
+    timeouts: u64,
+}
+
+impl Losses {
+    fn so_far(monitor: &mut mysql::Conn) -> Losses {
+        let mut count = |name: &str| -> u64 {
+            let query = format!(
+                "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = '{name}' AND ENABLED"
+            );
+            monitor.query_first(query).unwrap().unwrap()
+        };
+        Losses { deadlocks: count("lock_deadlocks"), timeouts: count("lock_timeouts") }
+    }
+}
+
+/// One terminal against an opponent that has all customers locked. `provoke` is called when the terminal waits for one of them, with
+/// locks of its own behind it, and returns when it lost at least once; the opponent gives way in the measured window.
+fn check_retries(
+    lock_wait_timeout: &str,
+    provoke: impl FnOnce(&mut mysql::Conn, &mut mysql::Conn),
+) -> Losses {
+    let server = server().unwrap();
+    let directory = directory();
+    let (_loaded, mut instance) = copy_of_loaded(directory.path());
+    instance.settings.insert("innodb_lock_wait_timeout".to_owned(), lock_wait_timeout.to_owned());
+    let running = start(&*server, &instance);
+    let mut monitor = connect(&running.endpoint()).unwrap();
+    let mut opponent = connect(&running.endpoint()).unwrap();
+    opponent.query_drop("BEGIN").unwrap();
+    opponent.query_drop("SELECT COUNT(c_data) FROM customer FORCE INDEX (PRIMARY) FOR UPDATE").unwrap();
+
+    let mut client = load_process(&*running, 1);
+    wait_until("the terminal to wait for a lock", || {
+        let waits = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
+        monitor.query_first::<(String, u64), _>(waits).unwrap().unwrap().1 == 1
+    });
+    provoke(&mut monitor, &mut opponent);
+    let mut give_way = |_: &Second| opponent.query_drop("ROLLBACK").unwrap();
+    let summary = client.measure(Duration::from_secs(3), &mut give_way).unwrap();
+    client.stop().unwrap();
+
+    let losses = Losses::so_far(&mut monitor);
+    let retried: u64 = summary.kinds.iter().map(|kind| kind.retried).sum();
+    assert_eq!(retried, losses.deadlocks + losses.timeouts, "{losses:?}: {:?}", summary.kinds);
+    check_nothing_failed(&summary);
+    let longest_us = summary.kinds.iter().map(|kind| decode(&kind.histogram).unwrap().max()).max().unwrap();
+    assert!(longest_us >= 1_000_000, "{longest_us} us: attempts that were lost belong to the latency");
+    assert_eq!(violations(&*running), Vec::<String>::new());
+    losses
+}
+
+#[test]
+fn a_transaction_that_loses_a_deadlock_is_tried_again() {
+    if server().is_none() {
+        return;
+    }
+    let losses = check_retries("60", |monitor, opponent| {
+        // Payment holds its warehouse while it waits for its customer, Delivery its new orders. Who holds fewer locks is rolled
+        // back, and the opponent holds sixty thousand.
+        for table in ["warehouse", "new_orders"] {
+            opponent.query_drop(format!("SELECT COUNT(*) FROM {table} FOR UPDATE")).unwrap();
+        }
+        assert_eq!(Losses::so_far(monitor), Losses { deadlocks: 1, timeouts: 0 });
+    });
+    assert_eq!(losses, Losses { deadlocks: 1, timeouts: 0 });
+}
+
+#[test]
+fn a_transaction_that_waits_too_long_for_a_lock_is_tried_again() {
+    if server().is_none() {
+        return;
+    }
+    // The server undoes the statement only; what the transaction did before must not be done twice.
+    let losses = check_retries("1", |monitor, _| {
+        wait_until("a lock wait that timed out", || Losses::so_far(monitor).timeouts > 0);
+    });
+    assert_eq!(losses.deadlocks, 0);
+}
+
+#[test]
+fn a_transaction_that_meets_a_newer_row_is_tried_again() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let running = start(&*server, &instance);
+    connect(&running.endpoint()).unwrap().query_drop("SET GLOBAL innodb_snapshot_isolation = ON").unwrap();
+    let mut client = load_process(&*running, 8);
+    let summary = client.measure(Duration::from_secs(3), &mut |_| ()).unwrap();
+    client.stop().unwrap();
+    check_nothing_failed(&summary);
+    let retried: u64 = summary.kinds.iter().map(|kind| kind.retried).sum();
+    assert!(retried > 0, "{:?}", summary.kinds);
+    assert_eq!(violations(&*running), Vec::<String>::new());
 }
 
 #[test]

@@ -171,8 +171,8 @@ fn files_that_are_no_records_are_refused_with_their_line() {
     check_refused("hello\n", "run.jsonl:1: not a record");
     check_refused("{}\n", "run.jsonl:1: not a record");
     check_refused(
-        &good.replacen("\"format\":1", "\"format\":2", 1),
-        "run.jsonl: format 2, but this spindle reads format 1",
+        &good.replacen("\"format\":2", "\"format\":3", 1),
+        "run.jsonl: format 3, but this spindle reads formats up to 2",
     );
     check_refused(
         &good.replacen("\"cell\":\"x25-m\"", "\"cell\":\"other\"", 1),

@@ -63,7 +63,7 @@ pub enum Class {
     Retry,
     /// This transaction failed.
     Transaction,
-    /// The connection or the server is gone.
+    /// The connection or the server is gone, or there is no room for anything more.
     Fatal,
 }
 
@@ -74,6 +74,8 @@ pub fn classify(error: &Error) -> Class {
             1213 | 1205 | 1020 => Class::Retry,
             // Shutdown in progress, connection killed, server gone, idle timeout.
             1053 | 1927 | 2006 | 2013 | 4031 => Class::Fatal,
+            // The disk is full; a table cannot grow.
+            1021 | 1114 => Class::Fatal,
             _ => Class::Transaction,
         },
         _ => Class::Fatal,
@@ -82,6 +84,7 @@ pub fn classify(error: &Error) -> Class {
 
 pub fn failure(error: &Error) -> Failure {
     match classify(error) {
+        Class::Fatal if matches!(error, Error::MySqlError(_)) => Failure::Fatal(sentence(error)),
         Class::Fatal => Failure::Fatal(format!("the connection to the server broke: {}", sentence(error))),
         Class::Retry | Class::Transaction => Failure::Transaction(sentence(error)),
     }
@@ -95,5 +98,29 @@ fn sentence(error: &Error) -> String {
         Error::CodecError(error) => error.to_string(),
         Error::DriverError(error) => error.to_string(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql::error::MySqlError;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(code: u16, expect: Failure) {
+        let state = "HY000".to_owned();
+        assert_eq!(failure(&MySqlError { state, message: "Words".to_owned(), code }.into()), expect);
+    }
+
+    #[test]
+    fn a_full_disk_ends_the_load_in_the_servers_words() {
+        check(1114, Failure::Fatal("Words (error 1114)".to_owned()));
+        check(1021, Failure::Fatal("Words (error 1021)".to_owned()));
+    }
+
+    #[test]
+    fn a_refused_statement_fails_its_transaction_only() {
+        check(1062, Failure::Transaction("Words (error 1062)".to_owned()));
     }
 }

@@ -94,6 +94,7 @@ pub struct KindSummary {
     pub name: String,
     pub committed: u64,
     pub rolled_back: u64,
+    /// Attempts of the transactions above that the server refused (deadlock, lock wait timeout, newer row).
     pub retried: u64,
     pub failed: u64,
     pub histogram: String,

@@ -1,6 +1,6 @@
 //! A raw workload that keeps a fixed number of requests in a device, over any driver: one test body, two arms.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::rng::Rng;
@@ -95,33 +95,52 @@ impl Default for ClosedLoop {
     }
 }
 
+/// Requests by their number, from the oldest that is not complete: what a device answers in any order, found at once.
+#[derive(Debug, Default)]
+struct InFlight {
+    first: u64,
+    requests: VecDeque<Option<(Operation, Instant)>>,
+}
+
+impl InFlight {
+    fn remove(&mut self, id: RequestId) -> Option<(Operation, Instant)> {
+        let index = usize::try_from(id.0.checked_sub(self.first)?).ok()?;
+        let removed = self.requests.get_mut(index)?.take();
+        while let Some(None) = self.requests.front() {
+            self.requests.pop_front();
+            self.first += 1;
+        }
+        removed
+    }
+}
+
 impl ClosedLoop {
     /// Runs until a limit is reached and every request has completed.
     pub fn run(&self, driver: &mut impl Driver) -> Measured {
         assert!(self.size_bytes > 0 && self.span_bytes >= self.size_bytes, "{self:?}: no room for a request");
         let mut rng = Rng::new(self.seed);
-        let mut in_flight: BTreeMap<RequestId, (Operation, Instant)> = BTreeMap::new();
+        let mut in_flight = InFlight::default();
         let mut measured = Measured::default();
         let started_at = driver.now();
         let mut submitted = 0;
         let mut place = 0;
-        let mut submit = |driver: &mut _, after: Option<Operation>, in_flight: &mut BTreeMap<_, _>| {
+        let mut submit = |driver: &mut _, after: Option<Operation>, in_flight: &mut InFlight| {
             let now = Driver::now(driver);
             if submitted == self.request_count || now - started_at >= self.time_limit_ns {
                 return;
             }
             let request = self.next(submitted, after, &mut place, &mut rng);
             submitted += 1;
-            in_flight.insert(request.id, (request.operation, now));
+            in_flight.requests.push_back(Some((request.operation, now)));
             Driver::submit(driver, request);
         };
         for _ in 0..self.queue_depth {
             submit(driver, None, &mut in_flight);
         }
-        while !in_flight.is_empty() {
+        while !in_flight.requests.is_empty() {
             let completion = driver.wait().expect("the device lost a request");
             let (operation, submitted_at) =
-                in_flight.remove(&completion.id).expect("the device completed a request twice");
+                in_flight.remove(completion.id).expect("the device completed a request twice");
             let latency_ns = driver.now() - submitted_at;
             measured.samples.push(Sample { operation, latency_ns });
             submit(driver, Some(operation), &mut in_flight);

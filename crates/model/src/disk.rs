@@ -9,20 +9,22 @@
 //! above a watermark, in competition with the host's commands. FLUSH is a non-queued command (ATA): what is in flight
 //! finishes, the cache drains by SPTF, later commands wait.
 //!
+//! What a drive does while it is idle, reading on and writing back, costs the simulation nothing until somebody asks.
+//!
 //! # Divergence
-//! * No read-ahead and no track cache yet: sequential reads reach the media rate only when the next one is
-//!   already queued; one at a time they lose a rotation each.
-//! * The cache holds any number of scattered writes and sorts all of them, so it writes back faster than a drive whose
-//!   firmware keeps a small number of segments: `hdd-7200` does about 420 random 4 KiB writes a second where a
-//!   measured ST2000DM006 does 124, and a FLUSH after 100 of them takes a third of that drive's time.
 //! * A read of what is being written back at that moment goes to the platter.
-//! * Below the watermark the oldest dirty data can wait as long as there is nearer work; only FLUSH bounds it.
+//! * Below the watermark dirty data in view can wait as long as there is nearer work; only FLUSH bounds it.
 //! * Discard and write-zeroes are notes in the drive's tables: they move no arm and are durable at once.
+//! * On a 512e drive the cut of a power failure is as fine as on any other: it tears no neighbour in the same physical sector.
+//! * After a power cut the drive is up again at once, its heads at the outer edge and its caches empty; spinning up takes
+//!   a real one several seconds, which are the host's to wait.
 
 mod cache;
 mod geometry;
+mod read_ahead;
 #[cfg(test)]
 pub(crate) mod tests;
+mod window;
 
 use std::collections::VecDeque;
 
@@ -30,10 +32,12 @@ use crate::commands::{Commands, Slot};
 use crate::device::{Counters, Device, PowerCut};
 use crate::profile::{DiskParameters, WriteCache, transfer_ns};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
-use crate::rng::Rng;
+use crate::rng::{Rng, split_mix};
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
-use geometry::{Geometry, Head, Target};
+use geometry::{Geometry, Head};
+use read_ahead::{Lookup, ReadAhead};
+use window::Window;
 
 /// A command that needs the arm.
 #[derive(Debug)]
@@ -41,29 +45,29 @@ struct Queued {
     slot: Slot,
     /// When it came among the commands that the drive sees; before, it waits in the host.
     seen_at: Instant,
-    target: Target,
-    is_write: bool,
+    /// Where the arm's part of it begins; what is before that is in the read cache.
+    start: u64,
 }
 
 /// What the arm is doing.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Work {
     Command(Slot),
-    Destage(Vec<Taken>),
+    /// Writes back `Disk::taken`.
+    Destage,
 }
 
 #[derive(Debug)]
 struct Motion {
     ends_at: Instant,
     work: Work,
-    end_sector: u64,
 }
 
 /// What the arm could do next.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Queued(usize),
-    Destage { start: u64, end: u64 },
+    Destage { index: usize, start: u64, end: u64 },
 }
 
 #[derive(Debug)]
@@ -79,26 +83,33 @@ pub struct Disk {
     /// Data crossing the interface to or from the cache.
     interface: VecDeque<(Instant, Slot)>,
     interface_free_at: Instant,
-    /// Writes that wait for room in the cache.
+    /// Writes that wait for room in the cache, and what those on the interface will need.
     waiting_for_room: VecDeque<Slot>,
     reserved_sectors: u64,
-    /// Oldest first; the drive sees the first `queue_depth`.
-    queue: VecDeque<Queued>,
+    reserved_runs: u64,
+    /// The drive sees the first `queue_depth`.
+    queue: Window<Queued>,
     arm: Option<Motion>,
     head: Head,
-    head_sector: u64,
     /// When the arm last finished a command of the host.
     host_idle_since: Instant,
     flush_ready: bool,
+    read_ahead: ReadAhead,
     cache: VolatileWrites,
-    runs: Vec<(u64, u64)>,
+    /// A sector of each dirty run.
+    dirty: Window<u64>,
+    /// On its way from the cache to the platter.
+    taken: Vec<Taken>,
     seeks: u64,
+    /// The next event, or the far future.
+    next_at: Instant,
 }
 
 impl Disk {
     /// The parameters are valid and the size is within the capacity: see [`crate::StackSpec::build`].
     pub(crate) fn new(parameters: DiskParameters, size_bytes: u64, seed: u64) -> Disk {
-        let geometry = Geometry::new(&parameters, size_bytes);
+        let mut geometry = Geometry::new(&parameters, size_bytes);
+        geometry.turn(split_mix(seed));
         Disk {
             size_bytes,
             head: geometry.head_at_rest(),
@@ -111,31 +122,25 @@ impl Disk {
             interface_free_at: Instant::ZERO,
             waiting_for_room: VecDeque::new(),
             reserved_sectors: 0,
-            queue: VecDeque::new(),
+            reserved_runs: 0,
+            queue: Window::new(parameters.queue_depth),
             arm: None,
-            head_sector: 0,
             host_idle_since: Instant::ZERO,
             flush_ready: false,
+            read_ahead: ReadAhead::new(&parameters, size_bytes),
             cache: VolatileWrites::default(),
-            runs: Vec::new(),
+            dirty: Window::new(parameters.destage_candidates),
+            taken: Vec::new(),
             seeks: 0,
+            next_at: Instant::FAR_FUTURE,
             parameters,
         }
     }
 
-    /// Time of the next internal event, in the order in which ties are handled.
-    fn next_event_at(&self) -> Option<Instant> {
-        let arm_at = match &self.arm {
-            Some(motion) => Some(motion.ends_at),
-            None => self.idle_destage_at(),
-        };
-        let controller_at = self.controller.front().map(|&(at, _)| at);
-        let interface_at = self.interface.front().map(|&(at, _)| at);
-        [arm_at, interface_at, controller_at].into_iter().flatten().min()
-    }
-
     fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
+        while self.next_at <= now {
+            let at = self.next_at;
+            // Ties are handled in this order.
             if self.arm.as_ref().is_some_and(|motion| motion.ends_at == at) {
                 self.finish_motion(at);
             } else if self.interface.front().is_some_and(|&(due, _)| due == at) {
@@ -144,7 +149,19 @@ impl Disk {
                 self.leave_controller(at);
             }
             self.dispatch(at);
+            self.next_at = self.next_event_at();
         }
+    }
+
+    fn next_event_at(&self) -> Instant {
+        let far = Instant::FAR_FUTURE;
+        let arm_at = match &self.arm {
+            Some(motion) => motion.ends_at,
+            None => self.idle_destage_at().unwrap_or(far),
+        };
+        let controller_at = self.controller.front().map_or(far, |&(at, _)| at);
+        let interface_at = self.interface.front().map_or(far, |&(at, _)| at);
+        arm_at.min(controller_at).min(interface_at)
     }
 
     /// The controller takes commands one after another.
@@ -159,39 +176,55 @@ impl Disk {
 
     fn leave_controller(&mut self, at: Instant) {
         let Some((_, slot)) = self.controller.pop_front() else { return };
-        let command = *self.commands.get(slot);
+        let command = self.commands.get(slot);
+        let (sequence, request) = (command.sequence, command.request);
         let (start, end) = command.sectors();
-        match command.request.operation {
+        match request.operation {
             Operation::Flush => self.flush_ready = true,
-            Operation::Discard | Operation::WriteZeroes => {
-                self.cache.forget(start, end, command.sequence);
-                self.commands.finish(at, slot);
-            }
             Operation::Read if self.cache.covers(start, end) => self.cross_interface(at, slot),
-            Operation::Write if self.is_cached(&command.request) => self.waiting_for_room.push_back(slot),
-            Operation::Read | Operation::Write => {
-                let is_write = command.request.operation == Operation::Write;
-                self.queue.push_back(Queued {
-                    slot,
-                    seen_at: at,
-                    target: self.geometry.locate(start),
-                    is_write,
-                });
+            Operation::Read => match self.read_ahead.look_up(&self.geometry, at, start, end) {
+                Lookup::Hit => self.cross_interface(at, slot),
+                Lookup::Miss(start) => self.enqueue(at, slot, start, false),
+            },
+            Operation::Write | Operation::Discard | Operation::WriteZeroes => {
+                if let Some(head) = self.read_ahead.forget(&self.geometry, at, start, end) {
+                    self.head = head;
+                }
+                if request.operation != Operation::Write {
+                    self.cache.forget(start, end, sequence);
+                    self.commands.finish(at, slot);
+                } else if self.is_cached(&request) {
+                    self.waiting_for_room.push_back(slot);
+                } else {
+                    self.enqueue(at, slot, start, true);
+                }
             }
         }
     }
 
+    fn enqueue(&mut self, at: Instant, slot: Slot, start: u64, is_write: bool) {
+        let target = self.geometry.locate(start, is_write);
+        self.queue.push(target, Queued { slot, seen_at: at, start });
+    }
+
     fn finish_motion(&mut self, at: Instant) {
         let Some(motion) = self.arm.take() else { return };
-        self.head_sector = motion.end_sector;
         match motion.work {
-            Work::Destage(taken) => self.cache.settle(&taken),
+            Work::Destage => {
+                self.cache.settle(&self.taken);
+                self.taken.clear();
+            }
             Work::Command(slot) => {
-                let command = *self.commands.get(slot);
+                let command = self.commands.get(slot);
+                let (start, end) = command.sectors();
                 if command.request.operation == Operation::Write {
-                    let (start, end) = command.sectors();
                     self.cache.forget(start, end, command.sequence);
                     self.commands.mark_placed(slot);
+                } else {
+                    self.read_ahead.remember(start, end);
+                    if self.queue.is_empty() {
+                        self.read_ahead.begin(at, end);
+                    }
                 }
                 self.host_idle_since = at;
                 self.commands.finish(at, slot);
@@ -208,10 +241,14 @@ impl Disk {
                 self.finish_flush(at);
             }
         }
-        if self.arm.is_none()
-            && let Some(choice) = self.choose(at)
-        {
-            self.start(at, choice);
+        if self.arm.is_none() {
+            let destage_is_due = self.destage_is_due(at);
+            if destage_is_due || !self.queue.is_empty() {
+                if let Some(head) = self.read_ahead.stop(&self.geometry, at) {
+                    self.head = head;
+                }
+                self.start(at, destage_is_due);
+            }
         }
     }
 
@@ -226,58 +263,64 @@ impl Disk {
         }
     }
 
-    fn choose(&mut self, at: Instant) -> Option<Choice> {
-        let oldest_at = self.queue.front().map(|queued| queued.seen_at);
+    /// What the arm can reach soonest, unless something has waited too long.
+    fn choose(&mut self, at: Instant, phase_ns: u32, destage_is_due: bool) -> Option<Choice> {
+        let oldest_at = self.queue.oldest().map(|queued| queued.seen_at);
         let waiter_at = self.waiting_for_room.front().map(|&slot| self.commands.get(slot).arrived_at);
         let is_aged = |since: Instant| at - since > self.parameters.age_limit_ns;
-        let destage_is_due = self.destage_is_due(at);
         if let Some(seen_at) = oldest_at.filter(|&seen_at| is_aged(seen_at))
             && waiter_at.is_none_or(|waiter_at| seen_at <= waiter_at)
         {
             return Some(Choice::Queued(0));
         }
         let only_destage = waiter_at.is_some_and(is_aged) && !self.cache.is_clean();
-        let phase_ns = self.geometry.phase_ns(at);
-        let mut lowest_ns = u32::MAX;
-        let mut best = None;
-        if !only_destage {
-            let window = self.queue.iter().take(self.parameters.queue_depth as usize);
-            for (index, queued) in window.enumerate() {
-                let (target, is_write) = (&queued.target, queued.is_write);
-                if let Some(positioning_ns) =
-                    self.geometry.positioning_below(lowest_ns, phase_ns, self.head, target, is_write)
-                {
-                    lowest_ns = positioning_ns;
-                    best = Some(Choice::Queued(index));
-                }
-            }
+        let queued = match only_destage {
+            true => None,
+            false => self.queue.nearest(&self.geometry, phase_ns, self.head),
+        };
+        let destage = if destage_is_due { self.nearest_destage(phase_ns) } else { None };
+        match (queued, destage) {
+            (Some((_, queued_ns)), Some((choice, destage_ns))) if destage_ns < queued_ns => Some(choice),
+            (Some((index, _)), _) => Some(Choice::Queued(index)),
+            (None, destage) => destage.map(|(choice, _)| choice),
         }
-        if destage_is_due {
-            best = self.best_destage_below(lowest_ns, phase_ns).or(best);
-        }
-        best
     }
 
-    fn start(&mut self, at: Instant, choice: Choice) {
-        let (start, end, target, is_write, work) = match choice {
-            Choice::Queued(index) => {
-                let Some(queued) = self.queue.remove(index) else { return };
-                if let Some(newly_seen) = self.queue.get_mut(self.parameters.queue_depth as usize - 1) {
+    fn start(&mut self, at: Instant, destage_is_due: bool) {
+        let phase_ns = self.geometry.phase_ns(at);
+        let (start, end, is_write, work) = match self.choose(at, phase_ns, destage_is_due) {
+            None => return,
+            Some(Choice::Queued(index)) => {
+                let (queued, newly_seen) = self.queue.remove(index);
+                if let Some(newly_seen) = newly_seen {
                     newly_seen.seen_at = at;
                 }
-                let (start, end) = self.commands.get(queued.slot).sectors();
-                (start, end, queued.target, queued.is_write, Work::Command(queued.slot))
+                let command = self.commands.get(queued.slot);
+                let is_write = command.request.operation == Operation::Write;
+                (queued.start, command.sectors().1, is_write, Work::Command(queued.slot))
             }
-            Choice::Destage { start, end } => {
-                (start, end, self.geometry.locate(start), true, Work::Destage(self.cache.take(start, end)))
+            Some(Choice::Destage { index, start, end }) => {
+                self.take_run(index, start, end);
+                (start, end, true, Work::Destage)
             }
         };
-        let positioning_ns =
-            self.geometry.positioning_ns(self.geometry.phase_ns(at), self.head, &target, is_write);
+        let place = self.geometry.place(start);
+        let target = self.geometry.target(&place, is_write);
         self.seeks += u64::from(self.geometry.is_seek(self.head, &target));
-        let (ends_at, head) = self.geometry.transfer(at + u64::from(positioning_ns), start, end);
+        let positioning_ns = self.geometry.positioning_ns(phase_ns, self.head, &target);
+        let begin = at + u64::from(positioning_ns);
+        let (mut ends_at, head) = self.geometry.transfer(begin, place, start..end);
+        if is_write && !self.is_aligned(start, end) {
+            // Read, modify, and write when the first sector comes round again.
+            ends_at = ends_at + (ends_at - begin).next_multiple_of(self.geometry.rotation_ns());
+        }
         self.head = head;
-        self.arm = Some(Motion { ends_at, work, end_sector: end });
+        self.arm = Some(Motion { ends_at, work });
+    }
+
+    fn is_aligned(&self, start: u64, end: u64) -> bool {
+        let sectors = self.parameters.physical_sector_bytes / SECTOR_BYTES;
+        start.is_multiple_of(sectors) && end.is_multiple_of(sectors)
     }
 
     fn interface_ns(&self, slot: Slot) -> u64 {
@@ -294,11 +337,13 @@ impl Device for Disk {
         self.advance(now);
         let slot = self.commands.accept(now, request, self.size_bytes);
         self.enter_controller(now, slot);
+        self.next_at = self.next_event_at();
         self.advance(now);
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        let at = self.commands.next_finished_at().map_or(self.next_at, |at| at.min(self.next_at));
+        (at != Instant::FAR_FUTURE).then_some(at)
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
@@ -309,27 +354,30 @@ impl Device for Disk {
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let outstanding = self.commands.outstanding();
-        let mut taken = match self.arm.take() {
-            Some(Motion { work: Work::Destage(taken), .. }) => taken,
-            _ => Vec::new(),
-        };
         if self.parameters.write_cache == WriteCache::Protected {
             // The capacitors write it back; only what the drive had not yet taken is open.
-            taken.clear();
+            self.taken.clear();
             self.cache.reset();
         }
-        let writes = self.cache.power_cut(&taken, &outstanding, &mut self.rng);
+        let writes = self.cache.power_cut(&self.taken, &outstanding, &mut self.rng);
         self.controller.clear();
         self.interface.clear();
         self.waiting_for_room.clear();
         self.queue.clear();
+        self.dirty.clear();
+        self.taken.clear();
+        self.arm = None;
+        self.head = self.geometry.head_at_rest();
+        self.read_ahead.reset();
         self.reserved_sectors = 0;
+        self.reserved_runs = 0;
         self.flush_ready = false;
         self.controller_free_at = now;
         self.interface_free_at = now;
         self.host_idle_since = now;
         self.cache.reset();
         self.commands.reset();
+        self.next_at = Instant::FAR_FUTURE;
         PowerCut { writes }
     }
 

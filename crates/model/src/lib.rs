@@ -1,30 +1,48 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod alignment;
+mod cache;
+mod children;
 mod closed_loop;
 mod commands;
 mod device;
 mod disk;
+mod fan_out;
+mod fault;
 mod flash;
+mod mirror;
 mod null;
 mod partition;
 mod profile;
+mod raid;
 mod request;
 mod rng;
 mod stack;
+mod throttle;
+mod tier;
 mod time;
 mod virtual_time;
 mod volatile;
+mod volume;
 
+pub use alignment::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, Share};
+pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;
+pub use fault::{Dying, Fault, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 pub use flash::Flash;
+pub use mirror::{Congestion, Mirror, MirrorParameters, Outage, Protocol, Survivor};
 pub use null::Null;
 pub use partition::Partition;
 pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, WriteCache};
+pub use raid::{MemberState, Raid, RaidLevel, RaidParameters};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
-pub use stack::StackSpec;
+pub use stack::{Branch, StackSpec};
+pub use throttle::{Limit, Throttle, ThrottleParameters};
+pub use tier::{IntentLog, IntentLogParameters, Promotion, Tier, TierParameters, WritePolicy};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub use virtual_time::VirtualTime;
+pub use volume::{LatencyQuantiles, Volume, VolumeParameters};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
+use crate::volume::VolumeParameters;
 
 /// A parameter that no device can have: the key as a profile file spells it, what it is, and the bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,7 @@ pub enum Parameters {
     Null,
     Disk(DiskParameters),
     Flash(FlashParameters),
+    Volume(VolumeParameters),
 }
 
 /// What happens to a write that the device has taken and not yet put on the medium.
@@ -53,6 +55,8 @@ pub struct DiskParameters {
     pub capacity_bytes: u64,
     pub rotation_per_minute: u64,
     pub seek_track_to_track_ns: u64,
+    /// What a seek further than to the next cylinder takes at least; the track-to-track time if nothing else is known.
+    pub seek_minimum_ns: u64,
     pub seek_average_ns: u64,
     /// What a write's seek takes longer than a read's.
     pub write_settle_ns: u64,
@@ -69,9 +73,17 @@ pub struct DiskParameters {
     pub queue_depth: u64,
     /// A command older than this goes first.
     pub age_limit_ns: u64,
-    pub write_cache: WriteCache,
+    /// A write that covers a part of one makes the drive read it first and write it a rotation later (512e).
+    pub physical_sector_bytes: u64,
     pub cache_bytes: u64,
-    /// Dirty share of the cache above which writing back competes with the host's commands.
+    /// Parts of the cache that each hold one run of what was read, and what comes after it; none is no read-ahead.
+    pub read_segments: u64,
+    pub write_cache: WriteCache,
+    /// Runs of contiguous sectors that the write cache can hold, whatever their size.
+    pub dirty_runs: u64,
+    /// Oldest dirty runs among which the drive chooses what to write back next.
+    pub destage_candidates: u64,
+    /// Dirty share of the cache, in bytes or in runs, above which writing back competes with the host's commands.
     pub destage_watermark_percent: u64,
     /// Below the watermark, writing back starts after the arm has had nothing to do for this long.
     pub destage_idle_ns: u64,
@@ -111,6 +123,7 @@ impl Parameters {
             Parameters::Null => Ok(()),
             Parameters::Disk(disk) => disk.validate(),
             Parameters::Flash(flash) => flash.validate(),
+            Parameters::Volume(volume) => volume.validate(),
         }
     }
 
@@ -120,23 +133,40 @@ impl Parameters {
             Parameters::Null => None,
             Parameters::Disk(disk) => Some(disk.capacity_bytes),
             Parameters::Flash(flash) => Some(flash.capacity_bytes),
+            Parameters::Volume(volume) => Some(volume.capacity_bytes),
+        }
+    }
+
+    /// What is between an acknowledged write and the medium.
+    pub fn write_cache(&self) -> WriteCache {
+        match self {
+            Parameters::Null | Parameters::Volume(_) => WriteCache::Off,
+            Parameters::Disk(disk) => disk.write_cache,
+            Parameters::Flash(flash) => flash.write_cache,
         }
     }
 }
 
 const MEBIBYTE: u64 = 1 << 20;
 const PEBIBYTE: u64 = 1 << 50;
+const CYLINDER_LIMIT: u64 = 1 << 24;
 /// Above this a transfer takes no time at all; it keeps products of bytes and nanoseconds within 128 bits.
 const RATE_LIMIT: u64 = 1_000_000_000_000_000;
 
-fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
+pub(crate) fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
     Err(Invalid { key, problem: format!("is {value}{unit}, must be {low} to {high}{unit}") })
 }
 
-fn at_least(key: &'static str, value: u64, other_key: &str, other: u64, unit: &str) -> Result<(), Invalid> {
+pub(crate) fn at_least(
+    key: &'static str,
+    value: u64,
+    other_key: &str,
+    other: u64,
+    unit: &str,
+) -> Result<(), Invalid> {
     if value >= other {
         return Ok(());
     }
@@ -148,9 +178,10 @@ impl DiskParameters {
         within("capacity", self.capacity_bytes, MEBIBYTE, PEBIBYTE / 16, " bytes")?;
         within("rotation", self.rotation_per_minute, 1_000, 60_000, " rpm")?;
         within("seek_track_to_track", self.seek_track_to_track_ns, 1_000, SECOND / 10, " ns")?;
+        at_least("seek_average", self.seek_average_ns, "seek_minimum", self.seek_minimum_ns, " ns")?;
         at_least(
-            "seek_average",
-            self.seek_average_ns,
+            "seek_minimum",
+            self.seek_minimum_ns,
             "seek_track_to_track",
             self.seek_track_to_track_ns,
             " ns",
@@ -162,6 +193,7 @@ impl DiskParameters {
         at_least("outer_rate", self.outer_bytes_per_s, "inner_rate", self.inner_bytes_per_s, " bytes/s")?;
         within("zones", self.zone_count, 1, 1_000, "")?;
         within("tracks_per_cylinder", self.tracks_per_cylinder, 1, 100, "")?;
+        self.validate_cylinders()?;
         within("command_overhead", self.command_overhead_ns, 0, SECOND, " ns")?;
         at_least(
             "interface_rate",
@@ -173,12 +205,41 @@ impl DiskParameters {
         within("interface_rate", self.interface_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
         within("queue_depth", self.queue_depth, 1, 1_024, "")?;
         within("age_limit", self.age_limit_ns, 1_000_000, 1_000 * SECOND, " ns")?;
-        if self.write_cache != WriteCache::Off {
+        if !matches!(self.physical_sector_bytes, 512 | 4_096) {
+            let problem = format!("is {} bytes, must be 512 or 4096", self.physical_sector_bytes);
+            return Err(Invalid { key: "physical_sector", problem });
+        }
+        within("read_segments", self.read_segments, 0, 1_024, "")?;
+        if self.write_cache != WriteCache::Off || self.read_segments > 0 {
             within("cache", self.cache_bytes, 64 * 1_024, PEBIBYTE, " bytes")?;
         }
+        within("dirty_runs", self.dirty_runs, 1, 1_000_000, "")?;
+        within("destage_candidates", self.destage_candidates, 1, 1_024, "")?;
         within("destage_watermark", self.destage_watermark_percent, 0, 100, " %")?;
         within("destage_idle", self.destage_idle_ns, 0, 1_000 * SECOND, " ns")
     }
+
+    /// The seek table has one entry per cylinder.
+    fn validate_cylinders(&self) -> Result<(), Invalid> {
+        let slowest_track_bytes = sectors_per_track(self, self.zone_count - 1) * SECTOR_BYTES;
+        let cylinders = self.capacity_bytes / slowest_track_bytes / self.tracks_per_cylinder;
+        if cylinders <= CYLINDER_LIMIT {
+            return Ok(());
+        }
+        let problem = format!(
+            "is {} bytes, which takes {cylinders} cylinders at these rates, must be at most {CYLINDER_LIMIT}",
+            self.capacity_bytes
+        );
+        Err(Invalid { key: "capacity", problem })
+    }
+}
+
+/// A track holds what passes at the zone's sustained rate in one rotation and one track switch.
+pub(crate) fn sectors_per_track(disk: &DiskParameters, zone: u64) -> u64 {
+    let rotation_ns = 60 * SECOND / disk.rotation_per_minute;
+    let fall = disk.outer_bytes_per_s - disk.inner_bytes_per_s;
+    let rate = disk.outer_bytes_per_s - fall * zone / (disk.zone_count - 1).max(1);
+    (rate * (rotation_ns + disk.seek_track_to_track_ns)).div_ceil(SECOND * SECTOR_BYTES)
 }
 
 impl FlashParameters {

@@ -6,7 +6,7 @@
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
@@ -146,18 +146,17 @@ impl VolatileWrites {
     }
 
     fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64) -> Vec<Taken> {
-        let mut found = Vec::new();
-        let first = match self.pieces.range(..start).next_back() {
-            Some((&key, piece)) if piece.end > start => key,
-            _ => start,
-        };
+        // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
         let writes = &self.writes;
-        found.extend(
-            self.pieces
-                .range(first..end)
-                .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
-                .map(|(&key, &piece)| (key, piece)),
-        );
+        let mut found: Vec<(u64, Piece)> = self
+            .pieces
+            .range(..end)
+            .rev()
+            .map(|(&key, &piece)| (key, piece))
+            .take_while(|(_, piece)| piece.end > start)
+            .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
+            .collect();
+        found.reverse();
         found
             .into_iter()
             .map(|(key, piece)| {
@@ -193,29 +192,57 @@ impl VolatileWrites {
         false
     }
 
-    /// Fills `runs` with contiguous dirty ranges near `sector`: up to `count` above it, up to `count` below.
-    pub(crate) fn runs_near(&self, sector: u64, count: usize, longest: u64, runs: &mut Vec<(u64, u64)>) {
-        runs.clear();
-        for (&start, piece) in self.pieces.range(sector..) {
-            let found = runs.len();
-            match runs.last_mut() {
-                Some(run) if run.1 == start && run.1 - run.0 < longest => run.1 = piece.end,
-                _ if found == count => break,
-                _ => runs.push((start, piece.end)),
+    pub(crate) fn first_dirty(&self) -> Option<u64> {
+        self.pieces.keys().next().copied()
+    }
+
+    /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when the
+    /// sector is not dirty.
+    pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
+        let mut below = self.pieces.range(..=sector).rev();
+        let (&first, piece) = below.next().filter(|(_, piece)| piece.end > sector)?;
+        let mut start = first;
+        for (&earlier, piece) in below {
+            if piece.end != start || sector - start >= longest {
+                break;
+            }
+            start = earlier;
+        }
+        start = start.max(sector.saturating_sub(longest));
+        let mut end = piece.end;
+        for (&later, piece) in self.pieces.range(first + 1..) {
+            if later != end || end - start >= longest {
+                break;
+            }
+            end = piece.end;
+        }
+        Some((start, end.min(start + longest)))
+    }
+
+    /// The first contiguous dirty range that starts at `sector` or later, up to `longest`.
+    pub(crate) fn run_from(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
+        let mut pieces = self.pieces.range(sector..);
+        let (&start, piece) = pieces.next()?;
+        let mut end = piece.end;
+        for (&later, piece) in pieces {
+            if later != end || end - start >= longest {
+                break;
+            }
+            end = piece.end;
+        }
+        Some((start, end.min(start + longest)))
+    }
+
+    /// All contiguous dirty ranges, in order of address.
+    pub(crate) fn runs(&self) -> VecDeque<(u64, u64)> {
+        let mut runs: VecDeque<(u64, u64)> = VecDeque::new();
+        for (&start, piece) in &self.pieces {
+            match runs.back_mut() {
+                Some(run) if run.1 == start => run.1 = piece.end,
+                _ => runs.push_back((start, piece.end)),
             }
         }
-        let above = runs.len();
-        for (&start, piece) in self.pieces.range(..sector).rev() {
-            let found = runs.len() - above;
-            match runs[above..].last_mut() {
-                Some(run) if run.0 == piece.end && run.1 - run.0 < longest => run.0 = start,
-                _ if found == count => break,
-                _ => runs.push((start, piece.end)),
-            }
-        }
-        for run in runs.iter_mut() {
-            run.1 = run.1.min(run.0 + longest);
-        }
+        runs
     }
 
     pub(crate) fn reset(&mut self) {

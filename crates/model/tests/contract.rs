@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Device, DiskParameters, Fate, FlashParameters, Instant, MICROSECOND, MILLISECOND, Operation,
-    Parameters, Request, RequestId, SECTOR_BYTES, StackSpec, Stroke, WriteCache,
+    Branch, Completion, Device, DiskParameters, Fate, FlashParameters, Instant, Limit, MICROSECOND,
+    MILLISECOND, Operation, Parameters, RaidLevel, RaidParameters, Request, RequestId, SECTOR_BYTES,
+    StackSpec, Stroke, ThrottleParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -17,6 +18,7 @@ fn disk(write_cache: WriteCache) -> StackSpec {
         capacity_bytes: 1 << 40,
         rotation_per_minute: 7_200,
         seek_track_to_track_ns: MILLISECOND,
+        seek_minimum_ns: MILLISECOND,
         seek_average_ns: 8 * MILLISECOND,
         write_settle_ns: MILLISECOND,
         outer_bytes_per_s: 150_000_000,
@@ -27,8 +29,12 @@ fn disk(write_cache: WriteCache) -> StackSpec {
         interface_bytes_per_s: 300_000_000,
         queue_depth: 4,
         age_limit_ns: 50 * MILLISECOND,
-        write_cache,
+        physical_sector_bytes: 4_096,
         cache_bytes: 128 << 10,
+        read_segments: 2,
+        write_cache,
+        dirty_runs: 8,
+        destage_candidates: 4,
         destage_watermark_percent: 50,
         destage_idle_ns: 5 * MILLISECOND,
         stroke: Stroke::Full,
@@ -56,8 +62,20 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
     }))
 }
 
-fn partition(below: StackSpec, below_size_bytes: u64) -> StackSpec {
-    StackSpec::Partition { offset_bytes: 1 << 20, below_size_bytes, below: Box::new(below) }
+fn partition(stack: StackSpec, size_bytes: u64) -> StackSpec {
+    StackSpec::Partition { offset_bytes: 1 << 20, below: Box::new(Branch { size_bytes, stack }) }
+}
+
+fn raid_1(stack: StackSpec) -> StackSpec {
+    let members = vec![Branch { size_bytes: SIZE_BYTES, stack }; 2];
+    StackSpec::Raid { parameters: RaidParameters::new(RaidLevel::Raid1), members }
+}
+
+/// A tenth of what the device below could do.
+fn throttle(stack: StackSpec) -> StackSpec {
+    let total = Limit { iops: Some(500), bytes_per_s: None };
+    let below = Box::new(Branch { size_bytes: SIZE_BYTES, stack });
+    StackSpec::Throttle { parameters: ThrottleParameters { total, ..ThrottleParameters::default() }, below }
 }
 
 fn every_stack() -> Vec<StackSpec> {
@@ -68,6 +86,8 @@ fn every_stack() -> Vec<StackSpec> {
         stacks.push(flash(write_cache, false));
     }
     stacks.push(partition(disk(WriteCache::Volatile), 2 * SIZE_BYTES));
+    stacks.push(throttle(raid_1(disk(WriteCache::Volatile))));
+    stacks.push(raid_1(throttle(flash(WriteCache::Volatile, false))));
     stacks.push(partition(partition(flash(WriteCache::Volatile, true), 4 * SIZE_BYTES), 2 * SIZE_BYTES));
     stacks
 }
@@ -162,15 +182,6 @@ proptest! {
     }
 }
 
-fn is_write_through(stack: &StackSpec) -> bool {
-    match stack {
-        StackSpec::Device(Parameters::Null) => true,
-        StackSpec::Device(Parameters::Disk(disk)) => disk.write_cache != WriteCache::Volatile,
-        StackSpec::Device(Parameters::Flash(flash)) => flash.write_cache != WriteCache::Volatile,
-        StackSpec::Partition { below, .. } => is_write_through(below),
-    }
-}
-
 fn check_power_cut(
     stack: &StackSpec,
     seed: u64,
@@ -201,7 +212,7 @@ fn check_power_cut(
     for completion in &done {
         durable.extend(covered.get(&completion.id).into_iter().flatten());
         let request = steps[completion.id.0 as usize].1;
-        if request.force_unit_access || is_write_through(stack) {
+        if request.force_unit_access || !stack.has_volatile_cache() {
             durable.push(request.id);
         }
     }
@@ -243,7 +254,7 @@ fn a_stack_that_does_not_fit_says_why() {
     );
     assert_eq!(
         sentence(partition(StackSpec::Device(Parameters::Null), 2 * SIZE_BYTES), 2 * SIZE_BYTES),
-        "`size` plus `offset` is 135266304 bytes, must be at most the size of the device below, 134217728 bytes"
+        "`size` is 134217728 bytes, must be at most what the stack below has room for, 133169152 bytes"
     );
     assert_eq!(
         sentence(disk(WriteCache::Off), 1 << 41),

@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// # Errors
-    /// The emulator died, or refuses the command with this sentence.
+    /// The emulator died, or refuses the command with this sentence; a status, when the disk lost a write.
     pub fn call(&mut self, command: &Command) -> Result<Reply> {
         let mut line = serde_json::to_string(command)?;
         line.push('\n');

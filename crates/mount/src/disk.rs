@@ -7,28 +7,20 @@ use std::env;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
+use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run};
+use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run, unmount};
 use crate::workers;
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    /// Raw: a block device only.
-    None,
-    Xfs,
-    Ext4,
-}
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -42,11 +34,26 @@ pub struct DiskOptions {
     /// With no volatile cache the kernel is told so, and sends no FLUSH.
     pub volatile_cache: bool,
     pub file_system: FileSystem,
+    /// Given to mkfs and to mount besides our own.
+    #[serde(default)]
+    pub mkfs_options: Vec<String>,
+    #[serde(default)]
+    pub mount_options: Vec<String>,
     /// Where to mount; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
     /// Whether the physics are on when it is up.
     pub physics: bool,
     pub serve: ServeOptions,
+}
+
+impl DiskOptions {
+    pub fn formatting(&self) -> Formatting<'_> {
+        Formatting {
+            file_system: self.file_system,
+            mkfs_options: &self.mkfs_options,
+            mount_options: &self.mount_options,
+        }
+    }
 }
 
 /// Where disks keep their state: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
@@ -73,6 +80,8 @@ const PROCESS_FILE: &str = "pid";
 /// The base image may have to be read from the host's disk first.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
+/// A process that dies closes its connections a moment before it is gone.
+const DYING_TIME: Duration = Duration::from_millis(500);
 
 /// A disk that is up. Dropping it takes it down.
 #[derive(Debug)]
@@ -123,13 +132,28 @@ impl Disk {
     /// # Errors
     /// The emulator died.
     pub fn set_physics(&mut self, on: bool) -> Result<()> {
-        self.client.call(&control::Command::Physics { on }).map(drop)
+        let switched = self.client.call(&control::Command::Physics { on });
+        switched.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
     /// # Errors
-    /// The emulator died.
+    /// The emulator died, or the disk lost a write.
     pub fn statistics(&mut self) -> Result<Statistics> {
-        self.client.statistics()
+        self.client.statistics().map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// The emulator's last words, if it is dead or dying.
+    fn death(&mut self) -> Option<anyhow::Error> {
+        let log = self.socket.with_file_name(LOG_FILE);
+        let emulator = self.emulator.as_mut()?;
+        let started = Instant::now();
+        while started.elapsed() < DYING_TIME {
+            match emulator.try_wait() {
+                Ok(None) => sleep(Duration::from_millis(5)),
+                ended => return ended.ok().flatten().map(|status| last_words(status, &log)),
+            }
+        }
+        None
     }
 
     /// Unmounts and keeps the content as an immutable image in a new directory.
@@ -162,6 +186,8 @@ impl Disk {
         if std::mem::replace(&mut self.down, true) {
             return Ok(());
         }
+        // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all the same.
+        let _ = self.client.call(&control::Command::Physics { on: false });
         let result = down(&self.name);
         if let Some(mut emulator) = self.emulator.take() {
             // It ended because `down` told it to; waiting only reaps it.
@@ -214,12 +240,12 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
 
     let mount = match options.file_system {
         FileSystem::None => None,
-        file_system => {
+        _ => {
             if options.serve.base.is_none() {
-                make_file_system(file_system, &device)?;
+                options.formatting().make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            mount(file_system, &device, &at)?;
+            options.formatting().mount(&device, &at)?;
             Some(at)
         }
     };
@@ -244,13 +270,20 @@ fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
             return Ok(client);
         }
         if let Some(status) = emulator.try_wait().context("waiting for the emulator")? {
-            let log = fs::read_to_string(state.join(LOG_FILE)).unwrap_or_default();
-            bail!("the emulator ended ({status}): {}", log.trim().replace('\n', "; "));
+            return Err(last_words(status, &state.join(LOG_FILE)));
         }
         if started.elapsed() > START_TIMEOUT {
             bail!("the emulator did not come up within {} s", START_TIMEOUT.as_secs());
         }
         sleep(Duration::from_millis(5));
+    }
+}
+
+fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    match log.trim() {
+        "" => anyhow!("the emulator ended ({status})"),
+        log => anyhow!("the emulator ended ({status}): {}", log.replace('\n', "; ")),
     }
 }
 
@@ -263,32 +296,6 @@ fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     };
     set("rotational", if options.rotational { "1" } else { "0" })?;
     set("write_cache", if options.volatile_cache { "write back" } else { "write through" })
-}
-
-fn make_file_system(file_system: FileSystem, device: &Path) -> Result<()> {
-    let device = device.to_string_lossy();
-    // The disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
-    match file_system {
-        FileSystem::None => Ok(String::new()),
-        FileSystem::Xfs => run("mkfs.xfs", &["-q", "-f", "-K", &device]),
-        FileSystem::Ext4 => {
-            run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", &device])
-        }
-    }
-    .map(drop)
-    .context("making a file system")
-}
-
-fn mount(file_system: FileSystem, device: &Path, at: &Path) -> Result<()> {
-    fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
-    let (name, options) = match file_system {
-        // Two disks may come from one snapshot, and then have one UUID.
-        FileSystem::Xfs => ("xfs", "noatime,nouuid"),
-        _ => ("ext4", "noatime"),
-    };
-    run("mount", &["-t", name, "-o", options, &device.to_string_lossy(), &at.to_string_lossy()])
-        .map(drop)
-        .with_context(|| format!("mounting {} on {}", device.display(), at.display()))
 }
 
 /// Names of the disks that have a state directory, up or broken.
@@ -357,6 +364,9 @@ pub fn down(name: &str) -> Result<()> {
                     .with_context(|| format!("unmounting {}", at.display()))?,
             }
         }
+        if let Ok((options, ..)) = inspect(name) {
+            options.formatting().forget(device);
+        }
         run("losetup", &["--detach", &device.to_string_lossy()])?;
     }
     workers::relax();
@@ -401,26 +411,6 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
 fn emulator_process(state: &Path) -> Option<u32> {
     let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
     process_names(process, state).then_some(process)
-}
-
-/// Waits out a short use, as a process that is just ending.
-fn unmount(at: &Path) -> Result<()> {
-    let started = Instant::now();
-    loop {
-        match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(3) => {
-                sleep(Duration::from_millis(50));
-            }
-            Err(rustix::io::Errno::BUSY) => {
-                bail!(
-                    "{} is in use: end the processes that have files open there, then try again",
-                    at.display()
-                )
-            }
-            Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
-        }
-    }
 }
 
 fn wait_for(what: &str, done: impl Fn() -> bool) -> Result<()> {

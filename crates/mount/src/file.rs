@@ -44,8 +44,10 @@ pub(crate) enum Answer {
     Empty { reply: ReplyEmpty },
 }
 
-/// Sends the answer; the data of a read is taken from the store at this moment.
+/// Sends the answer; the data of a read is taken from the store at this moment. A store that lost a write fails every request, a
+/// FLUSH above all.
 pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
+    let outcome = if store.failure().is_some() { Outcome::Failure } else { outcome };
     match (answer, outcome) {
         (Answer::Read { reply, offset_bytes, size_bytes }, Outcome::Success) => {
             store.read(offset_bytes, size_bytes, |bytes| reply.data(bytes));

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
 use spindle_model::Device;
@@ -238,7 +238,11 @@ impl<P: Send + 'static> Control<P> {
 
     fn obey(&self, command: Command) -> Result<Reply> {
         match command {
-            Command::Status => return Ok(Reply::Status(self.driver.statistics())),
+            // What a disk did after it lost a write is of no use to anybody.
+            Command::Status => match self.store.failure() {
+                Some(failure) => bail!("{failure}"),
+                None => return Ok(Reply::Status(self.driver.statistics())),
+            },
             Command::Physics { on } => self.driver.set_physics(on),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
             Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),

@@ -5,14 +5,16 @@
 //! slice of memory. The overlay is in memory up to a budget and spills to a file after that; a trial's writes
 //! thus never touch the host's disk while something is being timed, unless the budget is too small for them.
 //!
-//! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time.
+//! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:* a store that
+//! lost a write keeps nothing more, and says so: a disk that goes on after that would give numbers that mean nothing, and
+//! a file system that retries the write for ever.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -69,6 +71,9 @@ pub struct Store {
     memory_clusters: AtomicU64,
     memory_clusters_max: u64,
     spill: Layer,
+    spill_directory: PathBuf,
+    /// Why a write was lost, if one was.
+    failure: OnceLock<String>,
     /// Held while part of a cluster is copied up from a lower layer.
     copy_up: Mutex<()>,
     zeros: Box<[u8]>,
@@ -105,6 +110,8 @@ impl Store {
             memory_clusters_max: memory_budget_bytes / CLUSTER_BYTES,
             spill: Layer::new(unlinked_file(spill_directory)?, size_bytes)
                 .with_context(|| format!("making the spill file in {}", spill_directory.display()))?,
+            spill_directory: spill_directory.to_owned(),
+            failure: OnceLock::new(),
             copy_up: Mutex::new(()),
             zeros: vec![0; ZEROS].into(),
             layer_of,
@@ -136,9 +143,33 @@ impl Store {
         }
     }
 
+    /// The sentence about the first write that was lost; from then on nothing that is read can be trusted.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
     /// # Errors
-    /// The host's disk is full or broken.
+    /// The host's disk is full or broken, now or at an earlier write: EIO, as from a drive that died.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        self.unless_failed(|| self.write_all(offset_bytes, data))
+    }
+
+    fn unless_failed(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if self.failure().is_none() {
+            let Err(error) = change() else { return Ok(()) };
+            self.failure.get_or_init(|| {
+                format!(
+                    "the host could not keep what was written to the emulated disk (up to {} MiB in memory, the rest in a file \
+                     in {}, where TMPDIR points): {error}",
+                    (self.memory_clusters_max * CLUSTER_BYTES) >> 20,
+                    self.spill_directory.display()
+                )
+            });
+        }
+        Err(rustix::io::Errno::IO.into())
+    }
+
+    fn write_all(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
         let mut offset = offset_bytes as usize;
         let mut rest = data;
         while !rest.is_empty() {
@@ -161,11 +192,15 @@ impl Store {
     /// # Errors
     /// As for [`Store::write`].
     pub fn clear(&self, offset_bytes: u64, size_bytes: u64) -> io::Result<()> {
+        self.unless_failed(|| self.clear_all(offset_bytes, size_bytes))
+    }
+
+    fn clear_all(&self, offset_bytes: u64, size_bytes: u64) -> io::Result<()> {
         let end = offset_bytes + size_bytes;
         let first_whole = offset_bytes.next_multiple_of(CLUSTER_BYTES).min(end);
         let last_whole = (end / CLUSTER_BYTES * CLUSTER_BYTES).max(first_whole);
-        self.write(offset_bytes, &self.zeros[..(first_whole - offset_bytes) as usize])?;
-        self.write(last_whole, &self.zeros[..(end - last_whole) as usize])?;
+        self.write_all(offset_bytes, &self.zeros[..(first_whole - offset_bytes) as usize])?;
+        self.write_all(last_whole, &self.zeros[..(end - last_whole) as usize])?;
         let mut cluster = (first_whole / CLUSTER_BYTES) as usize;
         while cluster < (last_whole / CLUSTER_BYTES) as usize {
             let layer = self.layer_at(cluster);
@@ -189,14 +224,29 @@ impl Store {
     /// it appears whole or not at all.
     ///
     /// # Errors
-    /// The directory exists, or the host's disk is full.
+    /// The directory exists, the host's disk is full, or a write was lost before.
     pub fn snapshot(&self, directory: &Path) -> Result<SnapshotHead> {
+        if let Some(failure) = self.failure() {
+            bail!("{failure}");
+        }
         if directory.exists() {
             bail!("{} exists already", directory.display());
         }
         let unfinished = directory.with_extension("unfinished");
         let _ = fs::remove_dir_all(&unfinished);
-        fs::create_dir_all(&unfinished).with_context(|| format!("making {}", unfinished.display()))?;
+        let head = self.write_snapshot(&unfinished).and_then(|head| {
+            fs::rename(&unfinished, directory).with_context(|| format!("naming {}", directory.display()))?;
+            Ok(head)
+        });
+        if head.is_err() {
+            // On a full disk it would keep everybody else from writing too.
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        head.with_context(|| format!("keeping a snapshot in {}", directory.display()))
+    }
+
+    fn write_snapshot(&self, unfinished: &Path) -> Result<SnapshotHead> {
+        fs::create_dir_all(unfinished).with_context(|| format!("making {}", unfinished.display()))?;
         let image = File::create(unfinished.join("image")).context("making the image")?;
         image.set_len(self.size_bytes.next_multiple_of(CLUSTER_BYTES))?;
         let mut map = vec![NOWHERE; self.layer_of.len()];
@@ -217,7 +267,6 @@ impl Store {
         fs::write(unfinished.join("map"), &map).context("writing the map")?;
         fs::write(unfinished.join("snapshot.json"), serde_json::to_vec(&head)?)
             .context("writing the head")?;
-        fs::rename(&unfinished, directory).with_context(|| format!("naming {}", directory.display()))?;
         Ok(head)
     }
 
@@ -457,6 +506,24 @@ mod tests {
         assert_eq!(store.memory_bytes(), 1 << 19);
         store.clear(0, 1 << 19).unwrap();
         assert_eq!(store.memory_bytes(), 0);
+    }
+
+    #[test]
+    fn a_store_that_lost_a_write_keeps_nothing_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = open(None, 1, directory.path());
+        store.write(0, &[1; CLUSTER]).unwrap();
+        // Open for reading only: what goes beyond the one cluster of memory is lost.
+        store.spill.file = File::open("/dev/null").unwrap();
+        assert_eq!(store.failure(), None);
+        let lost = store.write(CLUSTER_BYTES, &[2; CLUSTER]).unwrap_err();
+        assert_eq!(lost.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
+        assert!(store.failure().unwrap().contains("Bad file descriptor"), "{:?}", store.failure());
+        assert!(store.write(0, &[3; CLUSTER]).is_err());
+        assert!(store.clear(0, CLUSTER_BYTES).is_err());
+        let snapshot = directory.path().join("snapshot");
+        assert!(store.snapshot(&snapshot).unwrap_err().to_string().contains("could not keep"));
+        assert!(!snapshot.exists());
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -24,6 +27,26 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
         bail!("`{program} {}` failed ({}): {words}", arguments.join(" "), output.status);
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Why a tool fails, in the first line of its own words; `None` when it does not fail.
+///
+/// # Errors
+/// The tool is missing.
+pub(crate) fn last_words(program: &str, arguments: &[String]) -> Result<Option<String>> {
+    let output = match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            bail!("{program} is not installed; `spindle doctor` says which command installs it")
+        }
+        output => output.with_context(|| format!("running {program}"))?,
+    };
+    if output.status.success() {
+        return Ok(None);
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or("it failed without a word");
+    Ok(Some(if line.contains(program) { line.to_owned() } else { format!("{program}: {line}") }))
 }
 
 /// Busy and total time of all cores since boot, in clock ticks (proc(5), /proc/stat: user nice system idle iowait irq softirq steal).
@@ -68,9 +91,55 @@ pub(crate) fn is_mount_point(at: &Path) -> bool {
     mounts().iter().any(|mount| mount.at == at)
 }
 
+/// Waits out a short use, as a process that is just ending.
+pub(crate) fn unmount(at: &Path) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(3) => {
+                sleep(Duration::from_millis(50));
+            }
+            Err(rustix::io::Errno::BUSY) => {
+                bail!(
+                    "{} is in use: end the processes that have files open there, then try again",
+                    at.display()
+                )
+            }
+            Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
+        }
+    }
+}
+
+/// The block device under the file system that holds `path`; `None` under one without, such as tmpfs.
+pub fn device_under(path: &Path) -> Option<PathBuf> {
+    let number = fs::metadata(path).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    if let Ok(device) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) {
+        return Some(Path::new("/dev").join(device.file_name()?));
+    }
+    // btrfs has numbers of its own, but its table entry names a device.
+    let source = fs::canonicalize(mount_under(path)?.source).ok()?;
+    let counted = Path::new("/sys/class/block").join(source.file_name()?).exists();
+    (source.starts_with("/dev") && counted).then_some(source)
+}
+
+/// Type of the file system that holds `path`.
+pub fn file_system_under(path: &Path) -> Option<String> {
+    mount_under(path).map(|mount| mount.file_system)
+}
+
+/// The newest mount with the longest mount point above `path`.
+fn mount_under(path: &Path) -> Option<Mount> {
+    let path = fs::canonicalize(path).ok()?;
+    let above = mounts().into_iter().filter(|mount| path.starts_with(&mount.at));
+    above.max_by_key(|mount| mount.at.components().count())
+}
+
 struct Mount {
     at: PathBuf,
     source: PathBuf,
+    file_system: String,
 }
 
 /// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source.
@@ -80,8 +149,10 @@ fn mounts() -> Vec<Mount> {
         .filter_map(|line| {
             let (left, right) = line.split_once(" - ")?;
             let at = unescape(left.split(' ').nth(4)?);
-            let source = unescape(right.split(' ').nth(1)?);
-            Some(Mount { at: at.into(), source: source.into() })
+            let mut right = right.split(' ');
+            let file_system = right.next()?.to_owned();
+            let source = unescape(right.next()?);
+            Some(Mount { at: at.into(), source: source.into(), file_system })
         })
         .collect()
 }

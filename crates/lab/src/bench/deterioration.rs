@@ -119,7 +119,7 @@ mod tests {
     use crate::profile_file::StackSpec;
 
     fn check(profile: &str, limits: Limits) -> Option<Deterioration> {
-        measure(StackSpec::of_profile(profile, Some("1 GiB"), "none").unwrap().build(1), 1, limits)
+        measure(StackSpec::of_name(profile, Some("1 GiB"), "none").unwrap().build(1), 1, limits)
     }
 
     #[test]

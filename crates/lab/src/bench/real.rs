@@ -62,8 +62,10 @@ pub fn measure(
                 disk.down()?;
             }
             if !file.is_empty() {
-                let kind =
-                    if stack.head().file_system == "ext4" { FileSystem::Ext4 } else { FileSystem::Xfs };
+                let kind = match FileSystem::by_name(&stack.head().file_system) {
+                    None | Some(FileSystem::None) => FileSystem::Xfs,
+                    Some(kind) => kind,
+                };
                 let mut disk = up(stack, kind, options.seed)?;
                 let mount = disk.mount.clone().context("the emulated disk has no mount")?;
                 let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
@@ -72,8 +74,7 @@ pub fn measure(
                 disk.set_physics(true)?;
                 ask.all(&file, &own.path, file_bytes, false)?;
                 drop(own);
-                let kind = if kind == FileSystem::Ext4 { "ext4" } else { "xfs" };
-                notes.push(format!("file system: {kind}, a file of {} MiB", file_bytes / MEBIBYTE));
+                notes.push(format!("file system: {}, a file of {} MiB", kind.name(), file_bytes / MEBIBYTE));
                 disk.set_physics(false)?;
                 disk.down()?;
             }

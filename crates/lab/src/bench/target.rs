@@ -9,7 +9,8 @@ use serde::Deserialize;
 use spindle_mount::disk;
 
 use super::plan::Abilities;
-use crate::profile_file::{PROFILES, StackFile, StackSpec, StackTable};
+use crate::near::did_you_mean;
+use crate::profile_file::{PROFILES, StackFile, StackSpec, StackTable, built_in_stack, ready_made_names};
 use crate::user_error::UserError;
 
 /// Smallest target that the questions fit on.
@@ -92,7 +93,7 @@ impl Target {
         if let Some(file) = name.stacks_file {
             return stack_of_file(file, name).map(Box::new).map(Target::Stack);
         }
-        let is_built_in = PROFILES.iter().any(|(known, _)| *known == text);
+        let is_built_in = built_in_stack(text).is_some();
         if !name.virtual_time
             && !text.contains('/')
             && let Some(running) = running(text)
@@ -100,7 +101,7 @@ impl Target {
             return Ok(running);
         }
         if is_built_in || text.ends_with(".toml") {
-            return StackSpec::of_profile(text, name.size, "none").map(Box::new).map(Target::Stack);
+            return StackSpec::of_name(text, name.size, "none").map(Box::new).map(Target::Stack);
         }
         let path = Path::new(text);
         match std::fs::metadata(path) {
@@ -109,7 +110,8 @@ impl Target {
                 Err(UserError(format!("{text}: cannot be measured: {error}")))
             }
             Err(_) => {
-                let nearby = crate::profile_file::near_names(text, &PROFILES.map(|(known, _)| known));
+                let profiles = PROFILES.iter().map(|(known, _)| *known);
+                let nearby = did_you_mean(text, &profiles.chain(ready_made_names()).collect::<Vec<_>>());
                 Err(UserError(format!(
                     "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{nearby}"
                 )))
@@ -234,7 +236,14 @@ fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, UserError> {
     if name.size.is_some() {
         return Err(UserError("--size: a stack of a file has its size there".to_owned()));
     }
-    StackFile { stacks }.resolve(&shown, name.text)
+    let stack = StackFile { stacks }.resolve(&shown, name.text)?;
+    match stack.real() {
+        Some(_) => Err(UserError(format!(
+            "{shown}: stacks.{}: is a real disk; give its path as the target",
+            name.text
+        ))),
+        None => Ok(stack),
+    }
 }
 
 #[cfg(test)]

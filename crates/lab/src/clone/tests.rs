@@ -7,7 +7,7 @@ use crate::raw;
 const SIZE: &str = "4 GiB";
 
 fn cloned(profile: &str, writes: bool) -> (Clone, StackSpec) {
-    let stack = StackSpec::of_profile(profile, Some(SIZE), "none").unwrap();
+    let stack = StackSpec::of_name(profile, Some(SIZE), "none").unwrap();
     let source = Source {
         path: PathBuf::new(),
         size_bytes: stack.size_bytes(),

@@ -10,12 +10,14 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{Disk, DiskOptions, Statistics, disk, serve};
+use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
 
+use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
 use crate::interrupt::Interrupt;
 use crate::profile_file::StackSpec;
 use crate::reference::{self, Reference};
+use crate::run;
 use crate::units::format_size_bytes;
 use crate::user_error::UserError;
 use crate::validate;
@@ -65,6 +67,8 @@ enum DiskCommand {
     /// of the model alone. The demerit figure is the root mean square of the horizontal distance between two distributions
     /// of response times (Ruemmler and Wilkes 1994).
     Validate(ValidateArguments),
+    /// Say which share of a database's pages crosses a chunk of an array.
+    Alignment(AlignmentArguments),
     #[command(hide = true)]
     Serve { state_directory: PathBuf },
 }
@@ -79,7 +83,7 @@ struct UpArguments {
     /// Where to mount it; without it a directory of its own.
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
-    /// `xfs`, `ext4`, or `none` for a raw block device.
+    /// `xfs`, `ext4`, `btrfs`, or `none` for a raw block device.
     #[arg(long, value_name = "TYPE", default_value = "xfs")]
     file_system: String,
     /// What to call it; without it the profile's name.
@@ -127,13 +131,14 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Down { .. } => down_all(),
         DiskCommand::Bench(arguments) => bench::run(&arguments),
         DiskCommand::Clone(arguments) => clone::run(&arguments),
+        DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => validate(&arguments),
         DiskCommand::Serve { state_directory } => serve_disk(&state_directory),
     }
 }
 
 fn validate(arguments: &ValidateArguments) -> Result<()> {
-    let stack = StackSpec::of_profile(&arguments.profile, Some(&arguments.size), "none")?;
+    let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
     if let Some(path) = &arguments.reference {
         let agreement = Reference::read(path)?.hold_against(&stack, VALIDATE_SEED)?;
         return if arguments.json { print_json(&agreement) } else { print(&reference::table(&agreement)) };
@@ -151,7 +156,7 @@ struct UpAnswer<'a> {
 }
 
 fn up(arguments: &UpArguments) -> Result<()> {
-    let stack = StackSpec::of_profile(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
+    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
     let profile_name = PathBuf::from(&arguments.profile);
     let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
     let wishes = Wishes {
@@ -185,8 +190,11 @@ struct DiskStatus {
     device: Option<PathBuf>,
     mount: Option<PathBuf>,
     size_bytes: u64,
-    /// Absent when the emulator is dead.
+    /// Absent when the disk is dead.
     statistics: Option<Statistics>,
+    /// What it died of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 fn status(only: Option<&str>, json: bool) -> Result<()> {
@@ -197,8 +205,12 @@ fn status(only: Option<&str>, json: bool) -> Result<()> {
     let mut disks = Vec::new();
     for name in names {
         let (options, device, mount) = disk::inspect(&name)?;
-        let statistics = disk::connect(&name).and_then(|mut client| client.statistics()).ok();
-        disks.push(DiskStatus { name, device, mount, size_bytes: options.serve.size_bytes, statistics });
+        let (statistics, error) = match disk::connect(&name).and_then(|mut client| client.statistics()) {
+            Ok(statistics) => (Some(statistics), None),
+            Err(error) => (None, Some(format!("{error:#}"))),
+        };
+        let size_bytes = options.serve.size_bytes;
+        disks.push(DiskStatus { name, device, mount, size_bytes, statistics, error });
     }
     if json {
         return print_json(&disks);
@@ -220,7 +232,8 @@ fn sentence(disk: &DiskStatus) -> String {
         place(&disk.mount)
     );
     let Some(statistics) = &disk.statistics else {
-        return format!("{head}  dead: `spindle disk down {}` clears it\n", disk.name);
+        let error = disk.error.as_deref().unwrap_or("no answer");
+        return format!("{head}  dead: {error}; `spindle disk down {}` clears it\n", disk.name);
     };
     let mean_ms = |operation: spindle_mount::OperationStatistics| {
         operation.latency_ns as f64 / operation.count.max(1) as f64 / 1e6
@@ -242,10 +255,13 @@ fn sentence(disk: &DiskStatus) -> String {
 
 /// Goes on after a disk that cannot be taken down, and fails in the end.
 fn down_all() -> Result<()> {
-    let names = disk::list()?;
+    let mut names = disk::list()?;
+    let emulated_count = names.len();
+    names.extend(real::list()?);
     let mut failed = Vec::new();
-    for name in &names {
-        match disk::down(name) {
+    for (index, name) in names.iter().enumerate() {
+        let down = if index < emulated_count { disk::down(name) } else { real::down(name) };
+        match down {
             Ok(()) => eprintln!("{name} is down"),
             Err(error) => {
                 eprintln!("spindle: {name}: {error:#}");
@@ -253,6 +269,7 @@ fn down_all() -> Result<()> {
             }
         }
     }
+    run::clear_work_directories();
     if names.is_empty() {
         eprintln!("no disk is up");
     }

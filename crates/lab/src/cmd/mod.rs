@@ -1,5 +1,6 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
+pub mod alignment;
 pub mod compare;
 pub mod disk;
 pub mod doctor;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::plan::{Plan, plan};
 use crate::provenance;
-use crate::record::StartState;
+use crate::record::{Cell, MountHead, StartState};
 use crate::scenario::{Bounds, Scenario};
 use crate::text;
 
@@ -35,11 +35,9 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
 }
 
 fn table(scenario: &Scenario, plan: &Plan) -> String {
-    let rows: Vec<[&str; 4]> = std::iter::once(["cell", "server", "workload", "storage"])
-        .chain(plan.cells.iter().map(|cell| {
-            [cell.name.as_str(), cell.server.as_str(), cell.workload.as_str(), cell.stack.summary.as_str()]
-        }))
-        .collect();
+    let heads = ["cell", "server", "workload", "storage"].map(str::to_owned);
+    let rows: Vec<[String; 4]> =
+        std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell)).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
     let mut text = format!("{}\n\n", scenario.title);
@@ -69,6 +67,22 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         run.seed,
     ));
     text
+}
+
+/// One for the data, and one for every further mount.
+fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
+    let first = match cell.other_mounts.as_slice() {
+        [] => cell.stack.summary.clone(),
+        _ => format!("data on {}: {}", cell.stack.name, cell.stack.summary),
+    };
+    let mut rows = vec![[cell.name.clone(), cell.server.clone(), cell.workload.clone(), first]];
+    for mount in &cell.other_mounts {
+        let classes = mount.classes.iter().map(|class| class.key()).collect::<Vec<_>>().join(", ");
+        let MountHead { files, stack, .. } = mount;
+        let text = format!("{classes} ({files}) on {}: {}", stack.name, stack.summary);
+        rows.push([String::new(), String::new(), String::new(), text]);
+    }
+    rows
 }
 
 fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {

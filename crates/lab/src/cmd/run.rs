@@ -17,7 +17,14 @@ use crate::run;
 use crate::scenario::{Bounds, Scenario};
 use crate::virtual_answer;
 
+const ENVIRONMENT: &str = "\
+Environment:
+  TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
+  SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
+                          without it half of the machine's memory";
+
 #[derive(Debug, Args)]
+#[command(after_help = ENVIRONMENT)]
 pub struct RunArguments {
     /// Scenario file (TOML).
     scenario: PathBuf,
@@ -37,7 +44,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
     let plan = plan(&scenario);
-    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock");
+    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")
+        && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
     let blockers = doctor::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {
         eprintln!(

@@ -29,6 +29,27 @@ fn waiting_for_commit_is_commit_latency() {
 }
 
 #[test]
+fn a_verdict_names_the_stack_that_was_waited_for() {
+    let redo = RedoEvidence {
+        data_stack: "card".to_owned(),
+        stack: "hdd".to_owned(),
+        write_latency_mean_ms: 0.3,
+        flush_latency_mean_ms: Some(9.25),
+    };
+    let commits = Evidence { commit_wait_s: 55.0, redo: Some(redo.clone()), ..idle() };
+    let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms and flushes of 9.25 ms on `hdd`; \
+                  the 2 cores were 30 % busy.";
+    check(&commits, LimiterKind::CommitLatency, reason);
+    let redo = Some(RedoEvidence { flush_latency_mean_ms: None, ..redo });
+    let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms on `hdd`; the 2 cores were 30 % busy.";
+    check(&Evidence { redo: redo.clone(), ..commits }, LimiterKind::CommitLatency, reason);
+    let reads = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, redo, ..idle() };
+    let reason = "80 % of the terminals' time went into 8000 reads of 10.00 ms each from `card`; \
+                  the 2 cores were 30 % busy.";
+    check(&reads, LimiterKind::ReadLatency, reason);
+}
+
+#[test]
 fn busy_cores_hide_what_storage_does() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: 55.0, ..idle() };
     check(&evidence, LimiterKind::Cpu, "The 2 cores were 97 % busy.");

@@ -2,10 +2,10 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use spindle_load::KindSummary;
-use spindle_mount::{Floor, FloorCost};
+use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, CpuTimes};
+use crate::observe::{BlockCounters, BlockOperation, CpuTimes, MountSample};
 use crate::record::LimiterKind;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
@@ -29,6 +29,19 @@ fn sample(start: Instant, second: u64) -> Sample {
         cpu: CpuTimes { busy: 100 * second, total: 200 * second },
         server_cpu_s: 0.5 * second as f64,
         emulator_cpu_s: 0.1 * second as f64,
+        mounts: vec![mount_sample(second, 1)],
+        counters: BTreeMap::from([
+            ("Innodb_buffer_pool_reads".to_owned(), 90.0 * second as f64),
+            ("Innodb_history_list_length".to_owned(), 7.0),
+            ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
+            ("Uptime_never_moves".to_owned(), 3.0),
+        ]),
+    }
+}
+
+/// A mount on which `times` times as many reads arrive.
+fn mount_sample(second: u64, times: u64) -> MountSample {
+    MountSample {
         statistics: Some(Statistics {
             uptime_ns: (5 + second) * 1_000_000_000,
             scheduler: "SCHED_FIFO".to_owned(),
@@ -37,7 +50,7 @@ fn sample(start: Instant, second: u64) -> Sample {
                 idle: FloorCost { alone_ns: 8000, each_other_ns: 1000 },
                 busy: FloorCost::default(),
             },
-            read: operations(100 * second, 16384, 5000),
+            read: operations(100 * second * times, 16384, 5000),
             write: operations(50 * second, 4096, 2000),
             flush: operations(10 * second, 0, 8000),
             queue_time_ns: 680_000_000 * second,
@@ -48,16 +61,14 @@ fn sample(start: Instant, second: u64) -> Sample {
             ..Statistics::default()
         }),
         block_device: Some(BlockCounters {
-            read: BlockOperation { count: 100 * second, milliseconds: 500 * second },
-            write: BlockOperation { count: 50 * second, milliseconds: 100 * second },
-            flush: BlockOperation { count: 10 * second, milliseconds: 80 * second },
+            read: BlockOperation {
+                count: 100 * second * times,
+                bytes: 1_638_400 * second * times,
+                milliseconds: 500 * second * times,
+            },
+            write: BlockOperation { count: 50 * second, bytes: 204_800 * second, milliseconds: 100 * second },
+            flush: BlockOperation { count: 10 * second, bytes: 0, milliseconds: 80 * second },
         }),
-        counters: BTreeMap::from([
-            ("Innodb_buffer_pool_reads".to_owned(), 90.0 * second as f64),
-            ("Innodb_history_list_length".to_owned(), 7.0),
-            ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
-            ("Uptime_never_moves".to_owned(), 3.0),
-        ]),
     }
 }
 
@@ -91,6 +102,7 @@ fn window(seconds: u64) -> Window {
             .collect(),
         first: sample(start, 0),
         last: sample(start, seconds),
+        layout: Layout::plain("disk", "disk"),
         cpu_count: 2,
     }
 }
@@ -161,13 +173,50 @@ fn counters_that_did_not_move_and_levels_are_left_out() {
     assert_eq!(names, ["Innodb_buffer_pool_reads", "Innodb_row_lock_time"]);
 }
 
+/// `change` sees the mounts of every sample, with its second.
+fn changed(mut window: Window, change: impl Fn(&mut Vec<MountSample>, u64)) -> Window {
+    change(&mut window.first.mounts, 0);
+    for (second, (_, sample)) in (1..).zip(&mut window.seconds) {
+        change(&mut sample.mounts, second);
+    }
+    let end = window.seconds.len() as u64;
+    change(&mut window.last.mounts, end);
+    window
+}
+
 #[test]
-fn without_an_emulator_there_is_no_view_of_it() {
-    let mut window = window(3);
-    window.first.statistics = None;
-    window.last.statistics = None;
-    window.seconds.iter_mut().for_each(|(_, sample)| sample.statistics = None);
+fn without_storage_there_is_no_view_of_it() {
+    let window = changed(window(3), |mounts, _| mounts[0] = MountSample::default());
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!(measurement.emulator, None);
+    assert_eq!((measurement.emulator, measurement.host), (None, None));
     assert_eq!(measurement.series.read_iops, vec![0.0; 3]);
+}
+
+#[test]
+fn a_real_disk_is_seen_through_the_kernel() {
+    let window = changed(window(3), |mounts, _| mounts[0].statistics = None);
+    let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert_eq!(measurement.emulator, None);
+    assert_eq!(measurement.series.read_iops, vec![100.0; 3]);
+    assert_eq!(measurement.series.queue_depth, vec![0.68; 3]);
+    assert_eq!(measurement.host.unwrap().queue_depth_mean, 0.68);
+    assert_eq!((measurement.per_transaction.reads, measurement.per_transaction.read_kib), (2.5, 40.0));
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn each_mount_of_a_layout_has_its_own_view() {
+    let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
+    window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let [redo] = &measurement.other_mounts[..] else { panic!("{:?}", measurement.other_mounts) };
+    assert_eq!(measurement.emulator.unwrap().reads, 300);
+    assert_eq!(redo.emulator.as_ref().unwrap().reads, 900);
+    assert_eq!(redo.series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.per_transaction.reads, 10.0, "those of both mounts");
+    assert!(
+        measurement.limiter.reason.contains("reads of 5.00 ms each from `disk`"),
+        "{}",
+        measurement.limiter.reason
+    );
 }

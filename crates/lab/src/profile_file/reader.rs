@@ -6,6 +6,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::Complaint;
+use crate::near::{did_you_mean, distance};
 use crate::units;
 
 #[derive(Debug, Deserialize)]
@@ -70,7 +71,7 @@ impl Reader {
                 let known: Vec<&str> = self.known.into_iter().collect();
                 let message = match known.len() {
                     0 => "is unknown; this kind of device has no parameters".to_owned(),
-                    _ => format!("is unknown{}; known are {}", near_names(&key, &known), known.join(", ")),
+                    _ => format!("is unknown{}; known are {}", did_you_mean(&key, &known), known.join(", ")),
                 };
                 Err((key, message))
             }
@@ -138,29 +139,4 @@ pub(super) fn choice(value: &Value, names: &[&str]) -> Result<String, String> {
         Some(name) if names.contains(&name) => Ok(name.to_owned()),
         _ => Err(format!("{value} must be one of \"{}\"", names.join("\", \""))),
     }
-}
-
-/// `; did you mean ...?` for a misspelt name, or nothing when no known name is near.
-pub fn near_names(name: &str, known: &[&str]) -> String {
-    let is_near = |other: &&&str| distance(name, other) <= 2 + name.len() / 5 || other.starts_with(name);
-    let near: Vec<&str> = known.iter().filter(is_near).copied().collect();
-    match near.is_empty() {
-        true => String::new(),
-        false => format!("; did you mean `{}`?", near.join("` or `")),
-    }
-}
-
-/// Levenshtein distance, in bytes: names are ASCII.
-fn distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (left_index, left_byte) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = left_index + 1;
-        for (right_index, right_byte) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(left_byte != right_byte);
-            diagonal = row[right_index + 1];
-            row[right_index + 1] = replaced.min(diagonal + 1).min(row[right_index] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -3,9 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+use spindle_model::{Parameters, StackSpec as Tree, Stroke, WriteCache};
+use spindle_mount::FILE_SYSTEMS;
+use spindle_mount::real::Place;
+use toml::Value;
 
-use super::{Profile, near_names, toml_error};
+use super::keys::Keys;
+use super::ready_made::{ready_made, ready_made_names};
+use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error};
+use crate::near::did_you_mean;
 use crate::record::StackHead;
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
@@ -15,36 +21,53 @@ const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
 
 const BLOCK_BYTES: u64 = 4096;
 
-/// One `[stacks.NAME]`: a device from a profile, or a layer on another stack.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// One `[stacks.NAME]`: a device from a profile, or a layer on other stacks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StackTable {
     /// A built-in profile's name or a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// `partition`.
+    /// `raid`, `cache`, `partition` and so on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
-    /// The stack that the layer is on.
+    /// What the layer is on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset: Option<String>,
+    pub on: Option<On>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// `xfs` (the default), `ext4` or `none`.
+    /// `xfs` (the default), `ext4`, `btrfs` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
-    /// Disks only: `full` (the default) or `short`.
+    /// Further arguments of mkfs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stroke: Option<String>,
+    pub mkfs_options: Option<Vec<String>>,
+    /// Further options of mount.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_options: Option<Vec<String>>,
+    /// A real disk: a directory on it, or its block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Allows a file system to be made on a block device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destroy_content: Option<bool>,
     /// What reports call it; the table's name by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// What only this layer or this kind of device has.
+    #[serde(flatten)]
+    pub keys: BTreeMap<String, Value>,
+}
+
+/// Names of stacks or of profiles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum On {
+    One(String),
+    Many(Vec<String>),
 }
 
 /// A file of stacks, on its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackFile {
     pub stacks: BTreeMap<String, StackTable>,
@@ -57,13 +80,13 @@ impl StackFile {
     }
 
     pub fn resolve(&self, file: &str, name: &str) -> Result<StackSpec, UserError> {
-        let Some(table) = self.stacks.get(name) else {
+        let Some(table) = find(name, &self.stacks) else {
             let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
-            let near = near_names(name, &known);
+            let near = did_you_mean(name, &known);
             let message = format!("{file}: there is no stack `{name}`{near}; there are {}", known.join(", "));
             return Err(UserError(message));
         };
-        StackSpec::resolve(name, table, &self.stacks).map_err(|(key, message)| {
+        StackSpec::resolve(name, &table, &self.stacks).map_err(|(key, message)| {
             let dot = if key.is_empty() { "" } else { "." };
             UserError(format!("{file}: stacks.{name}{dot}{key}: {message}"))
         })
@@ -75,15 +98,10 @@ impl StackFile {
 pub struct StackSpec {
     head: StackHead,
     label: String,
+    /// Of a real disk a device that is never built.
     tree: Tree,
+    real: Option<Place>,
     tables: StackFile,
-}
-
-/// The key within the table (empty for the table itself), and a sentence about it.
-type Complaint = (String, String);
-
-fn complaint(key: &str, message: impl Into<String>) -> Complaint {
-    (key.to_owned(), message.into())
 }
 
 impl StackSpec {
@@ -93,19 +111,16 @@ impl StackSpec {
         table: &StackTable,
         tables: &BTreeMap<String, StackTable>,
     ) -> Result<StackSpec, (String, String)> {
-        let mut path = vec![name.to_owned()];
-        resolve(name, table, tables, &mut path)
+        resolve(name, table, None, &mut Context { tables, path: vec![name.to_owned()] })
     }
 
-    /// A profile alone, as `spindle disk up PROFILE --size SIZE` wants it.
-    pub fn of_profile(profile: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, UserError> {
-        let table = StackTable {
-            profile: Some(profile.to_owned()),
-            size: size.map(str::to_owned),
-            file_system: Some(file_system.to_owned()),
-            ..StackTable::default()
-        };
-        StackSpec::resolve(profile, &table, &BTreeMap::new()).map_err(|(key, message)| match key.as_str() {
+    /// A ready-made stack or a profile alone, as `spindle disk up NAME --size SIZE` wants it.
+    pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, UserError> {
+        let mut table = ready_made(name)
+            .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
+        table.size = size.map(str::to_owned).or(table.size);
+        table.file_system = Some(file_system.to_owned());
+        StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|(key, message)| match key.as_str() {
             "size" => UserError(format!("--size: {message}")),
             "file_system" => UserError(format!("--file-system: {message}")),
             _ => UserError(message),
@@ -124,6 +139,10 @@ impl StackSpec {
         &self.tree
     }
 
+    pub(super) fn into_tables(self) -> BTreeMap<String, StackTable> {
+        self.tables.stacks
+    }
+
     pub fn size_bytes(&self) -> u64 {
         self.head.size_bytes
     }
@@ -138,8 +157,17 @@ impl StackSpec {
         &self.head.assumptions
     }
 
+    /// Where it is, when it is a real disk and not emulated.
+    pub fn real(&self) -> Option<&Place> {
+        self.real.as_ref()
+    }
+
     /// A running device. The stack was validated when it was resolved.
+    ///
+    /// # Panics
+    /// The stack is a real disk.
     pub fn build(&self, seed: u64) -> Box<dyn spindle_model::Device> {
+        assert!(self.real.is_none(), "a real disk has no model");
         self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
     }
 
@@ -150,7 +178,18 @@ impl StackSpec {
 
     /// Everything that decides how the stack behaves, values and not prose: equal texts, equal devices.
     pub fn stable_text(&self) -> String {
-        format!("{:?} size_bytes={} file_system={}", self.tree, self.head.size_bytes, self.head.file_system)
+        if let Some(place) = &self.real {
+            // Without its size, because what is free of it changes.
+            return format!("{place:?}");
+        }
+        let StackHead { size_bytes, file_system, mkfs_options, mount_options, .. } = &self.head;
+        let mut text = format!("{:?} size_bytes={size_bytes} file_system={file_system}", self.tree);
+        for (name, options) in [("mkfs", mkfs_options), ("mount", mount_options)] {
+            if !options.is_empty() {
+                text.push_str(&format!(" {name}={options:?}"));
+            }
+        }
+        text
     }
 
     /// FNV-1a (64 bits, hexadecimal) of [`StackSpec::stable_text`]: names a stack, guards nothing.
@@ -162,115 +201,180 @@ impl StackSpec {
     }
 }
 
+/// Where the names of other stacks are looked up.
+pub(super) struct Context<'a> {
+    tables: &'a BTreeMap<String, StackTable>,
+    /// From the stack that was asked for down to the present one.
+    path: Vec<String>,
+}
+
+/// The table of that name: the file's own, a ready-made stack, or a profile alone.
+fn find(name: &str, tables: &BTreeMap<String, StackTable>) -> Option<StackTable> {
+    tables.get(name).cloned().or_else(|| built_in_stack(name))
+}
+
+/// A ready-made stack, or a stack of nothing but the profile of that name.
+pub fn built_in_stack(name: &str) -> Option<StackTable> {
+    let profile = || {
+        let is_known = PROFILES.iter().any(|(known, _)| *known == name);
+        is_known.then(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() })
+    };
+    ready_made(name).or_else(profile)
+}
+
+impl Context<'_> {
+    /// The stack of that name, as a layer's `key` gives it; `size_bytes` counts if its own table has none.
+    pub(super) fn below(
+        &mut self,
+        key: &str,
+        name: &str,
+        size_bytes: Option<u64>,
+    ) -> Result<StackSpec, Complaint> {
+        if self.path.iter().any(|above| above == name) {
+            let path = self.path.join(" on ");
+            return Err(complaint(key, format!("makes a cycle: {path} on {name}")));
+        }
+        let Some(table) = find(name, self.tables) else {
+            let built_in = ready_made_names().chain(PROFILES.iter().map(|(name, _)| *name));
+            let mut known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
+            built_in.for_each(|name| known.push(name));
+            return Err(complaint(key, format!("there is no stack `{name}`{}", did_you_mean(name, &known))));
+        };
+        if table.path.is_some() {
+            return Err(complaint(key, format!("`{name}` is a real disk, and layers are emulated")));
+        }
+        self.path.push(name.to_owned());
+        let resolved = resolve(name, &table, size_bytes, self);
+        self.path.pop();
+        resolved.map_err(|(inner, message)| match inner.as_str() {
+            "" => complaint(key, format!("stacks.{name}: {message}")),
+            _ if message.starts_with("makes a cycle") => complaint(key, message),
+            _ => complaint(key, format!("stacks.{name}.{inner}: {message}")),
+        })
+    }
+}
+
+/// A stack without its name.
+pub(super) struct Parts {
+    pub(super) tree: Tree,
+    pub(super) size_bytes: u64,
+    pub(super) summary: String,
+    pub(super) assumptions: Vec<String>,
+    /// The tables of what is below.
+    pub(super) used: BTreeMap<String, StackTable>,
+}
+
 fn resolve(
     name: &str,
     table: &StackTable,
-    tables: &BTreeMap<String, StackTable>,
-    path: &mut Vec<String>,
+    size_above: Option<u64>,
+    context: &mut Context<'_>,
 ) -> Result<StackSpec, Complaint> {
     let size = table.size.as_deref().map(parse_size_bytes).transpose();
-    let size = size.map_err(|message| complaint("size", message))?;
+    let size = size.map_err(|message| complaint("size", message))?.or(size_above);
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !["xfs", "ext4", "none"].contains(&file_system) {
-        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"none\"");
+    if !FILE_SYSTEMS.contains(&file_system) {
+        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"none\"");
         return Err(complaint("file_system", message));
     }
-    let mut used = BTreeMap::from([(name.to_owned(), table.clone())]);
-    let (tree, size_bytes, summary, assumptions) = match (&table.profile, &table.layer) {
-        (Some(profile), None) => device(profile, table, size)?,
-        (None, Some(layer)) if layer == "partition" => {
-            let below = below(table, tables, path)?;
-            used.extend(below.tables.stacks.clone());
-            partition(table, size, below)?
+    let (mkfs_options, mount_options) =
+        (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
+    for (key, options) in [("mkfs_options", &mkfs_options), ("mount_options", &mount_options)] {
+        if file_system == "none" && !options.is_empty() {
+            return Err(complaint(key, "has no meaning with file_system = \"none\"; leave it out"));
         }
-        (None, Some(layer)) => {
-            return Err(complaint("layer", format!("`{layer}` is unknown; known is `partition`")));
-        }
+    }
+    if table.path.is_some() {
+        return real_disk::resolve(name, table);
+    }
+    if table.destroy_content.is_some() {
+        return Err(complaint(
+            "destroy_content",
+            "belongs to a real disk (`path`), and this stack is emulated",
+        ));
+    }
+    let mut keys = Keys::new(&table.keys);
+    let parts = match (&table.profile, &table.layer) {
+        (Some(profile), None) => device(profile, table, &mut keys, size)?,
+        (None, Some(layer)) => layers::layer(layer, table.on.as_ref(), &mut keys, size, context)?,
         (Some(_), Some(_)) => {
             return Err(complaint(
                 "layer",
                 "cannot be there together with `profile`: a stack is one of the two",
             ));
         }
-        (None, None) => return Err(complaint("", "needs a `profile` or a `layer`")),
+        (None, None) => return Err(complaint("", "needs a `profile`, a `layer` or a `path`")),
     };
+    keys.finish()?;
+    let Parts { tree, size_bytes, summary, assumptions, mut used } = parts;
     tree.validate(size_bytes).map_err(|invalid| complaint(invalid.key, invalid.problem))?;
+    used.insert(name.to_owned(), table.clone());
     let head = StackHead {
         name: name.to_owned(),
         summary,
         size_bytes,
         file_system: file_system.to_owned(),
+        mkfs_options,
+        mount_options,
+        real: false,
         assumptions,
     };
     let label = table.label.clone().unwrap_or_else(|| name.to_owned());
-    Ok(StackSpec { head, label, tree, tables: StackFile { stacks: used } })
+    Ok(StackSpec { head, label, tree, real: None, tables: StackFile { stacks: used } })
 }
 
-type Parts = (Tree, u64, String, Vec<String>);
-
-fn device(profile: &str, table: &StackTable, size: Option<u64>) -> Result<Parts, Complaint> {
-    for (key, value) in [("on", &table.on), ("offset", &table.offset)] {
-        if value.is_some() {
-            return Err(complaint(key, "belongs to a layer, and this stack is a device"));
-        }
+fn device(
+    profile: &str,
+    table: &StackTable,
+    keys: &mut Keys<'_>,
+    size: Option<u64>,
+) -> Result<Parts, Complaint> {
+    if table.on.is_some() {
+        return Err(complaint("on", "belongs to a layer, and this stack is a device"));
     }
     let mut profile = Profile::find(profile).map_err(|error| complaint("profile", error.0))?;
     let mut summary = profile.summary;
-    match (table.stroke.as_deref(), &mut profile.parameters) {
-        (None, _) => {}
-        (Some("full"), Parameters::Disk(_)) => {}
-        (Some("short"), Parameters::Disk(disk)) => {
-            disk.stroke = Stroke::Short;
-            summary.push_str(" Only its outer cylinders are used.");
+    match &mut profile.parameters {
+        Parameters::Null => {}
+        Parameters::Disk(disk) => {
+            if let Some("short") = keys.choice("stroke", &["full", "short"])?.as_deref() {
+                disk.stroke = Stroke::Short;
+                summary.push_str(" Only its outer cylinders are used.");
+            }
+            override_write_cache(keys, &mut disk.write_cache, &mut summary)?;
         }
-        (Some(other), Parameters::Disk(_)) => {
-            return Err(complaint("stroke", format!("`{other}` must be \"full\" or \"short\"")));
+        Parameters::Flash(flash) => override_write_cache(keys, &mut flash.write_cache, &mut summary)?,
+        Parameters::Volume(volume) => {
+            if let Some(capacity_bytes) = keys.size("capacity")? {
+                volume.capacity_bytes = capacity_bytes;
+                summary.push_str(&format!(" Bought with {}.", format_size_bytes(capacity_bytes)));
+            }
         }
-        (Some(_), _) => return Err(complaint("stroke", "belongs to a disk, and this device has no arm")),
     }
     let capacity = profile.parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
     // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
     let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
-    Ok((Tree::Device(profile.parameters), size_bytes, summary, profile.assumptions))
-}
-
-fn below(
-    table: &StackTable,
-    tables: &BTreeMap<String, StackTable>,
-    path: &mut Vec<String>,
-) -> Result<StackSpec, Complaint> {
-    let Some(on) = &table.on else {
-        return Err(complaint("on", "is missing: which stack is the layer on?"));
-    };
-    if path.contains(on) {
-        path.push(on.clone());
-        return Err(complaint("on", format!("makes a cycle: {}", path.join(" on "))));
-    }
-    let Some(below) = tables.get(on) else {
-        let known: Vec<&str> = tables.keys().map(String::as_str).collect();
-        return Err(complaint("on", format!("there is no stack `{on}`{}", near_names(on, &known))));
-    };
-    path.push(on.clone());
-    resolve(on, below, tables, path).map_err(|(key, message)| match key.as_str() {
-        "" => complaint("on", format!("stacks.{on}: {message}")),
-        _ if message.starts_with("makes a cycle") => complaint("on", message),
-        _ => complaint("on", format!("stacks.{on}.{key}: {message}")),
+    Ok(Parts {
+        tree: Tree::Device(profile.parameters),
+        size_bytes,
+        summary,
+        assumptions: profile.assumptions,
+        used: BTreeMap::new(),
     })
 }
 
-fn partition(table: &StackTable, size: Option<u64>, below: StackSpec) -> Result<Parts, Complaint> {
-    if table.stroke.is_some() {
-        return Err(complaint("stroke", "belongs to a disk, and this stack is a layer"));
-    }
-    let offset = table.offset.as_deref().map(parse_size_bytes).transpose();
-    let offset_bytes = offset.map_err(|message| complaint("offset", message))?.unwrap_or(0);
-    let below_size_bytes = below.size_bytes();
-    let Some(rest) = below_size_bytes.checked_sub(offset_bytes).filter(|&rest| rest > 0) else {
-        let bound = format_size_bytes(below_size_bytes);
-        let message = format!("is {offset_bytes} bytes, must be below the size of the device below, {bound}");
-        return Err(complaint("offset", message));
+fn override_write_cache(
+    keys: &mut Keys<'_>,
+    write_cache: &mut WriteCache,
+    summary: &mut String,
+) -> Result<(), Complaint> {
+    let Some(name) = keys.choice("write_cache", &["off", "volatile", "protected"])? else { return Ok(()) };
+    (*write_cache, _) = match name.as_str() {
+        "off" => (WriteCache::Off, summary.push_str(" Its write cache is off.")),
+        "volatile" => (WriteCache::Volatile, summary.push_str(" Its write cache is on, and volatile.")),
+        _ => (WriteCache::Protected, summary.push_str(" Its write cache is protected against power loss.")),
     };
-    let summary = format!("A partition of: {}", below.summary());
-    let tree = Tree::Partition { offset_bytes, below_size_bytes, below: Box::new(below.tree) };
-    Ok((tree, size.unwrap_or(rest), summary, below.head.assumptions))
+    Ok(())
 }
+
+mod real_disk;

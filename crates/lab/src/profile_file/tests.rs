@@ -1,6 +1,6 @@
 use spindle_model::{Parameters, StackSpec as Tree, Stroke};
 
-use super::{PROFILES, Profile, StackFile};
+use super::{PROFILES, Profile, StackFile, StackSpec, ready_made_names};
 
 const STACKS: &str = r#"
 [stacks.slow]
@@ -114,8 +114,11 @@ fn a_missing_profile_lists_the_near_names() {
     check_stack(
         "[stacks.a]\nprofile = \"x25m\"",
         "a",
-        "s.toml: stacks.a.profile: there is no profile `x25m`; did you mean `x25m-80`?; there are flash-285us-4ch, \
-         hdd-7200, iodrive-160, null, x25m-80, or give the path of a .toml file",
+        &format!(
+            "s.toml: stacks.a.profile: there is no profile `x25m`; did you mean `x25m-80`?; there are {}, \
+             or give the path of a .toml file",
+            PROFILES.map(|(name, _)| name).join(", ")
+        ),
     );
 }
 
@@ -151,8 +154,7 @@ fn an_unknown_key_of_a_stack_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\ncolour = \"red\"",
         "a",
-        "s.toml, line 3: unknown field `colour`, expected one of `profile`, `layer`, `on`, `offset`, `size`, \
-         `file_system`, `stroke`, `label`",
+        "s.toml: stacks.a.colour: is unknown; known are profile, layer, on, size, file_system, label",
     );
 }
 
@@ -161,7 +163,7 @@ fn a_stroke_needs_an_arm() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\nstroke = \"short\"",
         "a",
-        "s.toml: stacks.a.stroke: belongs to a disk, and this device has no arm",
+        "s.toml: stacks.a.stroke: is unknown; known are profile, layer, on, size, file_system, label",
     );
 }
 
@@ -180,8 +182,8 @@ fn tables_become_trees() {
     let file = StackFile::parse("s.toml", STACKS).unwrap();
     let part = file.resolve("s.toml", "part").unwrap();
     assert_eq!((part.size_bytes(), part.head().file_system.as_str()), (4 << 30, "ext4"));
-    let Tree::Partition { offset_bytes, below_size_bytes, .. } = part.tree() else { panic!("{part:?}") };
-    assert_eq!((*offset_bytes, *below_size_bytes), (1 << 30, 20 << 30));
+    let Tree::Partition { offset_bytes, below } = part.tree() else { panic!("{part:?}") };
+    assert_eq!((*offset_bytes, below.size_bytes), (1 << 30, 20 << 30));
     let outer = file.resolve("s.toml", "outer").unwrap();
     let Tree::Device(Parameters::Disk(disk)) = outer.tree() else { panic!("{outer:?}") };
     assert_eq!((disk.stroke, outer.label()), (Stroke::Short, "outer cylinders"));
@@ -195,4 +197,60 @@ fn a_stack_survives_the_way_to_another_process() {
     assert_eq!(again, part);
     assert_eq!(again.hash(), part.hash());
     assert_ne!(file.resolve("s.toml", "slow").unwrap().hash(), part.hash());
+}
+
+#[test]
+fn a_layer_shares_its_size_among_its_members() {
+    let text = "[stacks.a]\nlayer = \"raid\"\nlevel = 10\non = \"hdd-7200\"\nmembers = 4\nsize = \"8 GiB\"";
+    let stack = StackFile::parse("s.toml", text).unwrap().resolve("s.toml", "a").unwrap();
+    let Tree::Raid { members, .. } = stack.tree() else { panic!("{stack:?}") };
+    assert_eq!((members.len(), members[0].size_bytes, stack.size_bytes()), (4, 4 << 30, 8 << 30));
+    assert!(stack.tree().build(stack.size_bytes(), 1).is_ok());
+}
+
+#[test]
+fn every_ready_made_stack_can_be_built_and_survives_the_way_to_another_process() {
+    for name in ready_made_names() {
+        let stack = StackSpec::of_name(name, Some("2 GiB"), "xfs").unwrap();
+        let again = StackFile::parse("text", &stack.to_stack_file()).unwrap().resolve("text", name).unwrap();
+        assert_eq!(again, stack);
+        let device = stack.tree().build(stack.size_bytes(), 1).unwrap();
+        assert_eq!(device.size_bytes(), stack.size_bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_layer_that_cannot_exist_is_refused_with_the_key() {
+    let raid = "[stacks.a]\nlayer = \"raid\"\non = \"null\"\n";
+    check_stack(
+        &format!("{raid}level = 5\nmembers = 2"),
+        "a",
+        "s.toml: stacks.a.on: the members are 2, must be 3 to 64",
+    );
+    check_stack(
+        &format!("{raid}level = 10\nmembers = 4\nchunk = \"5 KiB\""),
+        "a",
+        "s.toml: stacks.a.chunk: is 5120 bytes, must be a power of two, 4096 to 1073741824",
+    );
+    check_stack(
+        &format!("{raid}level = 3\nmembers = 4"),
+        "a",
+        "s.toml: stacks.a.level: `3` must be one of 0, 1, 5, 6, 10",
+    );
+    check_stack(
+        &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
+        "a",
+        "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, label",
+    );
+    check_stack(
+        "[stacks.a]\nlayer = \"mirror\"\non = \"null\"\nprotocol = \"C\"",
+        "a",
+        "s.toml: stacks.a.link_rate: is missing; about \"110 MB/s\" for 1 Gb/s Ethernet",
+    );
+    check_stack(
+        "[stacks.a]\nlayer = \"throttle\"\non = \"null\"",
+        "a",
+        "s.toml: stacks.a: limits nothing: give `iops`, `rate`, or one of them for reads or writes",
+    );
 }

@@ -9,6 +9,7 @@ use super::{
     Records, format,
     latency::{Quantiles, merged},
     limit::{Limit, limit},
+    storage::{StorageView, storages},
 };
 use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
 
@@ -41,7 +42,10 @@ pub struct CellView {
     /// Means over the trials.
     pub per_transaction: Option<PerTransaction>,
     pub cpu: Option<CpuSummary>,
+    /// Of the mount that has the data.
     pub emulator: Option<EmulatorSummary>,
+    /// Mount by mount, the data's first.
+    pub storages: Vec<StorageView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -203,6 +207,7 @@ impl CellView {
             per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),
             cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
             emulator: average(&measurements, |measurement| measurement.emulator.as_ref()),
+            storages: storages(cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
         }
     }
@@ -264,9 +269,12 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
 
 /// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going through
 /// JSON keeps this right when the record gets another field.
-fn average<T>(measurements: &[&Measurement], part: impl Fn(&Measurement) -> Option<&T>) -> Option<T>
+pub(super) fn average<'a, T>(
+    measurements: &[&'a Measurement],
+    part: impl Fn(&'a Measurement) -> Option<&'a T>,
+) -> Option<T>
 where
-    T: serde::Serialize + serde::de::DeserializeOwned,
+    T: serde::Serialize + serde::de::DeserializeOwned + 'a,
 {
     let parts: Vec<serde_json::Value> =
         measurements.iter().filter_map(|m| part(m)).map(|part| serde_json::json!(part)).collect();

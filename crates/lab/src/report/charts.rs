@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Records, View, cell::measured};
+use super::{CellView, Records, StorageView, View, cell::measured};
 use crate::record::{Measurement, Series};
 
 #[derive(Debug, Serialize)]
@@ -21,7 +21,14 @@ struct CellCharts {
     shares: Option<std::collections::BTreeMap<String, f64>>,
     cpu: Option<f64>,
     trials: Vec<TrialCharts>,
-    /// One list per panel of the emulator's view: means over the trials, second by second.
+    /// The data's mount first.
+    storages: Vec<StorageCharts>,
+}
+
+#[derive(Debug, Serialize)]
+struct StorageCharts {
+    name: String,
+    /// One list per panel of the storage's view: means over the trials, second by second.
     panels: Vec<Vec<Option<f64>>>,
 }
 
@@ -34,7 +41,7 @@ struct TrialCharts {
 /// Which numbers a panel shows, and whether a zero stands for none.
 type Panel = (fn(&Series) -> &Vec<f64>, bool);
 
-/// The panels of the emulator's view; a zero latency means that there was no request.
+/// The panels of the storage's view; a zero latency means that there was no request.
 const PANELS: [Panel; 8] = [
     (|series| &series.read_iops, false),
     (|series| &series.read_latency_ms, true),
@@ -83,23 +90,37 @@ impl Charts {
                         per_s: measurement.series.transactions_per_s.iter().copied().map(rounded).collect(),
                     })
                     .collect(),
-                panels: PANELS.iter().map(|(select, gaps)| panel(&measurements, *select, *gaps)).collect(),
+                storages: storages(cell, &measurements),
             }
         });
         Self { headline: view.headline.clone(), cells: cells.collect() }
     }
 }
 
-fn panel(
-    measurements: &[&Measurement],
-    select: fn(&Series) -> &Vec<f64>,
-    zero_is_none: bool,
-) -> Vec<Option<f64>> {
-    let length = measurements.iter().map(|m| select(&m.series).len()).max().unwrap_or_default();
+fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts> {
+    let series = |index: usize| -> Vec<Series> {
+        let of = |m: &&Measurement| match index.checked_sub(1) {
+            None => Some(m.series.clone()),
+            Some(other) => m.other_mounts.get(other).map(|mount| Series::from(mount.series.clone())),
+        };
+        measurements.iter().filter_map(of).collect()
+    };
+    let charts = |(index, storage): (usize, &StorageView)| {
+        let series = series(index);
+        StorageCharts {
+            name: storage.name.clone(),
+            panels: PANELS.iter().map(|(select, gaps)| panel(&series, *select, *gaps)).collect(),
+        }
+    };
+    cell.storages.iter().enumerate().map(charts).collect()
+}
+
+fn panel(series: &[Series], select: fn(&Series) -> &Vec<f64>, zero_is_none: bool) -> Vec<Option<f64>> {
+    let length = series.iter().map(|series| select(series).len()).max().unwrap_or_default();
     let second = |index: usize| {
-        let values: Vec<f64> = measurements
+        let values: Vec<f64> = series
             .iter()
-            .filter_map(|m| select(&m.series).get(index).copied())
+            .filter_map(|series| select(series).get(index).copied())
             .filter(|value| value.is_finite() && !(zero_is_none && *value == 0.0))
             .collect();
         spindle_stats::mean(&values).map(rounded)

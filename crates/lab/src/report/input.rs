@@ -23,7 +23,7 @@ pub enum ReadError {
     #[error("{file}:{line}: not a record ({reason}); is this a records file of `spindle run`?")]
     Malformed { file: String, line: usize, reason: String },
     #[error(
-        "{file}: format {found}, but this spindle reads format {FORMAT}; use the spindle that wrote it, or run again"
+        "{file}: format {found}, but this spindle reads formats up to {FORMAT}; use the spindle that wrote it, or run again"
     )]
     Format { file: String, found: u64 },
     #[error(
@@ -52,7 +52,7 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
     // The format is looked at before the shape, because the shape is what a new format changes.
     let value: serde_json::Value = serde_json::from_str(first).map_err(|e| malformed(line, e.to_string()))?;
     match value["format"].as_u64() {
-        Some(found) if found != u64::from(FORMAT) => return Err(ReadError::Format { file, found }),
+        Some(found) if found > u64::from(FORMAT) => return Err(ReadError::Format { file, found }),
         _ => {}
     }
     let header = match serde_json::from_value(value) {

@@ -1,8 +1,8 @@
 //! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged, histograms add up.
 
-use base64::Engine as _;
-use hdrhistogram::{Histogram, serialization::Deserializer};
+use hdrhistogram::Histogram;
 use serde::Serialize;
+use spindle_load::runner::histogram::decode;
 
 use crate::record::Latency;
 
@@ -31,7 +31,7 @@ pub struct Quantiles {
 pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option<Quantiles> {
     let mut all: Option<Histogram<u64>> = None;
     for latency in latencies.filter(|latency| latency.count > 0) {
-        let histogram = decode(&latency.histogram)?;
+        let histogram = decode(&latency.histogram).ok()?;
         match &mut all {
             Some(sum) => sum.add(&histogram).ok()?,
             None => all = Some(histogram),
@@ -57,9 +57,4 @@ pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option
         table_ms: PROBABILITIES.iter().map(|probability| quantile(*probability)).collect(),
         curve,
     })
-}
-
-fn decode(base64: &str) -> Option<Histogram<u64>> {
-    let bytes = base64::engine::general_purpose::STANDARD.decode(base64).ok()?;
-    Deserializer::new().deserialize(&mut bytes.as_slice()).ok()
 }

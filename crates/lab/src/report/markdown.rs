@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{View, format, text::limiter};
+use super::{StorageView, View, format, text::limiter};
 
 pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
@@ -15,6 +15,7 @@ pub(super) fn page(view: &View) -> String {
         .iter()
         .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
+    titled(&mut page, "What each storage did", &storages(view));
     titled(&mut page, "Warnings", &warnings);
     let failures: Vec<String> = view
         .failures
@@ -38,6 +39,28 @@ pub(super) fn page(view: &View) -> String {
     titled(&mut page, "How it was measured", &origins);
     let _ = writeln!(page, "Printed by `{}`.", view.header.report_command);
     page
+}
+
+/// Only where a cell has several: with one per cell the table says enough.
+fn storages(view: &View) -> Vec<String> {
+    let cells = view.cells.iter().filter(|cell| cell.storages.len() > 1);
+    let storages = cells.flat_map(|cell| &cell.storages);
+    let sentence = |storage: &StorageView| {
+        let a = storage.activity?;
+        let number = format::number;
+        Some(format!(
+            "{}: {} reads/s of {} ms, {} writes/s of {} ms, {} flushes/s of {} ms, queue depth {}",
+            storage.name,
+            number(a.reads_per_s),
+            number(a.read_ms),
+            number(a.writes_per_s),
+            number(a.write_ms),
+            number(a.flushes_per_s),
+            number(a.flush_ms),
+            number(a.queue_depth),
+        ))
+    };
+    storages.filter_map(sentence).collect()
 }
 
 fn titled(page: &mut String, title: &str, items: &[String]) {

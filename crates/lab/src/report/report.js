@@ -138,7 +138,8 @@
   }
 
   function panel(index) {
-    const lines = cells.map((cell, order) => ({ name: cell.name, data: cell.panels[index], dash: dashes[order % 4], order })).filter(line => line.data.some(value => value != null));
+    const lines = cells.flatMap((cell, order) => cell.storages.map((storage, mount) => (
+      { name: storage.name, data: storage.panels[index], dash: dashes[(order + mount) % 4], order }))).filter(line => line.data.some(value => value != null));
     const means = lines.map(line => line.data.filter(value => value > 0)).filter(values => values.length).map(values => values.reduce((sum, value) => sum + value, 0) / values.length);
     const log = means.length > 1 && Math.max(...means) > 30 * Math.min(...means);
     lines.forEach(line => { if (log) { line.data = line.data.map(value => (value > 0 ? value : null)); } });
@@ -147,7 +148,7 @@
 
   const drawings = [['throughput', throughput], ['latency', latency], ['limits', limits]];
   cells.forEach((_, index) => drawings.push(['time-' + index, trials(index)]));
-  (cells[0] ? cells[0].panels : []).forEach((_, index) => drawings.push(['emulator-' + index, panel(index)]));
+  (cells[0] ? cells[0].storages[0].panels : []).forEach((_, index) => drawings.push(['emulator-' + index, panel(index)]));
   const charts = [];
   drawings.forEach(([name, option]) => {
     const element = document.getElementById('chart-' + name);

@@ -202,6 +202,16 @@ fn checks(records: &Records) -> Vec<CheckView> {
 fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
     let planned = records.header.scenario.trials_per_cell as usize;
+    for cell in &records.header.cells {
+        let real: Vec<&str> =
+            cell.stacks().filter(|stack| stack.real).map(|stack| stack.name.as_str()).collect();
+        if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
+            let (name, real) = (&cell.name, real.join(", "));
+            notes.push(format!(
+                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."
+            ));
+        }
+    }
     for cell in cells {
         let found = cell.trials.len() + cell.failed_count;
         if found < planned {
@@ -235,10 +245,12 @@ fn start(start: StartState) -> String {
 fn assumptions(header: &Header) -> Vec<String> {
     let mut sentences = Vec::new();
     for cell in &header.cells {
-        for assumption in &cell.stack.assumptions {
-            let sentence = format!("{}: {assumption}", cell.stack.name);
-            if !sentences.contains(&sentence) {
-                sentences.push(sentence);
+        for stack in cell.stacks() {
+            for assumption in &stack.assumptions {
+                let sentence = format!("{}: {assumption}", stack.name);
+                if !sentences.contains(&sentence) {
+                    sentences.push(sentence);
+                }
             }
         }
     }

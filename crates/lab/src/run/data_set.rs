@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use super::volume;
+use super::cause;
 use crate::interrupt::Interrupt;
+use crate::layout::{FileClass, Layout, LayoutMount};
+use crate::mounts::{Mounts, MountsRequest};
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::scenario::content_hash;
-use crate::server::{Instance, Server};
+use crate::server::{Instance, Running, Server};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -32,8 +33,43 @@ pub(super) struct Recipe<'a> {
     pub settings: BTreeMap<String, String>,
     pub workload: &'a WorkloadSpec,
     pub seed: u64,
-    pub file_system: &'a str,
-    pub size_bytes: u64,
+    pub mounts: Vec<MountRecipe<'a>>,
+}
+
+/// What shapes the part of a snapshot that lies on one mount.
+#[derive(Debug, Serialize)]
+pub(super) struct MountRecipe<'a> {
+    pub classes: &'a [FileClass],
+    /// How the part is kept.
+    pub form: Form<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) enum Form<'a> {
+    /// Of an emulated disk.
+    Image { file_system: &'a str, mkfs_options: &'a [String], mount_options: &'a [String], size_bytes: u64 },
+    /// Copied from a real disk: they fit anywhere.
+    Files,
+}
+
+impl<'a> MountRecipe<'a> {
+    /// In the order of the layout.
+    pub(super) fn of(layout: &'a Layout, stacks: &'a BTreeMap<String, StackSpec>) -> Vec<MountRecipe<'a>> {
+        let recipe = |mount: &'a LayoutMount| {
+            let head = stacks[&mount.stack].head();
+            let form = match head.real {
+                true => Form::Files,
+                false => Form::Image {
+                    file_system: &head.file_system,
+                    mkfs_options: &head.mkfs_options,
+                    mount_options: &head.mount_options,
+                    size_bytes: head.size_bytes,
+                },
+            };
+            MountRecipe { classes: &mount.classes, form }
+        };
+        layout.mounts.iter().map(recipe).collect()
+    }
 }
 
 #[derive(Debug)]
@@ -57,7 +93,7 @@ impl DataSets {
         &mut self,
         recipe: &Recipe<'_>,
         server: &dyn Server,
-        stack: &StackSpec,
+        storage: Storage<'_>,
         work_directory: &Path,
         interrupt: &Interrupt,
         progress: &mut Progress,
@@ -74,7 +110,7 @@ impl DataSets {
         if draft.exists() {
             fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
         }
-        let load = Load { recipe, server, stack, work_directory, interrupt };
+        let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
         interrupt.check()?;
         match result {
@@ -91,59 +127,68 @@ impl DataSets {
     }
 }
 
+/// On what a database is loaded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Storage<'a> {
+    pub layout: &'a Layout,
+    pub stacks: &'a BTreeMap<String, StackSpec>,
+}
+
 struct Load<'a> {
     recipe: &'a Recipe<'a>,
     server: &'a dyn Server,
-    stack: &'a StackSpec,
+    storage: Storage<'a>,
     work_directory: &'a Path,
     interrupt: &'a Interrupt,
 }
 
 impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
-        let workload = self.recipe.workload.build()?;
         progress.activity("making an empty database".to_owned());
-        let mut volume = volume::bring_up(
-            self.recipe.server_kind,
-            self.stack,
-            None,
-            self.work_directory,
-            self.recipe.seed,
-        )
+        let mut mounts = Mounts::up(&MountsRequest {
+            layout: self.storage.layout,
+            stacks: self.storage.stacks,
+            server_kind: self.recipe.server_kind,
+            snapshot: None,
+            work_directory: self.work_directory,
+            seed: self.recipe.seed,
+        })
         .context("bringing the storage up")?;
-        volume.set_physics(false)?;
+        mounts.set_physics(false)?;
+        self.fill(&mounts, progress).map_err(|error| cause::of_storage(error, &mut mounts))?;
+        mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
+    }
+
+    /// Makes the database on the storage, and shuts it down cleanly.
+    fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
         let instance = Instance {
-            data_directory: volume.path().join("data"),
+            data_directory: mounts.data_directory(),
+            class_directories: mounts.class_directories(),
             runtime_directory: self.work_directory.join("load"),
             settings: self.recipe.settings.clone(),
         };
-        for directory in [&instance.data_directory, &instance.runtime_directory] {
+        let directories = [&instance.data_directory, &instance.runtime_directory];
+        for directory in directories.into_iter().chain(instance.class_directories.values()) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
         self.server.prepare(&instance)?;
         self.interrupt.check()?;
         let mut running = self.server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let process_id = running.process_id();
+        let filled = self.interrupt.kill_on_signal(running.process_id(), || {
+            running.wait_ready(READY_PATIENCE)?;
+            self.fill_server(&*running, progress)?;
+            progress.activity("shutting the loaded database down".to_owned());
+            running.stop(STOP_PATIENCE)
+        });
+        self.interrupt.check()?;
+        filled.map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
+        let workload = self.recipe.workload.build()?;
         workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
             let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
             progress.activity(format!("loading the database, {:.0} %", share * 100.0));
-            if self.interrupt.is_set() {
-                kill(process_id);
-            }
-        })?;
-        self.interrupt.check()?;
-        progress.activity("shutting the loaded database down".to_owned());
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
-        volume.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
-    }
-}
-
-/// Ends a wait that cannot be interrupted otherwise: whoever talks to the process gets an error at once.
-pub(super) fn kill(process_id: u32) {
-    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
-        // Fails only when it is gone already.
-        let _ = kill_process(process, Signal::KILL);
+        })
     }
 }

@@ -3,13 +3,13 @@
 //! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every trial: no
 //! server on this machine, a records file that cannot be written, or the user.
 
+mod cause;
 mod data_set;
 mod trial;
-mod volume;
 mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -27,6 +27,7 @@ use crate::user_error::UserError;
 use data_set::DataSets;
 use trial::Laboratory;
 use work_directory::WorkDirectory;
+pub use work_directory::clear_leftovers as clear_work_directories;
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -54,12 +55,14 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = servers(scenario)?;
     check_settings(scenario, &servers, options)?;
+    storage::check_environment()?;
+    work_directory::clear_leftovers();
+    let work_directory = WorkDirectory::make()?;
+    check_formats(scenario, work_directory.path(), options)?;
     let header = header(scenario, plan, options);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
-    work_directory::clear_leftovers();
     let versions = versions(&servers)?;
-    let work_directory = WorkDirectory::make()?;
     let mut data_sets = DataSets::open(&options.directory)?;
 
     let done: BTreeSet<(&str, u32)> = kept.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
@@ -110,11 +113,29 @@ fn servers(scenario: &Scenario) -> Result<Servers> {
 fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> Result<()> {
     for (name, server) in servers {
         let settings = scenario.servers[name].settings.clone();
-        let instance =
-            Instance { data_directory: "data".into(), runtime_directory: "runtime".into(), settings };
+        let instance = Instance {
+            data_directory: "data".into(),
+            class_directories: BTreeMap::new(),
+            runtime_directory: "runtime".into(),
+            settings,
+        };
         server.check(&instance).map_err(|refusal| {
             UserError(format!("{}: servers.{name}.settings: {refusal}", options.scenario_path.display()))
         })?;
+    }
+    Ok(())
+}
+
+/// What only mkfs and mount themselves know about their options.
+fn check_formats(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
+    if scenario.matrix.server.iter().all(|name| scenario.servers[name].kind == "mock") {
+        return Ok(());
+    }
+    for name in scenario.stacks_in_use() {
+        if let Some((key, words)) = storage::complaint(&scenario.stacks[name], directory)? {
+            let file = options.scenario_path.display();
+            return Err(UserError(format!("{file}: stacks.{name}.{key}: {words}")).into());
+        }
     }
     Ok(())
 }
@@ -158,7 +179,7 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
     }
 }
 
-fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &std::path::Path, progress: &Progress) {
+fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &Path, progress: &Progress) {
     progress.say(&format!("{} (seed {})", scenario.title, scenario.run.seed));
     let total = plan.trials.len();
     let estimate = &plan.estimate;

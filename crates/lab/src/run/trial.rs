@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second};
 
-use super::data_set::{DataSets, Recipe, kill};
-use super::{Servers, volume};
+use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::{Servers, cause};
 use crate::client::ClientProcess;
 use crate::interrupt::Interrupt;
+use crate::layout::Layout;
 use crate::measurement::{self, Window};
+use crate::mounts::{Mounts, MountsRequest};
 use crate::observe::Sample;
 use crate::plan::PlannedTrial;
 use crate::progress::Progress;
@@ -20,7 +22,6 @@ use crate::provenance;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::scenario::Scenario;
 use crate::server::{Instance, Running, Server};
-use crate::storage::Volume;
 
 /// A cold start on a hard disk reads everything it needs in random order.
 const READY_PATIENCE: Duration = Duration::from_secs(600);
@@ -77,7 +78,7 @@ impl Laboratory<'_> {
                 spindle_version: provenance::SPINDLE_VERSION.to_owned(),
                 git_revision: provenance::GIT_REVISION.to_owned(),
                 scenario_hash: self.scenario_hash.to_owned(),
-                stack_hash: self.scenario.stacks[&self.cell.stack.name].hash(),
+                stack_hash: self.stack_hash(),
                 kernel: provenance::kernel(),
                 server_version: self.versions[&self.cell.server].clone(),
                 settings: finding.settings,
@@ -100,30 +101,71 @@ impl Laboratory<'_> {
         phases: &mut Phases<'_>,
         finding: &mut Finding,
     ) -> Result<()> {
-        let run = &self.scenario.run;
         let server = &*self.servers[&self.cell.server];
         let snapshot = self.snapshot(server, data_sets, phases)?;
         phases.progress.trial_started();
 
         phases.enter("restore")?;
-        let stack = &self.scenario.stacks[&self.cell.stack.name];
-        let mut volume =
-            volume::bring_up(server.kind(), stack, Some(&snapshot), self.work_directory, planned.seed)
-                .context("restoring the snapshot")?;
-        volume.set_physics(run.start == StartState::Cold)?;
+        let mut mounts = Mounts::up(&MountsRequest {
+            layout: self.layout(),
+            stacks: &self.scenario.stacks,
+            server_kind: server.kind(),
+            snapshot: Some(&snapshot),
+            work_directory: self.work_directory,
+            seed: planned.seed,
+        })
+        .context("restoring the snapshot")?;
+        mounts.set_physics(self.scenario.run.start == StartState::Cold)?;
+        self.with_storage(planned, &mut mounts, phases, finding)
+            .map_err(|error| cause::of_storage(error, &mut mounts))?;
+        mounts.down().context("taking the storage down")
+    }
 
+    fn layout(&self) -> &Layout {
+        self.scenario.layout_of(self.cell)
+    }
+
+    /// One for each mount, in the order of the layout.
+    fn stack_hash(&self) -> String {
+        let stacks = self.layout().mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
+        stacks.collect::<Vec<_>>().join("+")
+    }
+
+    fn with_storage(
+        &self,
+        planned: &PlannedTrial,
+        mounts: &mut Mounts,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
         phases.enter("start")?;
+        let server = &*self.servers[&self.cell.server];
         let spec = &self.scenario.servers[&self.cell.server];
         let instance = Instance {
-            data_directory: volume.path().join("data"),
+            data_directory: mounts.data_directory(),
+            class_directories: mounts.class_directories(),
             runtime_directory: self.work_directory.join("trial"),
             settings: spec.settings.clone(),
         };
         std::fs::create_dir_all(&instance.runtime_directory)
             .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
         let mut running = server.start(&instance).context("starting the server")?;
-        running.wait_ready(READY_PATIENCE)?;
-        let names: Vec<String> = spec.settings.keys().cloned().collect();
+        self.with_server(planned, mounts, &mut *running, phases, finding)
+            .map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn with_server(
+        &self,
+        planned: &PlannedTrial,
+        mounts: &mut Mounts,
+        running: &mut dyn Running,
+        phases: &mut Phases<'_>,
+        finding: &mut Finding,
+    ) -> Result<()> {
+        let run = &self.scenario.run;
+        let server_id = running.process_id();
+        self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
+        let names: Vec<String> = self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
         finding.settings = running.settings(&names).context("asking the server for its settings")?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
@@ -131,23 +173,26 @@ impl Laboratory<'_> {
             seed: planned.seed,
         };
         let mut client = ClientProcess::spawn(self.program, &run_spec)?;
-        client.wait_ready(READY_PATIENCE)?;
+        let client_id = client.process_id();
+        self.interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
         phases.enter("warm-up")?;
-        volume.set_physics(run.start != StartState::WarmFast)?;
+        mounts.set_physics(run.start != StartState::WarmFast)?;
         phases.watch(&mut client, run.warm_up)?;
         phases.enter("settle")?;
-        volume.set_physics(true)?;
+        mounts.set_physics(true)?;
         phases.watch(&mut client, run.settle)?;
 
         phases.enter("measure")?;
-        let window = phases.measure(&mut client, run.measure, &mut *volume, &mut *running)?;
+        let window = phases.measure(&mut client, run.measure, self.layout(), mounts, running)?;
+        mounts.check()?;
 
         phases.enter("verify")?;
-        volume.set_physics(false)?;
-        client.stop()?;
-        let checks =
-            run_spec.workload.build()?.verify(&run_spec.endpoint).context("verifying the database")?;
+        mounts.set_physics(false)?;
+        self.interrupt.kill_on_signal(client_id, || client.stop())?;
+        let workload = run_spec.workload.build()?;
+        let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
+        let checks = self.interrupt.kill_on_signal(server_id, verify)?;
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
@@ -158,9 +203,7 @@ impl Laboratory<'_> {
         finding.measured = Some(measurement::measurement(&window, checks)?);
 
         phases.enter("stop")?;
-        running.stop(STOP_PATIENCE)?;
-        drop(running);
-        volume.down().context("taking the storage down")
+        self.interrupt.kill_on_signal(server_id, || running.stop(STOP_PATIENCE))
     }
 
     fn snapshot(
@@ -169,17 +212,16 @@ impl Laboratory<'_> {
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
     ) -> Result<std::path::PathBuf> {
-        let stack = &self.scenario.stacks[&self.cell.stack.name];
+        let storage = Storage { layout: self.layout(), stacks: &self.scenario.stacks };
         let recipe = Recipe {
             server_kind: server.kind(),
             server_version: &self.versions[&self.cell.server],
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
             workload: &self.scenario.workloads[&self.cell.workload],
             seed: self.scenario.run.seed,
-            file_system: &self.cell.stack.file_system,
-            size_bytes: self.cell.stack.size_bytes,
+            mounts: MountRecipe::of(storage.layout, storage.stacks),
         };
-        data_sets.snapshot(&recipe, server, stack, self.work_directory, self.interrupt, phases.progress)
+        data_sets.snapshot(&recipe, server, storage, self.work_directory, self.interrupt, phases.progress)
     }
 }
 
@@ -229,29 +271,33 @@ impl Phases<'_> {
         &self,
         client: &mut ClientProcess,
         duration: Duration,
-        volume: &mut dyn Volume,
+        layout: &Layout,
+        mounts: &mut Mounts,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let first = Sample::take(volume, running)?;
+        let first = Sample::take(mounts, running)?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
-        let client_process_id = client.process_id();
-        let summary = client.measure(duration, &mut |second| {
-            self.progress.tick();
-            if self.interrupt.is_set() {
-                kill(client_process_id);
-            } else if second.measured {
-                match Sample::take(volume, running) {
+        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
+            client.measure(duration, &mut |second| {
+                self.progress.tick();
+                match Sample::take(mounts, running) {
                     Ok(sample) => seconds.push((second.clone(), sample)),
-                    // A server that is gone makes the client fail too, but its own words say more.
                     Err(error) => failure = failure.take().or(Some(error)),
                 }
-            }
+            })
         });
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = Sample::take(volume, running)?;
-        Ok(Window { summary: summary?, seconds, first, last, cpu_count: provenance::cpu_count() })
+        let last = Sample::take(mounts, running)?;
+        Ok(Window {
+            summary: summary?,
+            seconds,
+            first,
+            last,
+            layout: layout.clone(),
+            cpu_count: provenance::cpu_count(),
+        })
     }
 }

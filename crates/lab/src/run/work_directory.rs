@@ -37,7 +37,7 @@ impl Drop for WorkDirectory {
 }
 
 /// Removes the directories of runs that were killed. Others than our own are not ours to judge, so errors are passed over.
-pub(super) fn clear_leftovers() {
+pub fn clear_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();

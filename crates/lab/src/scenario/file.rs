@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
-use super::near;
+use crate::layout::FileClass;
+use crate::near;
 use crate::profile_file::StackTable;
 use crate::record::StartState;
 use crate::units;
@@ -18,10 +19,40 @@ pub(super) struct ScenarioFile {
     /// Why anyone would want to know; goes into the report.
     pub question: String,
     pub stacks: BTreeMap<String, StackTable>,
+    #[serde(default)]
+    pub layouts: BTreeMap<String, LayoutTable>,
     pub servers: BTreeMap<String, ServerTable>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
     pub matrix: Matrix,
     pub run: RunTable,
+}
+
+/// Names of stacks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LayoutTable {
+    pub data: String,
+    pub redo: Option<String>,
+    pub doublewrite: Option<String>,
+    pub undo: Option<String>,
+    pub binlog: Option<String>,
+    pub temp: Option<String>,
+    pub label: Option<String>,
+}
+
+impl LayoutTable {
+    /// Every class that is named, the data's first.
+    pub(super) fn named(&self) -> Vec<(FileClass, &str)> {
+        let others = [
+            (FileClass::Redo, &self.redo),
+            (FileClass::Doublewrite, &self.doublewrite),
+            (FileClass::Undo, &self.undo),
+            (FileClass::Binlog, &self.binlog),
+            (FileClass::Temp, &self.temp),
+        ];
+        let others = others.into_iter().filter_map(|(class, stack)| Some((class, stack.as_deref()?)));
+        std::iter::once((FileClass::Data, self.data.as_str())).chain(others).collect()
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -56,7 +87,9 @@ impl SettingValue {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Matrix {
-    pub stack: Vec<String>,
+    /// One of the two.
+    pub stack: Option<Vec<String>>,
+    pub layout: Option<Vec<String>>,
     pub server: Vec<String>,
     pub workload: Vec<String>,
 }

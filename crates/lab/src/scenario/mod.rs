@@ -4,7 +4,6 @@
 //! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
 
 mod file;
-pub mod near;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -17,8 +16,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use spindle_load::WorkloadSpec;
 
+use crate::layout::Layout;
 use crate::profile_file::StackSpec;
-use crate::record::{ScenarioHead, StartState};
+use crate::record::{Cell, ScenarioHead, StartState};
 use crate::user_error::UserError;
 
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct Scenario {
     /// The file as it was.
     pub text: String,
     pub stacks: BTreeMap<String, StackSpec>,
+    /// The storage of the cells, in their order; a stack of the matrix is a layout with nothing but data.
+    pub layouts: Vec<Layout>,
     pub servers: BTreeMap<String, ServerSpec>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
     pub matrix: Matrix,
@@ -46,7 +48,10 @@ pub struct ServerSpec {
 /// Names in the order of the cells; the first of each axis belongs to the base of comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Matrix {
+    /// Empty when the matrix has layouts.
     pub stack: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<String>,
     pub server: Vec<String>,
     pub workload: Vec<String>,
 }
@@ -86,14 +91,34 @@ impl Scenario {
     /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of
     /// trials may differ, so that a run can be lengthened without losing what it has.
     pub fn hash(&self) -> String {
-        let stacks: BTreeMap<&String, String> =
-            self.matrix.stack.iter().map(|name| (name, self.stacks[name].hash())).collect();
+        let stacks: BTreeMap<&str, String> =
+            self.stacks_in_use().into_iter().map(|name| (name, self.stacks[name].hash())).collect();
         let servers: BTreeMap<_, _> =
             self.matrix.server.iter().map(|name| (name, &self.servers[name])).collect();
         let workloads: BTreeMap<_, _> =
             self.matrix.workload.iter().map(|name| (name, &self.workloads[name])).collect();
         let run = RunSettings { trials: 0, ..self.run };
-        content_hash(&(stacks, servers, workloads, &self.matrix, run))
+        if self.matrix.layout.is_empty() {
+            return content_hash(&(stacks, servers, workloads, &self.matrix, run));
+        }
+        content_hash(&(stacks, servers, workloads, &self.matrix, run, &self.layouts))
+    }
+
+    /// The stacks of the cells by their names, each once, in the order in which they appear.
+    pub fn stacks_in_use(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for mount in self.layouts.iter().flat_map(|layout| &layout.mounts) {
+            if !names.contains(&mount.stack.as_str()) {
+                names.push(&mount.stack);
+            }
+        }
+        names
+    }
+
+    /// Of one of the scenario's own cells.
+    pub fn layout_of(&self, cell: &Cell) -> &Layout {
+        let is_it = |layout: &&Layout| layout.name == cell.layout_name();
+        self.layouts.iter().find(is_it).expect("a cell is made from a layout")
     }
 
     /// Size of the largest freshly loaded database of the matrix, about.

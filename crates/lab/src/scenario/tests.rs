@@ -145,6 +145,11 @@ fn the_data_must_fit_on_the_disk() {
         "warehouses = 500\n",
         "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 53 GB",
     );
+    check(
+        "innodb_flush_log_at_trx_commit = 1",
+        "innodb_log_file_size = \"20G\"",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 23 GB",
+    );
 }
 
 #[test]

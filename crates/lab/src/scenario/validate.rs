@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use spindle_load::WorkloadSpec;
 
-use super::file::{Complaint, ScenarioFile, ServerTable};
-use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, near};
-use crate::profile_file::StackSpec;
+use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
+use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
+use crate::layout::{FileClass, Layout};
+use crate::near;
+use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
 use crate::server;
 use crate::text;
@@ -22,6 +24,8 @@ const MEASURE_MIN: Duration = Duration::from_millis(100);
 /// rest is for growth.
 const TPCC_WAREHOUSE_BYTES: u64 = 100 << 20;
 const TPCC_FIXED_BYTES: u64 = 512 << 20;
+/// MariaDB's own choice, which is in the figure above.
+const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 /// Settings that reserve memory for as long as the server runs.
 const MEMORY_SETTINGS: [&str; 4] =
@@ -30,11 +34,13 @@ const MEMORY_SETTINGS: [&str; 4] =
 pub(super) fn validate(
     name: &str,
     text: &str,
-    file: ScenarioFile,
+    mut file: ScenarioFile,
     bounds: &Bounds,
 ) -> Result<Scenario, Complaint> {
+    add_built_in_stacks(&mut file);
     for (table, names) in [
         ("stacks", file.stacks.keys().collect::<Vec<_>>()),
+        ("layouts", file.layouts.keys().collect()),
         ("servers", file.servers.keys().collect()),
         ("workloads", file.workloads.keys().collect()),
     ] {
@@ -55,20 +61,26 @@ pub(super) fn validate(
     for (name, workload) in &file.workloads {
         check_workload(name, workload)?;
     }
-    check_axis("stack", &file.matrix.stack, "stacks", stacks.keys())?;
+    for (name, table) in &file.layouts {
+        check_layout(name, table, &file)?;
+    }
+    let layouts = check_storage(&file, &stacks)?;
     check_axis("server", &file.matrix.server, "servers", servers.keys())?;
     check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
     check_pairs(&file)?;
+    check_placement(&file, &servers, &layouts)?;
     let scenario = Scenario {
         name: name.to_owned(),
         title: file.title.trim().to_owned(),
         question: file.question.trim().to_owned(),
         text: text.to_owned(),
         stacks,
+        layouts,
         servers,
         workloads: file.workloads.clone(),
         matrix: Matrix {
-            stack: file.matrix.stack.clone(),
+            stack: file.matrix.stack.clone().unwrap_or_default(),
+            layout: file.matrix.layout.clone().unwrap_or_default(),
             server: file.matrix.server.clone(),
             workload: file.matrix.workload.clone(),
         },
@@ -199,6 +211,102 @@ fn check_axis<'a>(
     Ok(())
 }
 
+/// What the matrix or a layout names without a table of its own may be a ready-made stack or a profile.
+fn add_built_in_stacks(file: &mut ScenarioFile) {
+    let in_layouts = file.layouts.values().flat_map(|table| table.named()).map(|(_, stack)| stack.to_owned());
+    let named: Vec<String> = file.matrix.stack.iter().flatten().cloned().chain(in_layouts).collect();
+    for name in named {
+        if let Some(table) = built_in_stack(&name).filter(|_| !file.stacks.contains_key(&name)) {
+            file.stacks.insert(name, table);
+        }
+    }
+}
+
+/// The stacks that a layout names exist, and are drives of their own.
+fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<(), Complaint> {
+    let defined: Vec<&str> = file.stacks.keys().map(String::as_str).collect();
+    let named = table.named();
+    for (class, stack) in &named {
+        if !defined.contains(stack) {
+            let message = format!("`{stack}` is not defined under [stacks]{}", near::hint(stack, &defined));
+            return Err(complaint(format!("layouts.{name}.{}", class.key()), message));
+        }
+    }
+    // Two partitions would each get an emulated drive of its own, and the one arm would be in two places.
+    let drive = |stack: &str| match &file.stacks[stack] {
+        StackTable { layer: Some(layer), on: Some(On::One(on)), .. }
+            if layer == "partition" && file.stacks.contains_key(on) =>
+        {
+            Some(on.clone())
+        }
+        _ => None,
+    };
+    for (index, (class, stack)) in named.iter().enumerate() {
+        for (_, earlier) in named[..index].iter().filter(|(_, earlier)| earlier != stack) {
+            let shared = drive(stack);
+            if shared.is_some() && (shared == drive(earlier) || shared.as_deref() == Some(earlier))
+                || drive(earlier).as_deref() == Some(stack)
+            {
+                let message = format!(
+                    "`{stack}` and `{earlier}` are parts of one drive, which two mounts cannot share yet: \
+                     put both classes on one stack"
+                );
+                return Err(complaint(format!("layouts.{name}.{}", class.key()), message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The axis of the storage: stacks or layouts.
+fn check_storage(
+    file: &ScenarioFile,
+    stacks: &BTreeMap<String, StackSpec>,
+) -> Result<Vec<Layout>, Complaint> {
+    match (&file.matrix.stack, &file.matrix.layout) {
+        (Some(names), None) => {
+            check_axis("stack", names, "stacks", stacks.keys())?;
+            Ok(names.iter().map(|name| Layout::plain(name, stacks[name].label())).collect())
+        }
+        (None, Some(names)) => {
+            check_axis("layout", names, "layouts", file.layouts.keys())?;
+            Ok(names.iter().map(|name| layout(name, &file.layouts[name])).collect())
+        }
+        (Some(_), Some(_)) => {
+            Err(complaint("matrix.layout", "cannot be there together with `stack`: name one of the two"))
+        }
+        (None, None) => {
+            Err(complaint("matrix.stack", "is missing; name stacks, or layouts with `layout = [...]`"))
+        }
+    }
+}
+
+fn layout(name: &str, table: &LayoutTable) -> Layout {
+    let label = table.label.as_deref().unwrap_or(name);
+    Layout::new(name, label, &table.data, &table.named()[1..])
+}
+
+/// Every server of the matrix can keep apart what every layout of it wants apart.
+fn check_placement(
+    file: &ScenarioFile,
+    servers: &BTreeMap<String, ServerSpec>,
+    layouts: &[Layout],
+) -> Result<(), Complaint> {
+    for name in &file.matrix.server {
+        let ServerSpec { kind, settings } = &servers[name];
+        let Some(server) = server::by_kind(kind) else { continue };
+        for layout in layouts {
+            for (class, _) in layout.apart() {
+                server.files_of(class, settings).map_err(|refusal| {
+                    let key = format!("layouts.{}.{}", layout.name, class.key());
+                    complaint(key, format!("server `{name}` {refusal}"))
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
     let run = &file.run;
     if !(1..=TRIALS_MAX).contains(&run.trials) {
@@ -258,28 +366,63 @@ pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
     }
 }
 
-/// Every data set of the matrix must fit on every disk of the matrix.
+/// The largest redo log of the matrix; it is made in full before anything else.
+fn redo_bytes(scenario: &Scenario) -> u64 {
+    let settings = scenario.matrix.server.iter().flat_map(|name| &scenario.servers[name].settings);
+    let redo = settings.filter(|(name, _)| name.replace('-', "_") == "innodb_log_file_size");
+    redo.filter_map(|(_, text)| setting_bytes(text)).max().unwrap_or(DEFAULT_REDO_BYTES)
+}
+
+/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
 fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
         let WorkloadSpec::Tpcc(spec) = &scenario.workloads[workload] else { continue };
-        let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES;
-        for name in &scenario.matrix.stack {
+        for name in scenario.stacks_in_use() {
             if scenario.stacks[name].head().file_system == "none" {
                 let message =
                     format!("is `none`, but workload `{workload}` runs a database, which needs one");
                 return Err(complaint(format!("stacks.{name}.file_system"), message));
             }
+        }
+        let redo_bytes = redo_bytes(scenario);
+        let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
+        let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES + more_redo_bytes;
+        for layout in &scenario.layouts {
+            let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
+                let redo = match more_redo_bytes {
+                    0 => String::new(),
+                    _ => format!(" and a redo log of {}", text::size(redo_bytes)),
+                };
                 let message = format!(
-                    "{} is too small for workload `{workload}`: {} warehouses need about {}",
+                    "{} is too small for workload `{workload}`: {} warehouses{redo} need about {}",
                     text::size(size),
                     spec.warehouses,
                     text::size(needed),
                 );
-                return Err(complaint(format!("stacks.{name}.size"), message));
+                return Err(complaint(size_key(scenario, name), message));
+            }
+            for (class, name) in layout.apart() {
+                let size = scenario.stacks[name].head().size_bytes;
+                if size < TPCC_FIXED_BYTES {
+                    let message = format!(
+                        "{} is too small for the class `{}` of layout `{}`, which needs about {}",
+                        text::size(size),
+                        class.key(),
+                        layout.name,
+                        text::size(TPCC_FIXED_BYTES),
+                    );
+                    return Err(complaint(size_key(scenario, name), message));
+                }
             }
         }
     }
     Ok(())
+}
+
+/// Where the size of a stack comes from.
+fn size_key(scenario: &Scenario, name: &str) -> String {
+    let key = if scenario.stacks[name].real().is_some() { "path" } else { "size" };
+    format!("stacks.{name}.{key}")
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 const QUOTED_LINES: usize = 3;
 
-/// The last error lines of the part of a log that begins at `offset_bytes`; without an error line, its last lines.
+/// The first error lines of the part of a log that begins at `offset_bytes`, because later ones follow from them; without an error line,
+/// its last lines.
 pub(super) fn last_words(path: &Path, offset_bytes: u64) -> String {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|mut file| {
@@ -23,11 +24,11 @@ pub(super) fn quote(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =
         lines.iter().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();
-    let quoted = if errors.is_empty() { lines } else { errors };
-    if quoted.is_empty() {
-        return "its log is empty".to_owned();
-    }
-    quoted[quoted.len().saturating_sub(QUOTED_LINES)..].join(" | ")
+    let quoted = match errors.is_empty() {
+        true => &lines[lines.len().saturating_sub(QUOTED_LINES)..],
+        false => &errors[..errors.len().min(QUOTED_LINES)],
+    };
+    if quoted.is_empty() { "its log is empty".to_owned() } else { quoted.join(" | ") }
 }
 
 #[cfg(test)]
@@ -41,6 +42,13 @@ mod tests {
                    2026-11-21 2:00:00 0 [ERROR] Aborting\n\
                    2026-11-21 2:00:01 0 [Note] bye\n";
         assert_eq!(quote(log), "/usr/sbin/mariadbd: unknown variable 'inodb=1' | Aborting");
+    }
+
+    #[test]
+    fn what_failed_first_is_quoted() {
+        let log =
+            ["disk full", "no engine", "no tables", "Aborting"].map(|error| format!("[ERROR] {error}\n"));
+        assert_eq!(quote(&log.concat()), "disk full | no engine | no tables");
     }
 
     #[test]

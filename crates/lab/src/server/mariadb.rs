@@ -20,9 +20,11 @@ use spindle_load::Endpoint;
 use spindle_load::mysql_connection::connect;
 
 use super::log::{last_words, quote};
+use super::mariadb_files::{self, is_plain, plain_name};
 use super::memory::parse_size_bytes;
 use super::{Instance, Refusal, Running, Server};
 use crate::child::die_with_parent;
+use crate::layout::FileClass;
 use crate::provenance;
 
 /// User and group of the server: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
@@ -53,14 +55,11 @@ const OWN_SETTINGS: [&str; 12] = [
 ];
 
 /// Settings that shape the files when they are made.
-const SHAPING_SETTINGS: [&str; 8] = [
+const SHAPING_SETTINGS: [&str; 5] = [
     "innodb_page_size",
     "innodb_checksum_algorithm",
     "innodb_undo_tablespaces",
-    "innodb_undo_directory",
     "innodb_data_file_path",
-    "innodb_data_home_dir",
-    "innodb_log_group_home_dir",
     "innodb_log_file_size",
 ];
 
@@ -86,6 +85,10 @@ impl Server for MariaDb {
         &["tpcc"]
     }
 
+    fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        mariadb_files::files_of(class, settings)
+    }
+
     fn version(&self) -> Result<String> {
         let program = program("mariadbd")?;
         let output = Command::new(&program)
@@ -100,8 +103,7 @@ impl Server for MariaDb {
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         for name in instance.settings.keys() {
-            let known = name.replace('-', "_").to_ascii_lowercase();
-            if OWN_SETTINGS.contains(&known.as_str()) {
+            if OWN_SETTINGS.contains(&plain_name(name).as_str()) {
                 return Err(Refusal(format!(
                     "setting `{name}`: the server is private, so Spindle decides this one; remove it"
                 )));
@@ -115,13 +117,13 @@ impl Server for MariaDb {
                 socket.display()
             )));
         }
+        mariadb_files::check(&instance.settings)?;
         check_buffer_pool(&instance.settings)?;
         check_names(&instance.settings)
     }
 
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes =
-            |name: &str| SHAPING_SETTINGS.contains(&name.replace('-', "_").to_ascii_lowercase().as_str());
+        let shapes = |name: &str| SHAPING_SETTINGS.contains(&plain_name(name).as_str());
         let mut chosen: BTreeMap<String, String> = settings
             .iter()
             .filter(|(name, _)| shapes(name))
@@ -140,12 +142,15 @@ impl Server for MariaDb {
             .arg("--no-defaults")
             .arg(option("datadir", &instance.data_directory.to_string_lossy()))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"])
-            .arg(option("tmpdir", &temporary_directory(instance).to_string_lossy()))
+            .args(mariadb_files::options(instance).iter().map(|(name, value)| option(name, value)))
             .args(
-                SHAPING_SETTINGS.iter().filter_map(|name| Some(option(name, instance.settings.get(*name)?))),
+                SHAPING_SETTINGS
+                    .iter()
+                    .filter(|name| is_plain(name))
+                    .filter_map(|name| Some(option(name, instance.settings.get(*name)?))),
             )
             .current_dir(&instance.runtime_directory)
-            .env("TMPDIR", temporary_directory(instance))
+            .env("TMPDIR", mariadb_files::temporary_directory(instance))
             .stdin(Stdio::null());
         let output = as_server_user(&mut command)
             .output()
@@ -185,10 +190,10 @@ impl Server for MariaDb {
             .arg(option("socket", &socket(instance).to_string_lossy()))
             .arg(option("pid-file", &instance.runtime_directory.join("pid").to_string_lossy()))
             .arg(option("log-error", &log.to_string_lossy()))
-            .arg(option("tmpdir", &temporary_directory(instance).to_string_lossy()))
+            .args(mariadb_files::options(instance).iter().map(|(name, value)| option(name, value)))
             // A file system's own directory at the root of a mount is no schema.
             .args(["--skip-networking", "--skip-name-resolve", "--ignore-db-dirs=lost+found"])
-            .args(instance.settings.iter().map(|(name, value)| option(name, value)))
+            .args(plain_options(&instance.settings))
             .current_dir(&instance.runtime_directory)
             .stdin(Stdio::null())
             .stdout(log_file.try_clone().context("opening the log a second time")?)
@@ -214,8 +219,9 @@ fn socket(instance: &Instance) -> PathBuf {
     instance.runtime_directory.join("socket")
 }
 
-fn temporary_directory(instance: &Instance) -> PathBuf {
-    instance.runtime_directory.join("temporary")
+/// Settings that the server gets as they were written.
+fn plain_options(settings: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    settings.iter().filter(|(name, _)| is_plain(name)).map(|(name, value)| option(name, value))
 }
 
 /// Where Debian and others install it; sbin is often not in the PATH.
@@ -254,7 +260,7 @@ fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal>
 fn check_names(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let Ok(program) = program("mariadbd") else { return Ok(()) };
     let mut command = Command::new(program);
-    command.arg("--no-defaults").args(settings.iter().map(|(name, value)| option(name, value)));
+    command.arg("--no-defaults").args(plain_options(settings));
     command.args(["--help", "--verbose"]).stdin(Stdio::null());
     let Ok(output) = as_server_user(&mut command).output() else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -268,7 +274,9 @@ fn check_names(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
 
 /// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
 fn own_directories(instance: &Instance) -> Result<()> {
-    for directory in [&instance.data_directory, &instance.runtime_directory, &temporary_directory(instance)] {
+    let mut directories = mariadb_files::directories(instance);
+    directories.push(instance.runtime_directory.clone());
+    for directory in &directories {
         fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
             .with_context(|| format!("closing {} to other users", directory.display()))?;
@@ -382,6 +390,17 @@ impl Running for RunningMariaDb {
                     timeout.as_secs(),
                     last_words(&self.log, self.log_offset_bytes)
                 );
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        let deadline = Instant::now() + dying_time;
+        loop {
+            self.fail_if_dead()?;
+            if Instant::now() > deadline {
+                return Ok(());
             }
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use spindle_load::Endpoint;
 
 use super::{Instance, Refusal, Running, Server};
+use crate::layout::FileClass;
 
 /// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.
 const FAIL: &str = "fail";
@@ -24,6 +26,14 @@ impl Server for Mock {
         &["mock"]
     }
 
+    /// It has as many logs as are asked for, and no undo.
+    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        match class {
+            FileClass::Redo | FileClass::Binlog => Ok("mock".to_owned()),
+            _ => Err(Refusal(format!("cannot keep {} apart from its data", class.words()))),
+        }
+    }
+
     fn version(&self) -> Result<String> {
         Ok("mock".to_owned())
     }
@@ -37,19 +47,26 @@ impl Server for Mock {
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
-        let file = instance.data_directory.join("mock");
-        fs::write(&file, "").with_context(|| format!("writing {}", file.display()))
+        for directory in directories(instance) {
+            let file = directory.join("mock");
+            fs::write(&file, "").with_context(|| format!("writing {}", file.display()))?;
+        }
+        Ok(())
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
-        if !instance.data_directory.join("mock").exists() {
-            bail!("{} holds no mock database", instance.data_directory.display());
+        if let Some(empty) = directories(instance).find(|directory| !directory.join("mock").exists()) {
+            bail!("{} holds no mock database", empty.display());
         }
         if instance.settings.get(FAIL).is_some_and(|fail| fail == "start") {
             bail!("the mock server was told to fail");
         }
         Ok(Box::new(RunningMock { settings: instance.settings.clone(), questions: 0.0 }))
     }
+}
+
+fn directories(instance: &Instance) -> impl Iterator<Item = &PathBuf> {
+    std::iter::once(&instance.data_directory).chain(instance.class_directories.values())
 }
 
 #[derive(Debug)]
@@ -60,6 +77,10 @@ struct RunningMock {
 
 impl Running for RunningMock {
     fn wait_ready(&mut self, _: Duration) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_alive(&mut self, _: Duration) -> Result<()> {
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod log;
 pub mod mariadb;
+mod mariadb_files;
 mod memory;
 pub mod mock;
 
@@ -13,11 +14,15 @@ use std::time::Duration;
 use anyhow::Result;
 use spindle_load::Endpoint;
 
+use crate::layout::FileClass;
+
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
     /// The database's files; on the storage under test.
     pub data_directory: PathBuf,
+    /// For classes of files that do not lie with the data: directories on mounts of their own, also under test.
+    pub class_directories: BTreeMap<FileClass, PathBuf>,
     /// Socket, process id, error log; never on the storage under test.
     pub runtime_directory: PathBuf,
     /// The server's own names and spelling.
@@ -31,6 +36,14 @@ pub trait Server: Debug {
 
     /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
     fn accepted_workloads(&self) -> &'static [&'static str];
+
+    /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
+    ///
+    /// # Errors
+    /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the server's name.
+    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
+    }
 
     /// The version string of the installed binary. Errors name the command that installs it.
     fn version(&self) -> Result<String>;
@@ -71,6 +84,9 @@ pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
 pub trait Running: Debug {
     /// Returns when the server answers, or with the last words of its log when it died or took too long.
     fn wait_ready(&mut self, timeout: Duration) -> Result<()>;
+
+    /// An error with the last words of its log when the process is gone, or is gone within `dying_time`.
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()>;
 
     fn endpoint(&self) -> Endpoint;
 

@@ -129,11 +129,16 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
             .map(|shape| Cell {
                 name: shape.name.to_owned(),
                 label: shape.name.to_owned(),
+                layout: None,
+                other_mounts: Vec::new(),
                 stack: StackHead {
                     name: shape.name.to_owned(),
                     summary: format!("An invented device that reads 16 KiB in {} ms and flushes in {} ms.", shape.read_ms, shape.flush_ms),
                     size_bytes: 20 << 30,
                     file_system: "xfs".to_owned(),
+                    mkfs_options: Vec::new(),
+                    mount_options: Vec::new(),
+                    real: false,
                     assumptions: vec![format!("the queue of {} is taken to be 32 deep", shape.name)],
                 },
                 server: "mariadb".to_owned(),
@@ -245,6 +250,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         latency: latency(&all),
         series,
         host: None,
+        other_mounts: Vec::new(),
         emulator: Some(EmulatorSummary {
             scheduler: "SCHED_FIFO".to_owned(),
             transport: "io_uring".to_owned(),

@@ -1,4 +1,7 @@
 //! The disk's write-back cache: room for writes, and what the arm writes back next.
+//!
+//! The cache holds a limited number of runs of contiguous sectors, and the arm chooses among the oldest of them only: firmware
+//! keeps a table of segments, it does not sort megabytes of pages.
 
 use super::{Choice, Disk};
 use crate::commands::Slot;
@@ -8,8 +11,6 @@ use crate::time::Instant;
 
 /// Longest contiguous write-back, so that a read behind it waits at most for about a rotation of transfer.
 const LONGEST_RUN_SECTORS: u64 = 2_048;
-/// Dirty runs that the scheduler looks at, on each side of the head.
-const WINDOW_RUNS: usize = 16;
 
 impl Disk {
     pub(super) fn is_cached(&self, request: &Request) -> bool {
@@ -24,18 +25,17 @@ impl Disk {
         self.parameters.cache_bytes / SECTOR_BYTES
     }
 
-    fn used_sectors(&self) -> u64 {
-        self.cache.volatile_sectors() + self.reserved_sectors
-    }
-
     pub(super) fn admit_to_cache(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
             let sectors = self.commands.get(slot).request.size_bytes / SECTOR_BYTES;
-            if self.used_sectors() + sectors > self.capacity_sectors() {
+            let used_sectors = self.cache.volatile_sectors() + self.reserved_sectors;
+            let used_runs = self.dirty.len() as u64 + self.reserved_runs + u64::from(!self.taken.is_empty());
+            if used_sectors + sectors > self.capacity_sectors() || used_runs >= self.parameters.dirty_runs {
                 return;
             }
             self.waiting_for_room.pop_front();
             self.reserved_sectors += sectors;
+            self.reserved_runs += 1;
             self.cross_interface(at, slot);
         }
     }
@@ -47,12 +47,18 @@ impl Disk {
 
     pub(super) fn finish_interface_transfer(&mut self, at: Instant) {
         let Some((_, slot)) = self.interface.pop_front() else { return };
-        let command = *self.commands.get(slot);
+        let command = self.commands.get(slot);
+        let (id, sequence) = (command.request.id, command.sequence);
         if command.request.operation == Operation::Write {
             let (start, end) = command.sectors();
             self.reserved_sectors -= end - start;
+            self.reserved_runs -= 1;
             if start < end {
-                self.cache.insert(start, end, command.request.id, command.sequence);
+                // A run is known by any of its sectors, so what touches one needs no entry of its own.
+                if !self.cache.touches(start.saturating_sub(1), end + 1) {
+                    self.dirty.push(self.geometry.locate(start, true), start);
+                }
+                self.cache.insert(start, end, id, sequence);
             }
             self.commands.mark_placed(slot);
         }
@@ -67,30 +73,45 @@ impl Disk {
 
     /// Whether writing back may compete for the arm now.
     pub(super) fn destage_is_due(&self, at: Instant) -> bool {
-        let watermark = self.capacity_sectors() * self.parameters.destage_watermark_percent / 100;
+        let share = |whole: u64| whole * self.parameters.destage_watermark_percent / 100;
         let is_draining = self.flush_ready && self.commands.working_count() == 0;
         !self.cache.is_clean()
             && (is_draining
                 || !self.waiting_for_room.is_empty()
-                || self.cache.dirty_sectors() > watermark
+                || self.cache.dirty_sectors() > share(self.capacity_sectors())
+                || self.dirty.len() as u64 > share(self.parameters.dirty_runs)
                 || self.idle_destage_at().is_some_and(|idle_at| idle_at <= at))
     }
 
-    /// The dirty run near the head that it can reach soonest, if that is sooner than `lowest_ns`.
-    pub(super) fn best_destage_below(&mut self, mut lowest_ns: u32, phase_ns: u32) -> Option<Choice> {
-        let mut runs = std::mem::take(&mut self.runs);
-        self.cache.runs_near(self.head_sector, WINDOW_RUNS, LONGEST_RUN_SECTORS, &mut runs);
-        let mut best = None;
-        for &(start, end) in &runs {
-            let target = self.geometry.locate(start);
-            if let Some(positioning_ns) =
-                self.geometry.positioning_below(lowest_ns, phase_ns, self.head, &target, true)
-            {
-                lowest_ns = positioning_ns;
-                best = Some(Choice::Destage { start, end });
+    /// The dirty run in view that the arm can reach soonest, and after how long. The cache is not clean.
+    pub(super) fn nearest_destage(&mut self, phase_ns: u32) -> Option<(Choice, u32)> {
+        loop {
+            let Some((index, positioning_ns)) = self.dirty.nearest(&self.geometry, phase_ns, self.head)
+            else {
+                // A write or a discard has cut the sector out of a run by which the run was known.
+                let first = self.cache.first_dirty()?;
+                self.dirty.push(self.geometry.locate(first, true), first);
+                continue;
+            };
+            if let Some((start, end)) = self.cache.run_around(*self.dirty.get(index), LONGEST_RUN_SECTORS) {
+                return Some((Choice::Destage { index, start, end }, positioning_ns));
             }
+            self.dirty.remove(index);
         }
-        self.runs = runs;
-        best
+    }
+
+    /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the oldest.
+    pub(super) fn take_run(&mut self, index: usize, start: u64, end: u64) {
+        let (known_by, _) = self.dirty.remove(index);
+        self.taken = self.cache.take(start, end);
+        if end - start == LONGEST_RUN_SECTORS && self.cache.touches(end, end + 1) {
+            self.dirty.push_front(self.geometry.locate(end, true), end);
+        }
+        if start > 0 && known_by - start == LONGEST_RUN_SECTORS && self.cache.touches(start - 1, start) {
+            self.dirty.push_front(self.geometry.locate(start - 1, true), start - 1);
+        }
+        if self.cache.is_clean() {
+            self.dirty.clear();
+        }
     }
 }

@@ -47,11 +47,11 @@ fn runs_join_neighbours_and_respect_the_longest() {
     for (id, start) in [(1, 0), (2, 8), (3, 16), (4, 100), (5, 108)] {
         writes.insert(start, start + 8, RequestId(id), id);
     }
-    let mut runs = Vec::new();
-    writes.runs_near(50, 4, 1_000, &mut runs);
-    assert_eq!(runs, [(100, 116), (0, 24)]);
-    writes.runs_near(0, 4, 16, &mut runs);
-    assert_eq!(runs, [(0, 16), (16, 24), (100, 116)]);
+    assert_eq!([0, 9, 23].map(|sector| writes.run_around(sector, 1_000)), [Some((0, 24)); 3]);
+    assert_eq!(writes.run_around(104, 1_000), Some((100, 116)));
+    assert_eq!([24, 99].map(|sector| writes.run_around(sector, 1_000)), [None; 2]);
+    assert_eq!(writes.run_around(0, 16), Some((0, 16)));
+    assert_eq!(writes.run_around(20, 8), Some((12, 20)));
 }
 
 #[test]

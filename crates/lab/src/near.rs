@@ -2,7 +2,7 @@
 
 /// Changes of one letter that turn one word into the other, a swap of neighbours counted as one (Damerau 1964, in the
 /// restricted form that edits no letter twice).
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in 0..=a.len() {
@@ -33,12 +33,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// `; did you mean `x`?` or `; known are `x` and `y``.
+/// `; did you mean `x`?`, or nothing.
+pub fn did_you_mean(word: &str, known: &[&str]) -> String {
+    nearest(word, known.iter().copied()).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+/// `; did you mean `x`?` or `; known here: `x` and `y``.
 pub fn hint(word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
-        Some(name) => format!("; did you mean `{name}`?"),
-        None if known.is_empty() => String::new(),
-        None => format!("; known here: {}", list(known)),
+    match did_you_mean(word, known) {
+        meant if !meant.is_empty() || known.is_empty() => meant,
+        _ => format!("; known here: {}", list(known)),
     }
 }
 

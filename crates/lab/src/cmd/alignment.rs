@@ -1,0 +1,134 @@
+//! `spindle disk alignment`: which database pages cross from one chunk of an array to the next.
+
+use std::io::Write as _;
+
+use anyhow::Result;
+use clap::Args;
+use serde::Serialize;
+use spindle_model::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec as Tree};
+
+use crate::profile_file::StackSpec;
+use crate::units::{format_size_bytes, parse_size_bytes};
+use crate::user_error::UserError;
+
+#[derive(Debug, Args)]
+pub struct AlignmentArguments {
+    /// A ready-made stack with an array in it; gives the chunk.
+    stack: Option<String>,
+    /// From the start of the array to the first byte of the file system; without it the usual starts of partitions and volumes.
+    #[arg(long, value_name = "SIZE")]
+    offset: Option<String>,
+    /// Chunk (strip, stripe element) of the array.
+    #[arg(long, value_name = "SIZE", default_value = "64 KiB", conflicts_with = "stack")]
+    chunk: String,
+    /// Page of the database.
+    #[arg(long, value_name = "SIZE", default_value = "16 KiB")]
+    page: String,
+    /// What the file system aligns extents to: its block, or what `sunit` or `stride` told it; without it both.
+    #[arg(long, value_name = "SIZE")]
+    extent_alignment: Option<String>,
+    /// As one JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The block of xfs and ext4.
+const BLOCK_BYTES: u64 = 4096;
+
+#[derive(Debug, Serialize)]
+struct Row {
+    start: String,
+    offset_bytes: u64,
+    chunk_bytes: u64,
+    page_bytes: u64,
+    extent_alignment_bytes: u64,
+    /// Of all pages.
+    crossing_share: f64,
+    crossing: String,
+}
+
+/// # Errors
+/// An argument that is no size, or one that no array can have.
+pub fn run(arguments: &AlignmentArguments) -> Result<()> {
+    let size = |flag: &str, text: &str| {
+        parse_size_bytes(text).map_err(|message| UserError(format!("--{flag}: {message}")))
+    };
+    let chunk_bytes = match &arguments.stack {
+        Some(name) => chunk_of(StackSpec::of_name(name, None, "none")?.tree())
+            .ok_or_else(|| UserError(format!("{name}: has no array, so no page can cross a chunk")))?,
+        None => size("chunk", &arguments.chunk)?,
+    };
+    let page_bytes = size("page", &arguments.page)?;
+    let extents = match &arguments.extent_alignment {
+        Some(text) => vec![size("extent-alignment", text)?],
+        None => vec![BLOCK_BYTES, chunk_bytes],
+    };
+    let starts = match &arguments.offset {
+        Some(text) => vec![("given".to_owned(), size("offset", text)?)],
+        None => usual_starts(),
+    };
+    let mut rows = Vec::new();
+    for (start, offset_bytes) in &starts {
+        for &extent_alignment_bytes in &extents {
+            let alignment =
+                Alignment { offset_bytes: *offset_bytes, chunk_bytes, page_bytes, extent_alignment_bytes };
+            alignment
+                .validate()
+                .map_err(|invalid| UserError(format!("--{}", invalid.to_string().replace('`', ""))))?;
+            let share = alignment.crossing_share();
+            rows.push(Row {
+                start: start.clone(),
+                offset_bytes: *offset_bytes,
+                chunk_bytes,
+                page_bytes,
+                extent_alignment_bytes,
+                crossing_share: share.as_f64(),
+                crossing: share.to_string(),
+            });
+        }
+    }
+    print(&rows, arguments.json)
+}
+
+/// Partitions alone, and logical volumes on the older kind of partition.
+fn usual_starts() -> Vec<(String, u64)> {
+    let mut starts: Vec<(String, u64)> =
+        PARTITION_STARTS_BYTES.map(|(name, bytes)| (format!("partition at {name}"), bytes)).into();
+    for (partition, partition_bytes) in PARTITION_STARTS_BYTES {
+        let volumes = LVM_DATA_STARTS_BYTES.iter();
+        starts.extend(
+            volumes.map(|(name, bytes)| (format!("{name}, at {partition}"), partition_bytes + bytes)),
+        );
+    }
+    starts
+}
+
+/// Chunk of the first array from the top.
+fn chunk_of(tree: &Tree) -> Option<u64> {
+    match tree {
+        Tree::Raid { parameters, .. } => Some(parameters.chunk_bytes),
+        _ => tree.branches().find_map(|branch| chunk_of(&branch.stack)),
+    }
+}
+
+fn print(rows: &[Row], json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(rows)?)?;
+        return Ok(());
+    }
+    if let Some(row) = rows.first() {
+        let (page, chunk) = (format_size_bytes(row.page_bytes), format_size_bytes(row.chunk_bytes));
+        writeln!(out, "pages of {page} on chunks of {chunk}\n")?;
+    }
+    writeln!(out, "{:<52} {:>12} {:>17} {:>16}", "start", "offset", "extents at every", "pages that cross")?;
+    for row in rows {
+        let crossing = match row.crossing_share {
+            0.0 => "none".to_owned(),
+            share => format!("{} ({:.0} %)", row.crossing, 100.0 * share),
+        };
+        let extent = format_size_bytes(row.extent_alignment_bytes);
+        writeln!(out, "{:<52} {:>12} {extent:>17} {crossing:>16}", row.start, row.offset_bytes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a block device.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use spindle_mount::{OperationStatistics, Statistics};
+
+use super::{Window, ratio};
+use crate::observe::{self, BlockCounters, BlockOperation, MountSample, Sample};
+use crate::record::{EmulatorSummary, HostView, MountView, StorageSeries};
+
+/// In the order of the layout.
+pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
+    (0..window.layout.mounts.len()).map(|index| mount(window, index)).collect()
+}
+
+/// Reads of the host's disk by all emulators.
+pub(super) fn major_faults(first: &Sample, last: &Sample) -> u64 {
+    let faults = |sample: &Sample| -> u64 {
+        sample.mounts.iter().filter_map(|mount| Some(mount.statistics.as_ref()?.major_faults)).sum()
+    };
+    faults(last).saturating_sub(faults(first))
+}
+
+fn mount(window: &Window, index: usize) -> Result<MountView> {
+    let sample = |sample: &Sample| sample.mounts.get(index).cloned().unwrap_or_default();
+    let (first, last) = (sample(&window.first), sample(&window.last));
+    let elapsed = window.last.at.duration_since(window.first.at);
+    let emulator = match (&first.statistics, &last.statistics) {
+        (Some(earlier), Some(later)) => Some(emulator_summary(earlier, later)?),
+        _ => None,
+    };
+    let host = first.block_device.zip(last.block_device);
+    let host = host.map(|(earlier, later)| host_view(&Activity::of_kernel(earlier, later, elapsed)));
+    let mut series = StorageSeries::default();
+    let (mut earlier, mut earlier_at) = (first, window.first.at);
+    for (_, second) in &window.seconds {
+        let later = sample(second);
+        let elapsed = second.at.duration_since(earlier_at);
+        push(&mut series, &Activity::between(&earlier, &later, elapsed), elapsed);
+        (earlier, earlier_at) = (later, second.at);
+    }
+    Ok(MountView { emulator, host, series })
+}
+
+/// Requests between two looks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Activity {
+    read: OperationStatistics,
+    write: OperationStatistics,
+    flush: OperationStatistics,
+    queue_depth: f64,
+}
+
+impl Activity {
+    /// As the emulator saw it, or the kernel where nothing is emulated.
+    fn between(earlier: &MountSample, later: &MountSample, elapsed: Duration) -> Activity {
+        match (&earlier.statistics, &later.statistics) {
+            (Some(earlier), Some(later)) => Activity::of_emulator(earlier, later),
+            _ => match earlier.block_device.zip(later.block_device) {
+                Some((earlier, later)) => Activity::of_kernel(earlier, later, elapsed),
+                None => Activity::default(),
+            },
+        }
+    }
+
+    fn of_emulator(earlier: &Statistics, later: &Statistics) -> Activity {
+        Activity {
+            read: difference(&earlier.read, &later.read),
+            write: difference(&earlier.write, &later.write),
+            flush: difference(&earlier.flush, &later.flush),
+            queue_depth: ratio(
+                later.queue_time_ns.saturating_sub(earlier.queue_time_ns) as f64,
+                later.uptime_ns.saturating_sub(earlier.uptime_ns) as f64,
+            ),
+        }
+    }
+
+    /// The mean queue depth by Little's law: the requests' time over the time.
+    fn of_kernel(earlier: BlockCounters, later: BlockCounters, elapsed: Duration) -> Activity {
+        let operation = |earlier: BlockOperation, later: BlockOperation| OperationStatistics {
+            count: later.count.saturating_sub(earlier.count),
+            bytes: later.bytes.saturating_sub(earlier.bytes),
+            latency_ns: later.milliseconds.saturating_sub(earlier.milliseconds) * 1_000_000,
+        };
+        let read = operation(earlier.read, later.read);
+        let write = operation(earlier.write, later.write);
+        let flush = operation(earlier.flush, later.flush);
+        let busy_ns = read.latency_ns + write.latency_ns + flush.latency_ns;
+        Activity { read, write, flush, queue_depth: ratio(busy_ns as f64, elapsed.as_nanos() as f64) }
+    }
+}
+
+fn push(series: &mut StorageSeries, activity: &Activity, elapsed: Duration) {
+    let Activity { read, write, flush, queue_depth } = activity;
+    let per_s = |amount: f64| ratio(amount, elapsed.as_secs_f64());
+    series.read_iops.push(per_s(read.count as f64));
+    series.write_iops.push(per_s(write.count as f64));
+    series.flushes_per_s.push(per_s(flush.count as f64));
+    series.read_mb_per_s.push(per_s(read.bytes as f64 / 1e6));
+    series.write_mb_per_s.push(per_s(write.bytes as f64 / 1e6));
+    series.queue_depth.push(*queue_depth);
+    series.read_latency_ms.push(mean_ms(read));
+    series.write_latency_ms.push(mean_ms(write));
+    series.flush_latency_ms.push(mean_ms(flush));
+}
+
+fn difference(earlier: &OperationStatistics, later: &OperationStatistics) -> OperationStatistics {
+    OperationStatistics {
+        count: later.count.saturating_sub(earlier.count),
+        bytes: later.bytes.saturating_sub(earlier.bytes),
+        latency_ns: later.latency_ns.saturating_sub(earlier.latency_ns),
+    }
+}
+
+fn mean_ms(operations: &OperationStatistics) -> f64 {
+    ratio(operations.latency_ns as f64 / 1e6, operations.count as f64)
+}
+
+fn emulator_summary(earlier: &Statistics, later: &Statistics) -> Result<EmulatorSummary> {
+    let Activity { read, write, flush, queue_depth } = Activity::of_emulator(earlier, later);
+    let discard = difference(&earlier.discard, &later.discard);
+    let requests = read.count + write.count + flush.count + discard.count;
+    let lateness = observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
+    let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
+    Ok(EmulatorSummary {
+        scheduler: later.scheduler.clone(),
+        transport: later.transport.clone(),
+        floor_us: later.floor.idle.alone_ns as f64 / 1e3,
+        requests,
+        lateness_p50_us: lateness_us(0.50),
+        lateness_p99_us: lateness_us(0.99),
+        lateness_max_us: lateness_us(1.0),
+        late_time_share: ratio(
+            later.late_ns.saturating_sub(earlier.late_ns) as f64,
+            later.queue_time_ns.saturating_sub(earlier.queue_time_ns) as f64,
+        ),
+        late_share: ratio(later.late_requests.saturating_sub(earlier.late_requests) as f64, requests as f64),
+        reads: read.count,
+        writes: write.count,
+        flushes: flush.count,
+        read_bytes: read.bytes,
+        write_bytes: write.bytes,
+        read_latency_mean_ms: mean_ms(&read),
+        write_latency_mean_ms: mean_ms(&write),
+        flush_latency_mean_ms: mean_ms(&flush),
+        queue_depth_mean: queue_depth,
+        seeks: later.seeks.saturating_sub(earlier.seeks),
+    })
+}
+
+fn host_view(activity: &Activity) -> HostView {
+    let Activity { read, write, flush, queue_depth } = activity;
+    HostView {
+        reads: read.count,
+        writes: write.count,
+        flushes: flush.count,
+        read_latency_mean_ms: mean_ms(read),
+        write_latency_mean_ms: mean_ms(write),
+        flush_latency_mean_ms: mean_ms(flush),
+        read_bytes: read.bytes,
+        write_bytes: write.bytes,
+        queue_depth_mean: *queue_depth,
+    }
+}

@@ -1,0 +1,99 @@
+//! `path = "..."`: a stack that is a real disk of this machine.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use spindle_model::{Parameters, StackSpec as Tree};
+use spindle_mount::real::{Kind, Place, block_device_bytes, kind_of};
+use spindle_mount::{FileSystem, device_under, file_system_under};
+
+use super::{Complaint, StackFile, StackSpec, StackTable, complaint};
+use crate::record::StackHead;
+
+pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Complaint> {
+    let emulated = [
+        ("profile", table.profile.is_some()),
+        ("layer", table.layer.is_some()),
+        ("on", table.on.is_some()),
+        ("size", table.size.is_some()),
+    ];
+    let own = table.keys.keys().next().map(String::as_str);
+    if let Some(key) = emulated.iter().find(|(_, there)| *there).map(|(key, _)| *key).or(own) {
+        return Err(complaint(key, "belongs to an emulated stack, and this one is a real disk (`path`)"));
+    }
+    let path = Path::new(table.path.as_deref().unwrap_or_default());
+    if !path.is_absolute() {
+        return Err(complaint("path", format!("`{}` must begin with /", path.display())));
+    }
+    let (head, place) = match kind_of(path).map_err(|message| complaint("path", message))? {
+        Kind::Directory => directory(name, path, table)?,
+        Kind::BlockDevice => block_device(name, path, table)?,
+    };
+    Ok(StackSpec {
+        head,
+        label: table.label.clone().unwrap_or_else(|| name.to_owned()),
+        tree: Tree::Device(Parameters::Null),
+        real: Some(place),
+        tables: StackFile { stacks: BTreeMap::from([(name.to_owned(), table.clone())]) },
+    })
+}
+
+fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Complaint> {
+    let own = [
+        ("file_system", table.file_system.is_some()),
+        ("mkfs_options", table.mkfs_options.is_some()),
+        ("mount_options", table.mount_options.is_some()),
+        ("destroy_content", table.destroy_content.is_some()),
+    ];
+    if let Some((key, _)) = own.iter().find(|(_, there)| *there) {
+        return Err(complaint(key, "belongs to a block device; a directory is used as it is"));
+    }
+    let status = rustix::fs::statvfs(path)
+        .map_err(|error| complaint("path", format!("{}: {error}", path.display())))?;
+    let file_system = file_system_under(path).unwrap_or_else(|| "unknown".to_owned());
+    let on = device_under(path).map(|device| format!(" on {}", device.display())).unwrap_or_default();
+    let head = StackHead {
+        name: name.to_owned(),
+        summary: format!("A real disk, not emulated: the directory {} ({file_system}{on}).", path.display()),
+        // What is free is what may be filled.
+        size_bytes: status.f_bavail * status.f_frsize,
+        file_system,
+        mkfs_options: Vec::new(),
+        mount_options: Vec::new(),
+        real: true,
+        assumptions: Vec::new(),
+    };
+    Ok((head, Place::Directory { path: path.to_owned() }))
+}
+
+fn block_device(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Complaint> {
+    if table.destroy_content != Some(true) {
+        let message = format!(
+            "{} is a block device, and making a file system on it destroys what it holds: \
+             say `destroy_content = true` if that is meant",
+            path.display()
+        );
+        return Err(complaint("path", message));
+    }
+    let size_bytes = block_device_bytes(path).map_err(|error| complaint("path", format!("{error:#}")))?;
+    let file_system = table.file_system.as_deref().unwrap_or("xfs");
+    let (mkfs_options, mount_options) =
+        (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
+    let head = StackHead {
+        name: name.to_owned(),
+        summary: format!("A real disk, not emulated: the block device {}.", path.display()),
+        size_bytes,
+        file_system: file_system.to_owned(),
+        mkfs_options: mkfs_options.clone(),
+        mount_options: mount_options.clone(),
+        real: true,
+        assumptions: Vec::new(),
+    };
+    let place = Place::BlockDevice {
+        path: PathBuf::from(path),
+        file_system: FileSystem::by_name(file_system).unwrap_or(FileSystem::Xfs),
+        mkfs_options,
+        mount_options,
+    };
+    Ok((head, place))
+}

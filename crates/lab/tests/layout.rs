@@ -1,0 +1,674 @@
+//! Layouts, file systems and real disks: which file lies where, on what, and that nothing is left behind.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::emulated::{self, Wishes};
+use spindle_lab::layout::FileClass;
+use spindle_lab::profile_file::StackFile;
+use spindle_lab::record::{Header, Measurement, Trial};
+use spindle_lab::server::{Instance, by_kind};
+use spindle_lab::{doctor, records_file, report};
+use spindle_mount::Disk;
+use tempfile::TempDir;
+
+/// Generous: nothing is measured, a wait only must not hang for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let directory = tempfile::tempdir().unwrap();
+        // The server's own user must be able to pass through.
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        Bench { directory }
+    }
+
+    /// `None` where no disk can be emulated, which CI must be able to.
+    fn emulating() -> Option<Bench> {
+        let blockers = doctor::emulation_blockers();
+        if !blockers.is_empty() {
+            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
+            eprintln!("skipped: {}", blockers.join(" and "));
+            return None;
+        }
+        Some(Bench::new())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .env("TMPDIR", self.directory.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// A whole run of a scenario: header and trials.
+    #[track_caller]
+    fn records(&self, scenario: &str) -> (Header, Vec<Trial>) {
+        fs::write(self.path("test.toml"), scenario).unwrap();
+        let output = self.run(&["run", "test.toml", "--output", "results"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        records_file::read(&self.path("results").join(records_file::FILE_NAME)).unwrap()
+    }
+
+    /// What is said against a scenario before any work.
+    #[track_caller]
+    fn refusal(&self, verb: &str, scenario: &str) -> String {
+        fs::write(self.path("test.toml"), scenario).unwrap();
+        let output = self.run(&[verb, "test.toml"]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        words.trim().strip_prefix("spindle: test.toml: ").unwrap_or(&words).to_owned()
+    }
+
+    /// Nothing of ours is mounted or attached any more, but for the loop devices of the test itself.
+    #[track_caller]
+    fn assert_clean(&self) {
+        let here = self.directory.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let ours: Vec<&str> =
+            mounts.lines().filter(|line| line.contains(here) && !line.contains("/tmpfs ")).collect();
+        assert!(ours.is_empty(), "still mounted: {ours:?}");
+        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            let of_the_test = backing.contains("/own-");
+            assert!(of_the_test || !backing.contains(here), "still attached: {backing}");
+        }
+        let states = fs::read_dir(self.path("run")).map(|entries| entries.count()).unwrap_or(0);
+        assert_eq!(states, 0, "state directories are left");
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that failed half-way must not leave its disks on the machine.
+        let _ = self.run(&["disk", "down", "--all"]);
+    }
+}
+
+/// A loop device of the test's own, for a real disk.
+struct OwnDevice {
+    device: String,
+}
+
+impl OwnDevice {
+    fn new(bench: &Bench) -> OwnDevice {
+        let file = bench.path("own-device");
+        File::create(&file).unwrap().set_len(2 << 30).unwrap();
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        OwnDevice { device: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+    }
+}
+
+impl Drop for OwnDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+    }
+}
+
+/// A file system in memory, mounted for as long as the test runs.
+struct OwnTmpfs {
+    at: PathBuf,
+}
+
+impl OwnTmpfs {
+    fn new(bench: &Bench) -> OwnTmpfs {
+        let at = bench.path("tmpfs");
+        fs::create_dir(&at).unwrap();
+        let options = ["-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs"];
+        assert!(Command::new("mount").args(options).arg(&at).status().unwrap().success());
+        OwnTmpfs { at }
+    }
+}
+
+impl Drop for OwnTmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.at).status();
+    }
+}
+
+/// One warehouse and one short trial per cell; `storage` has the stacks and layouts, `axis` the matrix's line for them.
+fn scenario(storage: &str, axis: &str, settings: &str) -> String {
+    format!(
+        r#"
+title = "A short run"
+question = "Does everything lie where it should?"
+{storage}
+[servers.mariadb]
+kind = "mariadb"
+[servers.mariadb.settings]
+innodb_flush_method = "O_DIRECT"
+innodb_buffer_pool_size = "12M"
+innodb_flush_log_at_trx_commit = 1
+{settings}
+[workloads.tpcc]
+kind = "tpcc"
+warehouses = 1
+terminals = 4
+[matrix]
+{axis}
+server = ["mariadb"]
+workload = ["tpcc"]
+[run]
+trials = 1
+start = "warm-fast"
+warm_up = "1 s"
+settle = "1 s"
+measure = "4 s"
+seed = 1
+"#
+    )
+}
+
+const STACKS: &str = r#"
+[stacks.card]
+profile = "iodrive-160"
+size = "4 GiB"
+[stacks.hdd]
+profile = "hdd-7200"
+size = "1 GiB"
+file_system = "ext4"
+mkfs_options = ["-E", "stride=16,stripe_width=64"]
+"#;
+
+fn measured(trial: &Trial) -> &Measurement {
+    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    measurement
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn data_and_redo_log_are_measured_each_on_its_own_stack() {
+    let Some(bench) = Bench::emulating() else { return };
+    let storage = format!("{STACKS}[layouts.split]\ndata = \"card\"\nredo = \"hdd\"\n");
+    let (header, trials) = bench.records(&scenario(&storage, "layout = [\"split\"]", ""));
+    let cell = &header.cells[0];
+    assert_eq!((cell.name.as_str(), cell.layout.as_deref()), ("split", Some("split")));
+    assert_eq!(cell.other_mounts[0].files, "ib_logfile0");
+    assert!(trials[0].provenance.stack_hash.contains('+'), "{}", trials[0].provenance.stack_hash);
+
+    let measurement = measured(&trials[0]);
+    let data = measurement.emulator.as_ref().unwrap();
+    let redo = measurement.other_mounts[0].emulator.as_ref().unwrap();
+    assert!(data.reads > 0 && data.seeks == 0, "pages are read from the card: {data:?}");
+    // A commit is on the disk when a FLUSH is done, and the card needs none.
+    assert!(redo.writes > 0 && redo.flushes > 0, "{redo:?}");
+    assert!(redo.reads < data.reads / 10, "a log is not read: {redo:?}");
+    assert!(redo.flush_latency_mean_ms > 1.0, "a disk turns: {redo:?}");
+    let seconds = measurement.series.transactions_per_s.len();
+    assert_eq!(measurement.other_mounts[0].series.flushes_per_s.len(), seconds);
+    assert!(measurement.other_mounts[0].host.as_ref().unwrap().writes > 0);
+
+    let records = report::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
+    let page = report::render(&records, report::Format::Html, false).unwrap();
+    for words in ["split: data on card", "split: redo on hdd", "ib_logfile0", "stride=16,stripe_width=64"] {
+        assert!(page.contains(words), "{words} is not on the page");
+    }
+    bench.assert_clean();
+}
+
+#[test]
+fn each_class_of_file_lies_in_its_directory() {
+    let server = by_kind("mariadb").unwrap();
+    if server.version().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
+        eprintln!("skipped: no mariadbd");
+        return;
+    }
+    let bench = Bench::new();
+    let others =
+        [FileClass::Redo, FileClass::Doublewrite, FileClass::Undo, FileClass::Binlog, FileClass::Temp];
+    let settings = [("innodb_undo_tablespaces", "3"), ("log_bin", "ON")];
+    let instance = Instance {
+        data_directory: bench.path("data"),
+        class_directories: others.map(|class| (class, bench.path(class.key()))).into(),
+        runtime_directory: bench.path("runtime"),
+        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+    };
+    // As a data set is made: without a binary log.
+    let loading = Instance { settings: server.load_settings(&instance.settings), ..instance.clone() };
+    server.prepare(&loading).unwrap();
+    let mut running = server.start(&instance).unwrap();
+    running.wait_ready(PATIENCE).unwrap();
+    let files = |class: FileClass| -> Vec<String> {
+        let entries = fs::read_dir(bench.path(class.key())).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(FileClass::Redo), ["ib_logfile0"]);
+    assert_eq!(files(FileClass::Doublewrite), ["ibdata1"]);
+    assert_eq!(files(FileClass::Undo), ["undo001", "undo002", "undo003"]);
+    assert_eq!(files(FileClass::Binlog), ["binlog.000001", "binlog.index"]);
+    assert_eq!(files(FileClass::Temp), ["ibtmp1"]);
+    let data = files(FileClass::Data);
+    let elsewhere = ["ib_logfile", "ibdata", "undo0", "binlog", "ibtmp"];
+    let strays: Vec<_> = data.iter().filter(|name| elsewhere.iter().any(|e| name.starts_with(e))).collect();
+    assert!(strays.is_empty(), "{strays:?}");
+    running.stop(PATIENCE).unwrap();
+}
+
+/// The pipeline without a server: a snapshot per mount, each restored for each trial.
+#[test]
+fn every_mount_of_a_layout_starts_from_its_own_snapshot() {
+    let bench = Bench::new();
+    let text = r#"
+title = "Test"
+question = "Does it work?"
+[stacks.a]
+profile = "null"
+[stacks.b]
+profile = "null"
+[layouts.plain]
+data = "a"
+[layouts.split]
+data = "a"
+redo = "b"
+binlog = "b"
+[servers.mock]
+kind = "mock"
+[workloads.mock]
+kind = "mock"
+terminals = 2
+latency_us = 500
+[matrix]
+layout = ["plain", "split"]
+server = ["mock"]
+workload = ["mock"]
+[run]
+trials = 2
+start = "warm-fast"
+warm_up = "10 ms"
+measure = "100 ms"
+seed = 1
+"#;
+    let (header, trials) = bench.records(text);
+    // The mock server does not start when one of its directories is empty.
+    let errors: Vec<_> = trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
+    assert_eq!((trials.len(), errors), (4, vec![]));
+    assert_eq!(header.cells[1].other_mounts[0].classes, [FileClass::Redo, FileClass::Binlog]);
+    let snapshots: Vec<_> = fs::read_dir(bench.path("results/snapshots")).unwrap().flatten().collect();
+    assert_eq!(snapshots.len(), 2, "one per shape of layout");
+    // The same run again does nothing.
+    assert_eq!(bench.records(text).1, trials);
+}
+
+#[test]
+fn a_real_directory_is_given_back_as_it_was() {
+    let bench = Bench::new();
+    let disk = bench.path("disk");
+    fs::create_dir(&disk).unwrap();
+    fs::write(disk.join("precious"), "mine").unwrap();
+    let text = format!(
+        "title = \"Test\"\nquestion = \"\"\n[stacks.mine]\npath = {disk:?}\n[servers.mock]\nkind = \"mock\"\n\
+         [workloads.mock]\nkind = \"mock\"\nterminals = 2\nlatency_us = 500\n\
+         [matrix]\nstack = [\"mine\"]\nserver = [\"mock\"]\nworkload = [\"mock\"]\n\
+         [run]\ntrials = 2\nstart = \"cold\"\nmeasure = \"100 ms\"\nseed = 1\n"
+    );
+    let (header, trials) = bench.records(&text);
+    assert!(
+        header.cells[0].stack.real && header.cells[0].stack.summary.contains("A real disk, not emulated")
+    );
+    assert!(trials.iter().all(|trial| trial.error.is_none()), "{trials:?}");
+    let names: Vec<_> = fs::read_dir(&disk).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["precious"]);
+    bench.assert_clean();
+}
+
+#[track_caller]
+fn check_refused(storage: &str, axis: &str, settings: &str, expect: &str) {
+    assert_eq!(Bench::new().refusal("plan", &scenario(storage, axis, settings)), expect);
+}
+
+#[test]
+fn a_layout_that_cannot_be_is_refused() {
+    let layout = |lines: &str| format!("{STACKS}[layouts.split]\n{lines}\n");
+    let axis = "layout = [\"split\"]";
+    check_refused(
+        &layout("data = \"card\"\nredo = \"hd\""),
+        axis,
+        "",
+        "layouts.split.redo: `hd` is not defined under [stacks]; did you mean `hdd`?",
+    );
+    check_refused(
+        &layout("data = \"card\"\nred = \"hdd\""),
+        axis,
+        "",
+        "layouts.split.red: unknown key; did you mean `redo`?",
+    );
+    check_refused(&layout("redo = \"hdd\""), axis, "", "layouts.split.data: is missing");
+    check_refused(
+        &layout("data = \"card\"\nundo = \"hdd\""),
+        axis,
+        "",
+        "layouts.split.undo: server `mariadb` keeps its undo logs inside the system tablespace unless \
+         `innodb_undo_tablespaces` is at least 2: set it among the server's settings",
+    );
+    check_refused(
+        &layout("data = \"card\"\nbinlog = \"hdd\""),
+        axis,
+        "",
+        "layouts.split.binlog: server `mariadb` writes no binary log: turn it on with `log_bin = true` among the \
+         server's settings",
+    );
+    check_refused(
+        &layout("data = \"card\""),
+        "layout = [\"split\"]\nstack = [\"hdd\"]",
+        "",
+        "matrix.layout: cannot be there together with `stack`: name one of the two",
+    );
+    check_refused(
+        STACKS,
+        "layout = [\"split\"]",
+        "",
+        "matrix.layout: `split` is not defined under [layouts]",
+    );
+    check_refused(STACKS, "", "", "matrix.stack: is missing; name stacks, or layouts with `layout = [...]`");
+}
+
+#[test]
+fn two_parts_of_one_drive_are_no_two_drives() {
+    let parts = "[stacks.a]\nlayer = \"partition\"\non = \"card\"\nsize = \"1 GiB\"\n\
+                 [stacks.b]\nlayer = \"partition\"\non = \"card\"\noffset = \"1 GiB\"\n\
+                 [layouts.split]\ndata = \"b\"\nredo = \"a\"\n";
+    check_refused(
+        &format!("{STACKS}{parts}"),
+        "layout = [\"split\"]",
+        "",
+        "layouts.split.redo: `a` and `b` are parts of one drive, which two mounts cannot share yet: \
+         put both classes on one stack",
+    );
+}
+
+#[test]
+fn a_real_disk_that_cannot_be_used_is_refused() {
+    let real = |lines: &str| format!("[stacks.mine]\n{lines}\n");
+    let axis = "stack = [\"mine\"]";
+    check_refused(
+        &real("path = \"/no/such/place\""),
+        axis,
+        "",
+        "stacks.mine.path: /no/such/place does not exist",
+    );
+    check_refused(
+        &real("path = \"/dev/null\""),
+        axis,
+        "",
+        "stacks.mine.path: /dev/null is neither a directory nor a block device",
+    );
+    check_refused(&real("path = \"here\""), axis, "", "stacks.mine.path: `here` must begin with /");
+    check_refused(
+        &real("path = \"/tmp\"\nsize = \"1 GB\""),
+        axis,
+        "",
+        "stacks.mine.size: belongs to an emulated stack, and this one is a real disk (`path`)",
+    );
+    check_refused(
+        &real("path = \"/tmp\"\nmount_options = [\"nobarrier\"]"),
+        axis,
+        "",
+        "stacks.mine.mount_options: belongs to a block device; a directory is used as it is",
+    );
+    let Some(bench) = Bench::emulating() else { return };
+    let own = OwnDevice::new(&bench);
+    check_refused(
+        &real(&format!("path = \"{}\"", own.device)),
+        axis,
+        "",
+        &format!(
+            "stacks.mine.path: {} is a block device, and making a file system on it destroys what it holds: \
+             say `destroy_content = true` if that is meant",
+            own.device
+        ),
+    );
+}
+
+#[test]
+fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
+    let Some(bench) = Bench::emulating() else { return };
+    let words = |lines: &str| {
+        let storage = format!("[stacks.hdd]\nprofile = \"hdd-7200\"\nsize = \"2 GB\"\n{lines}\n");
+        bench.refusal("run", &scenario(&storage, "stack = [\"hdd\"]", ""))
+    };
+    assert_eq!(
+        words("mkfs_options = [\"-d\", \"sou=64k\"]"),
+        "stacks.hdd.mkfs_options: mkfs.xfs: unknown option -d sou=64k"
+    );
+    let ext4 = words("file_system = \"ext4\"\nmkfs_options = [\"-E\", \"strid=16\"]");
+    assert!(ext4.starts_with("stacks.hdd.mkfs_options: mkfs.ext4: Bad option(s) specified: strid"), "{ext4}");
+    // Gone from xfs since Linux 4.19.
+    let mount = words("mount_options = [\"nobarrier\"]");
+    assert!(
+        mount.starts_with("stacks.hdd.mount_options: mount: ") && mount.contains("bad option"),
+        "{mount}"
+    );
+    assert!(!bench.path("spindle-results").exists(), "work was begun");
+    bench.assert_clean();
+}
+
+fn stack(table: &str) -> spindle_lab::profile_file::StackSpec {
+    let file =
+        StackFile::parse("stack", &format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}"));
+    file.unwrap().resolve("stack", "disk").unwrap()
+}
+
+/// A disk of the stack, with the physics off.
+fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
+    let stack = stack(table);
+    let wishes = Wishes {
+        name: format!("layout-test-{}", std::process::id()),
+        seed: 1,
+        mount_at: None,
+        physics: false,
+        snapshot,
+        spill_directory: &bench.path("."),
+        die_with_parent: false,
+    };
+    let options = emulated::options(&stack, &wishes).unwrap();
+    Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
+}
+
+/// One after the other, because the disk has one name.
+#[test]
+fn file_systems_are_made_and_mounted_as_asked() {
+    let Some(bench) = Bench::emulating() else { return };
+    xfs_knows_the_stripes_that_it_was_made_for(&bench);
+    xfs_is_told_of_stripes_when_it_is_mounted(&bench);
+    ext4_knows_stripes_and_does_without_barriers(&bench);
+    btrfs_starts_from_one_snapshot_again_and_again(&bench);
+}
+
+fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn mounted_with(disk: &Disk) -> String {
+    tool(
+        "findmnt",
+        &["--noheadings", "--output", "FSTYPE,OPTIONS", disk.mount.as_ref().unwrap().to_str().unwrap()],
+    )
+}
+
+fn xfs_knows_the_stripes_that_it_was_made_for(bench: &Bench) {
+    let disk = up(bench, "mkfs_options = [\"-d\", \"su=64k,sw=4\"]\nmount_options = [\"inode64\"]", None);
+    let information = tool("xfs_info", &[disk.mount.as_ref().unwrap().to_str().unwrap()]);
+    // In blocks of 4 KiB.
+    assert!(information.contains("sunit=16     swidth=64 blks"), "{information}");
+    assert!(mounted_with(&disk).contains("inode64"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn xfs_is_told_of_stripes_when_it_is_mounted(bench: &Bench) {
+    let disk = up(bench, "mount_options = [\"sunit=128\", \"swidth=512\"]", None);
+    // In sectors.
+    assert!(mounted_with(&disk).contains("sunit=128,swidth=512"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
+    let table = "file_system = \"ext4\"\nmkfs_options = [\"-E\", \"stride=16,stripe_width=64\"]\nmount_options = [\"nobarrier\"]";
+    let disk = up(bench, table, None);
+    let information = tool("dumpe2fs", &["-h", disk.device.to_str().unwrap()]);
+    let has = |name: &str, value: &str| {
+        information.lines().any(|line| line.starts_with(name) && line.ends_with(&format!(" {value}")))
+    };
+    assert!(has("RAID stride:", "16") && has("RAID stripe width:", "64"), "{information}");
+    assert!(mounted_with(&disk).contains("nobarrier"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
+    if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mkfs.btrfs");
+        eprintln!("skipped: no mkfs.btrfs");
+        return;
+    }
+    let table = "file_system = \"btrfs\"";
+    let snapshot = bench.path("snapshot");
+    let file = |disk: &Disk| disk.mount.as_ref().unwrap().join("table");
+    let mut disk = up(bench, table, None);
+    assert!(mounted_with(&disk).starts_with("btrfs"), "{}", mounted_with(&disk));
+    fs::write(file(&disk), "loaded").unwrap();
+    disk.snapshot(&snapshot).unwrap();
+    disk.down().unwrap();
+    for _ in 0..2 {
+        // The kernel has seen a later state of the same file system by the second time.
+        let disk = up(bench, table, Some(&snapshot));
+        assert_eq!(fs::read_to_string(file(&disk)).unwrap(), "loaded");
+        for change in 0..5 {
+            fs::write(file(&disk), format!("changed {change}")).unwrap();
+            tool("sync", &["--file-system", file(&disk).to_str().unwrap()]);
+        }
+        disk.down().unwrap();
+    }
+}
+
+#[test]
+fn real_disks_are_measured_as_emulated_ones_are() {
+    let Some(bench) = Bench::emulating() else { return };
+    let (own, tmpfs) = (OwnDevice::new(&bench), OwnTmpfs::new(&bench));
+    let storage = format!(
+        "[stacks.memory]\npath = {:?}\n[stacks.device]\npath = {:?}\ndestroy_content = true\nfile_system = \"ext4\"\n",
+        tmpfs.at, own.device
+    );
+    let settings = "innodb_log_file_size = \"64M\"";
+    let text = scenario(&storage, "stack = [\"memory\", \"device\"]", settings).replace("O_DIRECT", "fsync");
+    let (header, trials) = bench.records(&text);
+    assert!(header.cells.iter().all(|cell| cell.stack.real), "{:?}", header.cells);
+    assert_eq!(header.cells[0].stack.file_system, "tmpfs");
+    let of = |cell: &str| measured(trials.iter().find(|trial| trial.cell == cell).unwrap());
+    assert_eq!((&of("memory").emulator, &of("memory").host), (&None, &None), "memory is no device");
+    let device = of("device");
+    assert_eq!(device.emulator, None);
+    let host = device.host.as_ref().unwrap();
+    assert!(host.writes > 0 && host.write_bytes > 0 && host.flushes > 0, "{host:?}");
+    assert!(device.series.write_iops.iter().sum::<f64>() > 0.0);
+    assert!(device.per_transaction.writes > 0.0, "{:?}", device.per_transaction);
+    assert_eq!(fs::read_dir(&tmpfs.at).unwrap().count(), 0, "a directory is left as it was");
+    drop(own);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_device_in_use_is_left_alone() {
+    let Some(bench) = Bench::emulating() else { return };
+    let own = OwnDevice::new(&bench);
+    let at = bench.path("mounted");
+    fs::create_dir(&at).unwrap();
+    tool("mkfs.ext4", &["-q", &own.device]);
+    tool("mount", &[&own.device, at.to_str().unwrap()]);
+    fs::write(at.join("precious"), "mine").unwrap();
+    let storage = format!("[stacks.device]\npath = {:?}\ndestroy_content = true\n", own.device);
+    fs::write(bench.path("test.toml"), scenario(&storage, "stack = [\"device\"]", "")).unwrap();
+    let output = bench.run(&["run", "test.toml", "--output", "results"]);
+    assert_eq!(output.status.code(), Some(1));
+    let (_, trials) = records_file::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
+    let error = trials[0].error.as_deref().unwrap();
+    assert!(error.contains("is in use (mounted, or part of another device)"), "{error}");
+    assert_eq!(fs::read_to_string(at.join("precious")).unwrap(), "mine");
+    tool("umount", &[at.to_str().unwrap()]);
+    drop(own);
+    bench.assert_clean();
+}
+
+#[test]
+fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
+    let Some(bench) = Bench::emulating() else { return };
+    let own = OwnDevice::new(&bench);
+    let storage = format!(
+        "{STACKS}[stacks.device]\npath = {:?}\ndestroy_content = true\n\
+         [layouts.split]\ndata = \"card\"\nredo = \"hdd\"\ntemp = \"device\"\n",
+        own.device
+    );
+    fs::write(bench.path("test.toml"), scenario(&storage, "layout = [\"split\"]", "")).unwrap();
+    let mut run = bench
+        .command(&["run", "test.toml", "--output", "results"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (log, temporary) = (
+        format!("run/run-{}-redo/mount/redo/ib_logfile0", run.id()),
+        format!("run/real/run-{}-temp/mount", run.id()),
+    );
+    wait_until("a redo log on its own mount", || bench.path(&log).exists());
+    assert!(bench.path(&temporary).join("temp").exists());
+    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
+    run.wait().unwrap();
+    let output = bench.run(&["disk", "down", "--all"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    drop(own);
+    bench.assert_clean();
+}
+
+#[test]
+fn records_of_the_first_format_are_still_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records/quickstart/records.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let first: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(first["format"], 1, "the committed records are of the first format");
+    let (header, trials) = records_file::read(&path).unwrap();
+    assert_eq!(header.cells[0].layout_name(), header.cells[0].stack.name);
+    let records = report::read(&path).unwrap();
+    assert_eq!(records.trials, trials);
+    let view = report::View::new(&records);
+    let activity = view.cells[0].storages[0].activity.unwrap();
+    assert!(activity.reads_per_s > 0.0 && activity.queue_depth > 0.0, "{activity:?}");
+}

@@ -1,0 +1,205 @@
+//! Which share of a database's pages crosses from one chunk of an array to the next: exact arithmetic, for an
+//! alignment checker.
+//!
+//! A page that crosses costs two drives' time where one would do, and on RAID 5 two read-modify-writes. Pages
+//! lie one after another in a file, and files where the file system puts them, so what counts is where
+//! extents begin: at the start of the partition, plus what a volume manager or the file system reserves, plus
+//! any multiple of the file system's alignment. Over all of these, and all pages of a long extent, crossings
+//! repeat with the chunk, so that the share is a fraction of small whole numbers.
+
+use std::fmt;
+
+use crate::profile::Invalid;
+
+/// Where LVM puts the first extent of a physical volume, in bytes from its start (`pvs -o pe_start`).
+///
+/// Source: "change default alignment of pe_start to 1MB", lvm-devel, 2010-08-05, which also says what went
+/// before: an alignment of 64 KiB, which with the default metadata area came to 192 KiB. That 64 KiB itself
+/// occurred, without such an area, is an assumption.
+pub const LVM_DATA_STARTS_BYTES: [(&str, u64); 3] = [
+    ("LVM2 since August 2010", 1 << 20),
+    ("LVM2 before", 192 << 10),
+    ("LVM2 before, metadata within 64 KiB", 64 << 10),
+];
+
+/// Where partitioning tools put the first partition, in bytes.
+///
+/// Sector 63 is the second track of the geometry of 63 sectors a track that BIOSes report. What replaced it is
+/// 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
+pub const PARTITION_STARTS_BYTES: [(&str, u64); 2] = [("sector 63", 63 * 512), ("1 MiB", 1 << 20)];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alignment {
+    /// From the start of the array to the first byte that the file system manages: partition plus LVM data
+    /// start.
+    pub offset_bytes: u64,
+    /// Chunk of the array.
+    pub chunk_bytes: u64,
+    /// Page of the database.
+    pub page_bytes: u64,
+    /// What the file system aligns extents to, counted from its own start: the block size where it knows no
+    /// better, `sunit` (XFS) or `stride` (ext4) where it was told.
+    pub extent_alignment_bytes: u64,
+}
+
+/// A fraction in lowest terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    pub numerator: u64,
+    pub denominator: u64,
+}
+
+impl Share {
+    pub fn as_f64(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.numerator, self.denominator)
+    }
+}
+
+impl Alignment {
+    pub fn validate(&self) -> Result<(), Invalid> {
+        for (key, value) in [
+            ("chunk", self.chunk_bytes),
+            ("page", self.page_bytes),
+            ("extent_alignment", self.extent_alignment_bytes),
+        ] {
+            if value == 0 || value > 1 << 40 {
+                let problem = format!("is {value} bytes, must be 1 to {}", 1_u64 << 40);
+                return Err(Invalid { key, problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// Share of pages that lie in more than one chunk, over all places where an extent may begin.
+    ///
+    /// A page begins at `offset + i * extent alignment + j * page`. Modulo the chunk those places are all
+    /// that leave the same remainder as the offset when divided by the greatest common divisor of the three,
+    /// each equally often; and a page crosses if fewer bytes than its own are left in the chunk.
+    pub fn crossing_share(&self) -> Share {
+        let step = greatest_common_divisor(
+            greatest_common_divisor(self.chunk_bytes, self.page_bytes),
+            self.extent_alignment_bytes,
+        );
+        let places = self.chunk_bytes / step;
+        let remainder = self.offset_bytes % step;
+        // Places `remainder + k * step`, k below `places`, of which those up to `chunk - page` do not cross.
+        let whole = match self.chunk_bytes.checked_sub(self.page_bytes) {
+            Some(last) if remainder <= last => (last - remainder) / step + 1,
+            _ => 0,
+        };
+        let divisor = greatest_common_divisor(places - whole, places);
+        Share { numerator: (places - whole) / divisor, denominator: places / divisor }
+    }
+
+    /// Whether every page lies in as few chunks as its size allows, that is, no page crosses needlessly.
+    pub fn is_aligned(&self) -> bool {
+        self.page_bytes <= self.chunk_bytes && self.crossing_share().numerator == 0
+    }
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECTOR_63: u64 = PARTITION_STARTS_BYTES[0].1;
+    const KIB: u64 = 1 << 10;
+
+    fn alignment(offset_bytes: u64, page_bytes: u64, extent_alignment_bytes: u64) -> Alignment {
+        Alignment { offset_bytes, chunk_bytes: 64 * KIB, page_bytes, extent_alignment_bytes }
+    }
+
+    fn check(offset_bytes: u64, page_bytes: u64, extent_alignment_bytes: u64, expect: &str) {
+        let alignment = alignment(offset_bytes, page_bytes, extent_alignment_bytes);
+        alignment.validate().unwrap();
+        assert_eq!(alignment.crossing_share().to_string(), expect, "{alignment:?}");
+    }
+
+    #[test]
+    fn an_aligned_page_crosses_nothing() {
+        check(1 << 20, 16 * KIB, 16 * KIB, "0/1");
+        check(1 << 20, 16 * KIB, 64 * KIB, "0/1");
+    }
+
+    #[test]
+    fn one_page_in_four_crosses_from_sector_63() {
+        check(SECTOR_63, 16 * KIB, 16 * KIB, "1/4");
+        check(SECTOR_63, 16 * KIB, 64 * KIB, "1/4");
+    }
+
+    #[test]
+    fn a_file_system_that_aligns_to_blocks_only_lets_pages_cross() {
+        // Pages begin at any multiple of 4 KiB: 3 of 16 places are too near the end.
+        check(1 << 20, 16 * KIB, 4 * KIB, "3/16");
+        check(SECTOR_63, 16 * KIB, 4 * KIB, "1/4");
+    }
+
+    #[test]
+    fn a_smaller_page_crosses_less_often() {
+        check(SECTOR_63, 4 * KIB, 4 * KIB, "1/16");
+        check(SECTOR_63, 8 * KIB, 8 * KIB, "1/8");
+        check(0, 4 * KIB, 4 * KIB, "0/1");
+    }
+
+    #[test]
+    fn a_page_larger_than_the_chunk_always_crosses() {
+        check(0, 128 * KIB, 128 * KIB, "1/1");
+        assert!(!alignment(0, 128 * KIB, 128 * KIB).is_aligned());
+    }
+
+    #[test]
+    fn every_start_of_lvm_data_keeps_an_aligned_partition_aligned() {
+        for (name, start_bytes) in LVM_DATA_STARTS_BYTES {
+            assert!(alignment((1 << 20) + start_bytes, 16 * KIB, 64 * KIB).is_aligned(), "{name}");
+            assert!(!alignment(SECTOR_63 + start_bytes, 16 * KIB, 64 * KIB).is_aligned(), "{name}");
+        }
+    }
+
+    #[test]
+    fn old_lvm_data_misaligns_the_row_of_a_larger_chunk() {
+        let chunk_of_256 = |start_bytes| Alignment {
+            chunk_bytes: 256 * KIB,
+            ..alignment((1 << 20) + start_bytes, 256 * KIB, 256 * KIB)
+        };
+        let shares = LVM_DATA_STARTS_BYTES.map(|(_, start)| chunk_of_256(start).crossing_share().to_string());
+        assert_eq!(shares, ["0/1", "1/1", "1/1"]);
+    }
+
+    /// The same by laying out pages one by one.
+    fn counted(alignment: &Alignment) -> f64 {
+        let (mut crossing, mut pages) = (0_u64, 0_u64);
+        for extent in 0..alignment.chunk_bytes / KIB {
+            for page in 0..alignment.chunk_bytes / KIB {
+                let start = alignment.offset_bytes
+                    + extent * alignment.extent_alignment_bytes
+                    + page * alignment.page_bytes;
+                let last = start + alignment.page_bytes - 1;
+                crossing += u64::from(start / alignment.chunk_bytes != last / alignment.chunk_bytes);
+                pages += 1;
+            }
+        }
+        crossing as f64 / pages as f64
+    }
+
+    #[test]
+    fn the_fraction_is_what_laying_out_pages_counts() {
+        for offset_bytes in [0, 512, SECTOR_63, 1 << 20, 192 * KIB, 7 * KIB] {
+            for page_bytes in [4 * KIB, 8 * KIB, 16 * KIB, 12 * KIB, 64 * KIB] {
+                for extent_alignment_bytes in [KIB, 4 * KIB, 16 * KIB, 64 * KIB, 1 << 20] {
+                    let alignment = alignment(offset_bytes, page_bytes, extent_alignment_bytes);
+                    let (share, counted) = (alignment.crossing_share().as_f64(), counted(&alignment));
+                    assert!((share - counted).abs() < 1e-9, "{alignment:?}: {share} against {counted}");
+                }
+            }
+        }
+    }
+}

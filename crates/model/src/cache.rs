@@ -1,0 +1,435 @@
+//! A controller with memory for writes in front of a device: a battery-backed write cache (BBWC).
+//!
+//! A write is firmware latency, the link, and then it is in the controller's memory; while there is room that
+//! is when it is done. Room comes back as an elevator writes dirty data to the device below: upward by
+//! address (C-LOOK), adjacent data together, a bounded number at a time. So random writes run faster than the
+//! device below would take them, and a commit costs no rotation.
+//!
+//! Writing back starts when the host is idle for a while; above a watermark of dirty data it competes with
+//! the host's reads; so it does while a write waits for room, and while the battery is not good, until
+//! nothing is dirty.
+//!
+//! A read is served from memory if all of it is dirty, or all of it is in the optional read cache; else from
+//! below.
+//!
+//! FLUSH and FUA are free while the memory counts as safe. Everything is written below with FUA: the drives'
+//! own caches are off, as such controllers set them. In write-through a write is done when the device below
+//! has it, and FLUSH waits for what is still dirty from before.
+//!
+//! # Power cut
+//! With a good battery nothing in memory is lost: it is on the device below before the next power-on is over.
+//! Without it what is dirty is lost, though acknowledged; of what was being written back at that moment, the
+//! device below decides. A FLUSH that was free while the battery was good promised nothing for a battery that
+//! fails before the memory is drained; and under [`CachePolicy::WriteBackAlways`] it promises nothing at all
+//! without one.
+//!
+//! # Divergence
+//! * No read-ahead.
+//! * A read of which a part is dirty goes below as a whole.
+//! * One watermark, no hysteresis; firmwares also write back data by age.
+//! * A learn cycle is an outage of the battery: real controllers drain the memory before they begin one.
+//! * A device below that acknowledges FUA and then loses the write does so unreported.
+//! * Data whose write-back fails is given up and counted; real controllers pin it.
+
+mod destage;
+mod parameters;
+mod power_cut;
+mod read_cache;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+
+use crate::commands::{Commands, Slot};
+use crate::device::{Counters, Device, PowerCut};
+use crate::fan_out::Failures;
+use crate::profile::{Invalid, transfer_ns};
+use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::rng::Rng;
+use crate::time::Instant;
+use crate::volatile::VolatileWrites;
+use destage::Destages;
+pub use parameters::{CacheParameters, CachePolicy};
+use read_cache::ReadCache;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The firmware has decoded the command.
+    Decoded(Slot),
+    /// A write's data is in the controller's memory, to stay there.
+    Stored(Slot),
+    /// A write's data has crossed the link on its way to the device below.
+    Passed(Slot),
+    /// The last byte of a read is with the host.
+    Delivered(Slot),
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Below,
+    Battery,
+    Event,
+    Idle,
+}
+
+pub struct Cache {
+    parameters: CacheParameters,
+    below: Box<dyn Device>,
+    below_at: Option<Instant>,
+    rng: Rng,
+    commands: Commands,
+    failures: Failures,
+    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    next_event_number: u64,
+    firmware_free_at: Instant,
+    link_free_at: Instant,
+    is_battery_good: bool,
+    /// What is still to come of the battery's outage: when, and whether it is good then.
+    battery_changes: VecDeque<(Instant, bool)>,
+    dirty: VolatileWrites,
+    waiting_for_room: VecDeque<Slot>,
+    reserved_sectors: u64,
+    /// FLUSHes that wait until nothing is dirty.
+    waiting_for_drain: Vec<Slot>,
+    destages: Destages,
+    read_cache: ReadCache,
+    host_idle_since: Instant,
+    next_number: u32,
+    /// By slot: the number under which a request was last passed to the device below.
+    passed: Vec<Option<u32>>,
+}
+
+/// What an identifier on the device below stands for: an index, and a number that tells it from earlier uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Host { slot: Slot, number: u32 },
+    Destage { index: usize, number: u32 },
+}
+
+const NUMBER_BITS: u32 = 31;
+
+impl Target {
+    fn id(self) -> RequestId {
+        let (index, number, kind) = match self {
+            Target::Host { slot, number } => (slot, number, 0),
+            Target::Destage { index, number } => (index, number, 1),
+        };
+        RequestId((index as u64) << (NUMBER_BITS + 1) | u64::from(number) << 1 | kind)
+    }
+
+    fn of(id: RequestId) -> Target {
+        let number = (id.0 >> 1) as u32 & ((1 << NUMBER_BITS) - 1);
+        let index = (id.0 >> (NUMBER_BITS + 1)) as usize;
+        if id.0 & 1 == 0 { Target::Host { slot: index, number } } else { Target::Destage { index, number } }
+    }
+}
+
+impl Cache {
+    /// A controller in front of a device; the seed decides what a power cut leaves.
+    pub fn new(parameters: CacheParameters, below: Box<dyn Device>, seed: u64) -> Result<Cache, Invalid> {
+        parameters.validate()?;
+        let battery_changes = [(parameters.battery_out_at_ns, false), (parameters.battery_back_at_ns, true)]
+            .into_iter()
+            .filter_map(|(at_ns, is_good)| at_ns.map(|at_ns| (Instant(at_ns), is_good)))
+            .collect();
+        Ok(Cache {
+            read_cache: ReadCache::new(parameters.read_cache_bytes),
+            destages: Destages::default(),
+            parameters,
+            below,
+            below_at: None,
+            rng: Rng::new(seed),
+            commands: Commands::default(),
+            failures: Failures::default(),
+            events: BinaryHeap::new(),
+            next_event_number: 0,
+            firmware_free_at: Instant::ZERO,
+            link_free_at: Instant::ZERO,
+            is_battery_good: true,
+            battery_changes,
+            dirty: VolatileWrites::default(),
+            waiting_for_room: VecDeque::new(),
+            reserved_sectors: 0,
+            waiting_for_drain: Vec::new(),
+            host_idle_since: Instant::ZERO,
+            next_number: 0,
+            passed: Vec::new(),
+        })
+    }
+
+    /// The battery fails or is good again at `now`; what the parameters say of it later still happens.
+    pub fn set_battery(&mut self, now: Instant, is_good: bool) {
+        self.advance(now);
+        self.is_battery_good = is_good;
+        self.dispatch(now);
+        self.advance(now);
+    }
+
+    /// The device below, for its counters.
+    pub fn below(&self) -> &dyn Device {
+        &*self.below
+    }
+
+    /// Acknowledged bytes that the device below refused to take.
+    pub fn failed_destage_bytes(&self) -> u64 {
+        self.destages.failed_bytes
+    }
+
+    /// Whether what is in memory would survive a power cut.
+    fn is_safe(&self) -> bool {
+        self.is_battery_good
+    }
+
+    /// Whether writes are done when they are in memory.
+    fn is_write_back(&self) -> bool {
+        match self.parameters.policy {
+            CachePolicy::WriteThrough => false,
+            CachePolicy::WriteBack => self.is_battery_good,
+            CachePolicy::WriteBackAlways => true,
+        }
+    }
+
+    fn schedule(&mut self, at: Instant, event: Event) {
+        self.events.push(Reverse((at, self.next_event_number, event)));
+        self.next_event_number += 1;
+    }
+
+    fn next_source(&self) -> Option<(Instant, Source)> {
+        let below = self.below_at.map(|at| (at, Source::Below));
+        let battery = self.battery_changes.front().map(|&(at, _)| (at, Source::Battery));
+        let event = self.events.peek().map(|Reverse((at, ..))| (*at, Source::Event));
+        let idle = self.idle_destage_at().map(|at| (at, Source::Idle));
+        [below, battery, event, idle].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some((at, source)) = self.next_source().filter(|&(at, _)| at <= now) {
+            match source {
+                Source::Below => self.poll_below(at),
+                Source::Battery => {
+                    if let Some((_, is_good)) = self.battery_changes.pop_front() {
+                        self.is_battery_good = is_good;
+                    }
+                }
+                Source::Event => self.handle_event(at),
+                Source::Idle => self.destages.is_idle_run = true,
+            }
+            self.dispatch(at);
+        }
+    }
+
+    fn handle_event(&mut self, at: Instant) {
+        let Some(Reverse((_, _, event))) = self.events.pop() else { return };
+        match event {
+            Event::Decoded(slot) => self.start_command(at, slot),
+            Event::Stored(slot) => self.store(at, slot),
+            Event::Passed(slot) => self.pass_below(at, slot),
+            Event::Delivered(slot) => self.finish(at, slot),
+        }
+    }
+
+    fn start_command(&mut self, at: Instant, slot: Slot) {
+        let request = self.commands.get(slot).request;
+        let (start, end) = self.commands.get(slot).sectors();
+        match request.operation {
+            Operation::Flush => self.waiting_for_drain.push(slot),
+            Operation::Discard | Operation::WriteZeroes => self.pass_below(at, slot),
+            Operation::Write if self.is_write_back() && request.size_bytes <= self.parameters.cache_bytes => {
+                self.waiting_for_room.push_back(slot);
+            }
+            Operation::Write => {
+                let passed_at = self.cross_link(at, request.size_bytes);
+                self.schedule(passed_at, Event::Passed(slot));
+            }
+            Operation::Read
+                if self.dirty.covers(start, end)
+                    || self.destages.holds(start, end)
+                    || self.read_cache.hit(request.offset_bytes, request.end_bytes()) =>
+            {
+                self.deliver(at, slot);
+            }
+            Operation::Read => self.pass_below(at, slot),
+        }
+    }
+
+    fn cross_link(&mut self, at: Instant, bytes: u64) -> Instant {
+        self.link_free_at = self.link_free_at.max(at) + transfer_ns(bytes, self.parameters.link_bytes_per_s);
+        self.link_free_at
+    }
+
+    fn deliver(&mut self, at: Instant, slot: Slot) {
+        let delivered_at = self.cross_link(at, self.commands.get(slot).request.size_bytes);
+        self.schedule(delivered_at, Event::Delivered(slot));
+    }
+
+    fn used_sectors(&self) -> u64 {
+        self.dirty.volatile_sectors() + self.reserved_sectors
+    }
+
+    fn admit(&mut self, at: Instant) {
+        while let Some(&slot) = self.waiting_for_room.front() {
+            let request = self.commands.get(slot).request;
+            let sectors = request.size_bytes / SECTOR_BYTES;
+            if !self.is_write_back() {
+                // The battery failed while it waited.
+                let passed_at = self.cross_link(at, request.size_bytes);
+                self.schedule(passed_at, Event::Passed(slot));
+            } else if self.used_sectors() + sectors <= self.parameters.cache_bytes / SECTOR_BYTES {
+                self.reserved_sectors += sectors;
+                let stored_at = self.cross_link(at, request.size_bytes);
+                self.schedule(stored_at, Event::Stored(slot));
+            } else {
+                return;
+            }
+            self.waiting_for_room.pop_front();
+        }
+    }
+
+    fn store(&mut self, at: Instant, slot: Slot) {
+        let command = *self.commands.get(slot);
+        let (start, end) = command.sectors();
+        self.reserved_sectors -= end - start;
+        if !self.is_write_back() {
+            // The battery failed while the data crossed the link.
+            self.pass_below(at, slot);
+            return;
+        }
+        if start < end {
+            self.dirty.insert(start, end, command.request.id, command.sequence);
+        }
+        self.commands.mark_placed(slot);
+        self.finish(at, slot);
+    }
+
+    fn next_number(&mut self) -> u32 {
+        self.next_number = (self.next_number + 1) & ((1 << NUMBER_BITS) - 1);
+        self.next_number
+    }
+
+    /// Hands the request itself to the device below; a write is durable there when it completes.
+    fn pass_below(&mut self, at: Instant, slot: Slot) {
+        let number = self.next_number();
+        if slot >= self.passed.len() {
+            self.passed.resize(slot + 1, None);
+        }
+        self.passed[slot] = Some(number);
+        let request = self.commands.get(slot).request;
+        let id = Target::Host { slot, number }.id();
+        let force_unit_access = request.operation == Operation::Write;
+        self.submit_below(at, Request { id, force_unit_access, ..request });
+    }
+
+    fn submit_below(&mut self, at: Instant, request: Request) {
+        self.below.submit(at, request);
+        self.below_at = self.below.poll_at();
+    }
+
+    fn poll_below(&mut self, at: Instant) {
+        while let Some(completion) = self.below.poll(at) {
+            match Target::of(completion.id) {
+                Target::Host { slot, .. } => self.finish_passed(at, slot, completion.outcome),
+                Target::Destage { index, .. } => self.finish_destage(index, completion.outcome),
+            }
+        }
+        self.below_at = self.below.poll_at();
+    }
+
+    fn finish_passed(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
+        self.passed[slot] = None;
+        let command = *self.commands.get(slot);
+        if outcome == Outcome::Failure {
+            self.failures.add(command.request.id);
+            self.finish(at, slot);
+            return;
+        }
+        let (start, end) = command.sectors();
+        let (start_bytes, end_bytes) = (command.request.offset_bytes, command.request.end_bytes());
+        match command.request.operation {
+            Operation::Read => {
+                self.read_cache.insert(start_bytes, end_bytes);
+                self.deliver(at, slot);
+                return;
+            }
+            Operation::Write => {
+                self.dirty.forget(start, end, command.sequence);
+                self.commands.mark_placed(slot);
+            }
+            Operation::Discard | Operation::WriteZeroes => {
+                self.dirty.forget(start, end, command.sequence);
+                self.read_cache.remove(start_bytes, end_bytes);
+            }
+            Operation::Flush => {}
+        }
+        self.finish(at, slot);
+    }
+
+    fn finish(&mut self, at: Instant, slot: Slot) {
+        self.commands.finish(at, slot);
+        self.host_idle_since = at;
+    }
+
+    /// What became possible at `at` starts now.
+    fn dispatch(&mut self, at: Instant) {
+        self.admit(at);
+        self.destage(at);
+        let is_promise_kept = self.is_write_back() || self.dirty.volatile_sectors() == 0;
+        if is_promise_kept && !self.waiting_for_drain.is_empty() {
+            let mut waiting = std::mem::take(&mut self.waiting_for_drain);
+            for slot in waiting.drain(..) {
+                self.finish(at, slot);
+            }
+            self.waiting_for_drain = waiting;
+        }
+    }
+}
+
+impl Device for Cache {
+    fn size_bytes(&self) -> u64 {
+        self.below.size_bytes()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        self.advance(now);
+        let slot = self.commands.accept(now, request, self.below.size_bytes());
+        self.destages.is_idle_run = false;
+        let start = self.firmware_free_at.max(now);
+        self.firmware_free_at = start + self.parameters.command_interval_ns;
+        self.schedule(start + self.parameters.command_ns, Event::Decoded(slot));
+        self.advance(now);
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        // A change of the battery is an event only if it changes what is under way.
+        let is_battery_idle = self.commands.working_count() == 0 && self.dirty.volatile_sectors() == 0;
+        let next_at = match self.next_source() {
+            Some((_, Source::Battery)) if is_battery_idle => self.below_at,
+            next => next.map(|(at, _)| at),
+        };
+        self.commands.next_finished_at().into_iter().chain(next_at).min()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
+        self.commands.collect(now).map(|completion| self.failures.mark(completion))
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
+        self.cut(now)
+    }
+
+    fn counters(&self) -> Counters {
+        let is_volatile = !self.is_safe();
+        let volatile_bytes = if is_volatile { self.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
+        Counters { volatile_bytes, ..self.commands.counters }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Cache").field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}

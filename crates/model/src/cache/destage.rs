@@ -1,0 +1,120 @@
+//! Writing back: an elevator over the dirty data.
+
+use super::{Cache, Target};
+use crate::request::{Operation, Outcome, Request, SECTOR_BYTES};
+use crate::time::Instant;
+use crate::volatile::Taken;
+
+/// Dirty data on its way to the device below.
+#[derive(Debug)]
+pub(super) struct Destage {
+    pub(super) number: u32,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) taken: Vec<Taken>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Destages {
+    pub(super) list: Vec<Option<Destage>>,
+    in_flight_count: u64,
+    /// Sector at which the elevator is.
+    position: u64,
+    /// The host has been idle for long enough, and has not come back.
+    pub(super) is_idle_run: bool,
+    pub(super) failed_bytes: u64,
+}
+
+impl Destages {
+    pub(super) fn holds(&self, start: u64, end: u64) -> bool {
+        self.list.iter().flatten().any(|destage| destage.start <= start && end <= destage.end)
+    }
+
+    fn touches(&self, start: u64, end: u64) -> bool {
+        self.list.iter().flatten().any(|destage| destage.start < end && start < destage.end)
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Destages { failed_bytes: self.failed_bytes, ..Destages::default() };
+    }
+}
+
+impl Cache {
+    /// When writing back starts because the host has nothing to do.
+    pub(super) fn idle_destage_at(&self) -> Option<Instant> {
+        let is_possible =
+            !self.destages.is_idle_run && self.commands.working_count() == 0 && !self.dirty.is_clean();
+        is_possible.then(|| self.host_idle_since + self.parameters.destage_idle_ns)
+    }
+
+    fn destage_is_due(&self) -> bool {
+        let watermark =
+            self.parameters.cache_bytes / SECTOR_BYTES * self.parameters.destage_watermark_percent / 100;
+        self.destages.is_idle_run
+            || !self.is_battery_good
+            || !self.waiting_for_room.is_empty()
+            || self.dirty.dirty_sectors() > watermark
+    }
+
+    pub(super) fn destage(&mut self, at: Instant) {
+        while self.destages.in_flight_count < self.parameters.destage_queue_depth
+            && !self.dirty.is_clean()
+            && self.destage_is_due()
+            && let Some((start, end)) = self.next_run()
+        {
+            self.start_destage(at, start, end);
+        }
+    }
+
+    /// The next dirty run upward, from the bottom again after the last; not one whose older data is on its
+    /// way.
+    fn next_run(&mut self) -> Option<(u64, u64)> {
+        let longest = self.parameters.destage_bytes / SECTOR_BYTES;
+        let mut position = self.destages.position;
+        // Each run that is passed over is held up by another write in flight, and wrapping around takes one
+        // more step.
+        for _ in 0..self.destages.list.len() + 2 {
+            let Some((start, end)) = self.dirty.run_from(position, longest) else {
+                position = 0;
+                continue;
+            };
+            let end = end.min((start / longest + 1) * longest);
+            if !self.destages.touches(start, end) {
+                return Some((start, end));
+            }
+            position = end;
+        }
+        None
+    }
+
+    fn start_destage(&mut self, at: Instant, start: u64, end: u64) {
+        let taken = self.dirty.take(start, end);
+        let number = self.next_number();
+        let destage = Destage { number, start, end, taken };
+        let free = self.destages.list.iter().position(Option::is_none);
+        let index = free.unwrap_or(self.destages.list.len());
+        match free {
+            Some(index) => self.destages.list[index] = Some(destage),
+            None => self.destages.list.push(Some(destage)),
+        }
+        self.destages.in_flight_count += 1;
+        self.destages.position = end;
+        let request = Request {
+            id: Target::Destage { index, number }.id(),
+            operation: Operation::Write,
+            offset_bytes: start * SECTOR_BYTES,
+            size_bytes: (end - start) * SECTOR_BYTES,
+            force_unit_access: true,
+        };
+        self.submit_below(at, request);
+    }
+
+    pub(super) fn finish_destage(&mut self, index: usize, outcome: Outcome) {
+        let Some(destage) = self.destages.list[index].take() else { return };
+        self.destages.in_flight_count -= 1;
+        self.dirty.settle(&destage.taken);
+        if outcome == Outcome::Failure {
+            self.destages.failed_bytes += (destage.end - destage.start) * SECTOR_BYTES;
+        }
+    }
+}

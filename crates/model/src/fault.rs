@@ -1,0 +1,261 @@
+//! A layer that makes the device below misbehave: slow answers, stuck requests, read errors, and a FLUSH that lies.
+//!
+//! Faults are added to what the device below does, which stays as it is. In order: a dying drive's extra time (one
+//! request after another, as retries hold up the whole drive), a spike (this request alone), a stall (nothing completes
+//! while it lasts), a stuck request.
+//!
+//! A lying FLUSH completes without the device below having heard of it, and FUA is stripped from writes. So a power cut
+//! takes writes that the host was told are durable. Real drives have done so: Zheng et al., "Understanding the
+//! robustness of SSDs under power fault" (FAST'13).
+
+#[cfg(test)]
+mod tests;
+
+use crate::children::{Child, HostRequests, HostSlot};
+use crate::device::{Counters, Device, PowerCut};
+use crate::profile::{Invalid, within};
+use crate::request::{Completion, Operation, Outcome, Request, RequestId};
+use crate::rng::Rng;
+use crate::time::{Instant, SECOND};
+
+const MILLION: u64 = 1_000_000;
+
+/// Now and then a request takes longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spikes {
+    /// Requests struck, of a million.
+    pub per_million: u64,
+    pub extra_ns: u64,
+}
+
+/// Nothing completes for a while, again and again: from each multiple of the period on, the first one excepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stalls {
+    pub period_ns: u64,
+    pub duration_ns: u64,
+}
+
+/// One request that does not come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stuck {
+    /// Requests submitted before it.
+    pub after_requests: u64,
+    /// How long it stays away; `None`: until [`Fault::reset`] or a power cut.
+    pub duration_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReadErrors {
+    /// Unreadable places, as offset and size in bytes: a read that touches one fails.
+    pub ranges: Vec<(u64, u64)>,
+    /// Reads that fail anywhere, of a million.
+    pub per_million: u64,
+    /// What the drive tries before it gives up.
+    pub recovery_ns: u64,
+}
+
+/// A drive that becomes slower: each request takes longer by what has accrued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dying {
+    pub starts_at_ns: u64,
+    /// Growth per second of model time.
+    pub extra_ns_per_s: u64,
+    /// Growth per completed read.
+    pub extra_ns_per_read: u64,
+}
+
+/// Which faults there are; the default is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FaultParameters {
+    pub spikes: Option<Spikes>,
+    pub stalls: Option<Stalls>,
+    pub stuck: Option<Stuck>,
+    pub read_errors: ReadErrors,
+    pub dying: Option<Dying>,
+    /// FLUSH completes after this long and is not passed on; FUA is stripped.
+    pub lying_flush_ns: Option<u64>,
+}
+
+impl FaultParameters {
+    /// # Errors
+    /// Names the key, as a profile file spells it, and the bound.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        const LONG_NS: u64 = 1_000_000 * SECOND;
+        if let Some(Spikes { per_million, extra_ns }) = self.spikes {
+            within("spike_probability", per_million, 1, MILLION, " of a million")?;
+            within("spike", extra_ns, 1, LONG_NS, " ns")?;
+        }
+        if let Some(Stalls { period_ns, duration_ns }) = self.stalls {
+            within("stall_period", period_ns, 2, LONG_NS, " ns")?;
+            within("stall", duration_ns, 1, period_ns - 1, " ns")?;
+        }
+        if let Some(Stuck { duration_ns: Some(duration_ns), .. }) = self.stuck {
+            within("stuck", duration_ns, 1, LONG_NS, " ns")?;
+        }
+        within("read_error_probability", self.read_errors.per_million, 0, MILLION, " of a million")?;
+        within("read_error_recovery", self.read_errors.recovery_ns, 0, LONG_NS, " ns")?;
+        for &(_, size_bytes) in &self.read_errors.ranges {
+            within("read_error_size", size_bytes, 1, u64::MAX, " bytes")?;
+        }
+        if let Some(dying) = self.dying {
+            within("dying_per_second", dying.extra_ns_per_s, 0, SECOND, " ns")?;
+            within("dying_per_read", dying.extra_ns_per_read, 0, SECOND, " ns")?;
+        }
+        within("lying_flush", self.lying_flush_ns.unwrap_or(0), 0, LONG_NS, " ns")
+    }
+}
+
+/// What will happen to a request, drawn when it is submitted.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    slot: HostSlot,
+    extra_ns: u64,
+    fails: bool,
+    stuck: bool,
+}
+
+#[derive(Debug)]
+pub struct Fault {
+    parameters: FaultParameters,
+    rng: Rng,
+    hosts: HostRequests,
+    below: Child<Plan>,
+    submitted: u64,
+    /// Reads completed since the drive began to die.
+    reads: u64,
+    /// When the dying drive is done with the request before.
+    free_at: Instant,
+    /// Done below, and never given back unless something resets the device.
+    stuck: Option<HostSlot>,
+}
+
+impl Fault {
+    /// # Errors
+    /// Parameters that [`FaultParameters::validate`] refuses.
+    pub fn new(parameters: FaultParameters, seed: u64, below: Box<dyn Device>) -> Result<Fault, Invalid> {
+        parameters.validate()?;
+        Ok(Fault {
+            parameters,
+            rng: Rng::new(seed),
+            hosts: HostRequests::default(),
+            below: Child::new(below),
+            submitted: 0,
+            reads: 0,
+            free_at: Instant::ZERO,
+            stuck: None,
+        })
+    }
+
+    /// The host gives up waiting and resets the device: a request that is stuck for good fails. Returns its id.
+    pub fn reset(&mut self, now: Instant) -> Option<RequestId> {
+        self.advance(now);
+        let slot = self.stuck.take()?;
+        self.hosts.finish(now, slot, Outcome::Failure);
+        Some(self.hosts.get(slot).request.id)
+    }
+
+    fn plan(&mut self, slot: HostSlot, request: Request) -> Plan {
+        let mut plan = Plan { slot, extra_ns: 0, fails: false, stuck: false };
+        if let Some(Spikes { per_million, extra_ns }) = self.parameters.spikes
+            && self.rng.below(MILLION) < per_million
+        {
+            plan.extra_ns += extra_ns;
+        }
+        if request.operation == Operation::Read {
+            let errors = &self.parameters.read_errors;
+            let touches = |&(offset_bytes, size_bytes): &(u64, u64)| {
+                request.offset_bytes < offset_bytes.saturating_add(size_bytes)
+                    && offset_bytes < request.end_bytes()
+            };
+            let is_unlucky = errors.per_million > 0 && self.rng.below(MILLION) < errors.per_million;
+            plan.fails = is_unlucky || errors.ranges.iter().any(touches);
+            if plan.fails {
+                plan.extra_ns += errors.recovery_ns;
+            }
+        }
+        plan.stuck = self.parameters.stuck.is_some_and(|stuck| stuck.after_requests == self.submitted);
+        plan
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.below.poll_at().filter(|&at| at <= now) {
+            while let Some((plan, completion)) = self.below.poll(at) {
+                self.complete(plan, completion);
+            }
+        }
+    }
+
+    fn complete(&mut self, plan: Plan, completion: Completion) {
+        let outcome = if plan.fails { Outcome::Failure } else { completion.outcome };
+        let mut at = self.after_dying(completion.at, plan.slot) + plan.extra_ns;
+        if let Some(Stalls { period_ns, duration_ns }) = self.parameters.stalls {
+            let into_period_ns = at.0 % period_ns;
+            if at.0 >= period_ns && into_period_ns < duration_ns {
+                at = at + (duration_ns - into_period_ns);
+            }
+        }
+        match self.parameters.stuck {
+            Some(Stuck { duration_ns: Some(duration_ns), .. }) if plan.stuck => at = at + duration_ns,
+            Some(Stuck { duration_ns: None, .. }) if plan.stuck => {
+                self.stuck = Some(plan.slot);
+                return;
+            }
+            _ => {}
+        }
+        self.hosts.finish(at, plan.slot, outcome);
+    }
+
+    fn after_dying(&mut self, at: Instant, slot: HostSlot) -> Instant {
+        let Some(dying) = self.parameters.dying else { return at };
+        let Some(elapsed_ns) = at.0.checked_sub(dying.starts_at_ns) else { return at };
+        let by_time = u128::from(dying.extra_ns_per_s) * u128::from(elapsed_ns) / u128::from(SECOND);
+        let extra_ns = by_time as u64 + dying.extra_ns_per_read * self.reads;
+        self.reads += u64::from(self.hosts.get(slot).request.operation == Operation::Read);
+        self.free_at = self.free_at.max(at) + extra_ns;
+        self.free_at
+    }
+}
+
+impl Device for Fault {
+    fn size_bytes(&self) -> u64 {
+        self.below.size_bytes()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        self.advance(now);
+        let slot = self.hosts.accept(request, self.below.size_bytes());
+        let plan = self.plan(slot, request);
+        self.submitted += 1;
+        match self.parameters.lying_flush_ns {
+            Some(flush_ns) if request.operation == Operation::Flush => {
+                let at = now + flush_ns;
+                self.complete(plan, Completion { id: request.id, at, outcome: Outcome::Success });
+            }
+            Some(_) => self.below.pass_on(now, Request { force_unit_access: false, ..request }, plan),
+            None => self.below.pass_on(now, request, plan),
+        }
+        self.advance(now);
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.hosts.next_finished_at().into_iter().chain(self.below.poll_at()).min()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
+        self.hosts.collect(now)
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
+        let writes = self.hosts.in_host_terms(self.below.power_cut(now));
+        self.hosts.reset();
+        self.stuck = None;
+        self.free_at = now;
+        PowerCut { writes }
+    }
+
+    fn counters(&self) -> Counters {
+        self.hosts.counters_with(&[self.below.counters()])
+    }
+}

@@ -1,0 +1,500 @@
+//! An array of devices: RAID 0, 1, 5, 6 and 10.
+//!
+//! A request of the host becomes one or more *operations*; an operation sends requests to members and ends
+//! when the last of them does. There is no time of its own in the array: no controller overhead, no bus
+//! (`throttle` and `cache` have those).
+//!
+//! * Striping and mirroring: each member gets its part of a request in as few pieces as possible. A mirrored
+//!   read goes to the copy with fewest requests in flight, then to the one whose last request was nearest; a
+//!   write to all copies.
+//! * RAID 5 and 6: a write is divided into rows. A row that is written whole needs no reads. Otherwise the
+//!   old data and parity are read (read-modify-write) or the data that is not written (reconstruct-write),
+//!   whichever is fewer requests, on a tie the latter, as Linux md does (`drivers/md/raid5.c`,
+//!   `handle_stripe_dirtying`). Writes to the same part of a row follow one another.
+//! * FLUSH goes to all members. Discard reaches whole rows only; zeroes written to a part of a row are a
+//!   write.
+//! * A member that fails a request is dropped if the array has its data without it, and the read is tried
+//!   again; otherwise the host sees the failure.
+//! * A missing member: reads are reconstructed from the others, writes leave it out. A rebuilding member gets
+//!   writes at once and serves reads below the point that the rebuild has reached. The rebuild runs at most
+//!   at one rate while the host is idle and at least at another always (md's `sync_speed_max` and
+//!   `sync_speed_min`).
+//!
+//! # The write hole
+//! A power cut can separate a row's data from its parity, since each member keeps or loses its own. It shows
+//! in three places:
+//! * In the fates. Parts of one write on different members fare differently. A write to a member that is not
+//!   there exists only through the parity: it fares as that parity where nothing else was written with it;
+//!   else it is `Lost` unless all was kept. Of mirrored copies the first valid one counts, which is what a
+//!   resynchronisation copies.
+//! * [`Raid::write_hole_rows`] counts rows in which the members' writes of one operation fared differently. A
+//!   parity that a later write replaced in a member's cache counts as lost, so it is an upper bound.
+//! * [`Raid::damaged`]: ranges of the host that were durable and cannot be reconstructed any more, because
+//!   their member was not there. No fate can name them: they belong to no write in question.
+//!
+//! # Divergence
+//! * No stripe cache: neighbouring writes are not gathered into whole rows. Put a `cache` layer above, which
+//!   does.
+//! * Members that are equal disks turn in phase, so a mirrored write does not wait for the later of two
+//!   rotations.
+//! * No resynchronisation after a power cut, and no bitmap: what the write hole left stays as it is.
+//! * A failed read drops its member at once, where md first writes the sector anew.
+//! * A degraded read, and a discard, do not wait for a write to the same row.
+//! * What is known of a write is forgotten after half a million later ones; a member that still has it in a
+//!   volatile cache then loses it unreported.
+
+mod copies;
+mod layout;
+mod locks;
+mod members;
+mod parameters;
+mod parity;
+mod power_cut;
+mod rebuild;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::commands::{Commands, Slot};
+use crate::device::{Counters, Device, PowerCut};
+use crate::fan_out::Failures;
+use crate::profile::Invalid;
+use crate::request::{Completion, Operation, Outcome, Request, RequestId};
+use crate::time::Instant;
+use layout::Layout;
+pub use members::MemberState;
+use members::{Extents, Members, OpIndex, Purpose, Target, WriteEntry, target};
+pub use parameters::{RaidLevel, RaidParameters};
+use rebuild::Rebuild;
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Read,
+    /// To every copy.
+    Write,
+    /// To a part of one row of an array with parity.
+    WriteRow,
+    Flush,
+    /// Discard or write-zeroes on whole rows or copies.
+    Erase,
+    Rebuild {
+        member: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Behind another operation on the same part of the members.
+    Waiting,
+    Reading,
+    /// Writing, or doing the only thing there is to do.
+    Last,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Op {
+    task: Task,
+    stage: Stage,
+    serial: u64,
+    /// The host's request; none for a rebuild.
+    slot: Option<Slot>,
+    /// In the host's coordinates; of a rebuild and an erasure of rows, in a member's.
+    start_bytes: u64,
+    end_bytes: u64,
+    /// Part of the members that it keeps others from.
+    lock: (u64, u64),
+    /// Requests to members that have not come back.
+    waiting_for: u32,
+    sent_count: u32,
+    is_failed: bool,
+    /// A member was dropped: read again from the others.
+    is_to_repeat: bool,
+}
+
+/// A request of the host, by its slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    unfinished_ops: u32,
+    is_failed: bool,
+}
+
+pub struct Raid {
+    parameters: RaidParameters,
+    layout: Layout,
+    commands: Commands,
+    progress: Vec<Progress>,
+    failures: Failures,
+    members: Members,
+    ops: Vec<Op>,
+    free_ops: Vec<OpIndex>,
+    next_serial: u64,
+    /// Operations that hold a lock.
+    active: Vec<OpIndex>,
+    /// Operations that wait for one, oldest first.
+    waiting: Vec<OpIndex>,
+    extents: Extents,
+    rebuild: Rebuild,
+    write_hole_rows: u64,
+    damaged: Vec<(u64, u64)>,
+}
+
+impl Raid {
+    /// An array of these members; what exceeds the smallest of them is not used. The content of missing and
+    /// of rebuilding members is void.
+    pub fn new(parameters: RaidParameters, members: Vec<Box<dyn Device>>) -> Result<Raid, Invalid> {
+        parameters.validate(members.len())?;
+        let smallest_bytes = members.iter().map(|member| member.size_bytes()).min().unwrap_or(0);
+        let layout = Layout::new(parameters.level, members.len(), parameters.chunk_bytes, smallest_bytes);
+        if layout.size_bytes == 0 {
+            let problem =
+                format!("has {smallest_bytes} bytes, must be at least `chunk`, {}", parameters.chunk_bytes);
+            return Err(Invalid { key: "members", problem });
+        }
+        let mut members = Members::new(members);
+        for &member in &parameters.missing_members {
+            members.list[member].state = MemberState::Missing;
+        }
+        for &member in &parameters.rebuilding_members {
+            members.list[member].state = MemberState::Rebuilding { valid_bytes: 0 };
+        }
+        Ok(Raid {
+            rebuild: Rebuild::new(&parameters),
+            parameters,
+            layout,
+            commands: Commands::default(),
+            progress: Vec::new(),
+            failures: Failures::default(),
+            members,
+            ops: Vec::new(),
+            free_ops: Vec::new(),
+            next_serial: 0,
+            active: Vec::new(),
+            waiting: Vec::new(),
+            extents: Extents::default(),
+            write_hole_rows: 0,
+            damaged: Vec::new(),
+        })
+    }
+
+    /// Rows that a power cut left with data and parity that may not match, since the array was built.
+    pub fn write_hole_rows(&self) -> u64 {
+        self.write_hole_rows
+    }
+
+    /// Offset and size of durable data that power cuts made impossible to reconstruct, in the host's bytes.
+    pub fn damaged(&self) -> &[(u64, u64)] {
+        &self.damaged
+    }
+
+    /// What each member did, by index.
+    pub fn member_counters(&self) -> Vec<Counters> {
+        self.members.list.iter().map(|member| member.device.counters()).collect()
+    }
+
+    pub fn member_state(&self, member: usize) -> MemberState {
+        self.members.list[member].state
+    }
+
+    /// The member is gone from `now` on, if the array has all its data without it; whether it has.
+    pub fn fail_member(&mut self, now: Instant, member: usize) -> bool {
+        self.advance(now);
+        let can_lose = self.members.can_lose(self.parameters.level, member);
+        if can_lose {
+            self.members.list[member].state = MemberState::Missing;
+            self.advance(now);
+        }
+        can_lose
+    }
+
+    /// A new device takes the place of a missing member, and the rebuild starts. Refused while the old one is
+    /// in use, and when the new one is too small.
+    pub fn replace_member(
+        &mut self,
+        now: Instant,
+        member: usize,
+        device: Box<dyn Device>,
+    ) -> Result<(), Invalid> {
+        self.advance(now);
+        let state = self.members.list[member].state;
+        if state != MemberState::Missing || self.members.outstanding_count(member) > 0 {
+            return Err(Invalid { key: "member", problem: format!("{member} is still in use") });
+        }
+        if device.size_bytes() < self.layout.member_bytes {
+            let problem =
+                format!("has {} bytes, must have at least {}", device.size_bytes(), self.layout.member_bytes);
+            return Err(Invalid { key: "member", problem });
+        }
+        self.members.replace(member, device);
+        self.members.list[member].state = MemberState::Rebuilding { valid_bytes: 0 };
+        self.rebuild.begin(now);
+        self.advance(now);
+        Ok(())
+    }
+
+    fn next_event_at(&self) -> Option<Instant> {
+        let member_at = self.members.next().map(|(at, _)| at);
+        member_at.into_iter().chain(self.rebuild_due_at()).min()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        loop {
+            let next_member = self.members.next().filter(|&(at, _)| at <= now);
+            let rebuild_at = self.rebuild_due_at().filter(|&at| at <= now);
+            match (next_member, rebuild_at) {
+                (Some((at, member)), rebuild_at) if rebuild_at.is_none_or(|due_at| at <= due_at) => {
+                    while let Some(completion) = self.members.poll(at, member) {
+                        self.finish_member_request(at, member, completion);
+                    }
+                }
+                (_, Some(due_at)) => self.start_rebuild(due_at),
+                (_, None) => return,
+            }
+        }
+    }
+
+    fn start_request(&mut self, now: Instant, slot: Slot) {
+        let request = self.commands.get(slot).request;
+        let (start, end) = (request.offset_bytes, request.end_bytes());
+        if slot >= self.progress.len() {
+            self.progress.resize(slot + 1, Progress::default());
+        }
+        // One is held here, so that the request does not end before all its operations have begun.
+        self.progress[slot] = Progress { unfinished_ops: 1, is_failed: false };
+        match request.operation {
+            Operation::Flush => self.begin_op(now, Task::Flush, slot, 0, 0),
+            Operation::Read => self.begin_op(now, Task::Read, slot, start, end),
+            Operation::Write if self.layout.has_parity() => self.begin_rows(now, slot, start, end),
+            Operation::Write => self.begin_op(now, Task::Write, slot, start, end),
+            Operation::Discard | Operation::WriteZeroes => self.begin_erase(now, slot, start, end),
+        }
+        self.finish_op_of(now, slot, false);
+    }
+
+    fn begin_erase(&mut self, now: Instant, slot: Slot, start: u64, end: u64) {
+        if !self.layout.has_parity() {
+            self.begin_op(now, Task::Erase, slot, start, end);
+            return;
+        }
+        let row_bytes = self.layout.row_bytes();
+        let (first_row, end_row) = (start.div_ceil(row_bytes), end / row_bytes);
+        let (head_end, tail_start) = if first_row < end_row {
+            let chunk_bytes = self.layout.chunk_bytes;
+            self.begin_op(now, Task::Erase, slot, first_row * chunk_bytes, end_row * chunk_bytes);
+            (first_row * row_bytes, end_row * row_bytes)
+        } else {
+            (end, end)
+        };
+        if self.commands.get(slot).request.operation == Operation::WriteZeroes {
+            self.begin_rows(now, slot, start, head_end);
+            self.begin_rows(now, slot, tail_start, end);
+        }
+    }
+
+    fn begin_op(&mut self, now: Instant, task: Task, slot: Slot, start_bytes: u64, end_bytes: u64) {
+        let op = self.new_op(task, Some(slot), start_bytes, end_bytes);
+        self.progress[slot].unfinished_ops += 1;
+        if matches!(task, Task::Write | Task::WriteRow) {
+            self.lock_and_run(now, op);
+        } else {
+            self.run(now, op);
+        }
+    }
+
+    fn new_op(&mut self, task: Task, slot: Option<Slot>, start_bytes: u64, end_bytes: u64) -> OpIndex {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        let op = Op {
+            task,
+            stage: Stage::Last,
+            serial,
+            slot,
+            start_bytes,
+            end_bytes,
+            lock: (0, 0),
+            waiting_for: 0,
+            sent_count: 0,
+            is_failed: false,
+            is_to_repeat: false,
+        };
+        match self.free_ops.pop() {
+            Some(index) => {
+                self.ops[index] = op;
+                index
+            }
+            None => {
+                self.ops.push(op);
+                self.ops.len() - 1
+            }
+        }
+    }
+
+    fn run(&mut self, at: Instant, op: OpIndex) {
+        let mut extents = std::mem::take(&mut self.extents);
+        extents.begin(self.members.list.len());
+        self.ops[op].is_to_repeat = false;
+        self.ops[op].stage = Stage::Last;
+        match self.ops[op].task {
+            Task::Read => self.run_read(at, op, &mut extents),
+            Task::Write => self.run_write(at, op, &mut extents),
+            Task::WriteRow => self.run_row(at, op, &mut extents),
+            Task::Erase => self.run_erase(at, op, &mut extents),
+            Task::Rebuild { member } => self.run_rebuild(at, op, member, &mut extents),
+            Task::Flush => {
+                for member in 0..self.members.list.len() {
+                    if self.members.list[member].is_writable() {
+                        self.send(at, op, Operation::Flush, (member, 0, 0));
+                    }
+                }
+            }
+        }
+        self.extents = extents;
+        if self.ops[op].waiting_for == 0 {
+            self.finish_stage(at, op);
+        }
+    }
+
+    fn send(&mut self, at: Instant, op: OpIndex, operation: Operation, extent: members::Extent) {
+        let state = &mut self.ops[op];
+        state.waiting_for += 1;
+        state.sent_count += 1;
+        self.members.send_other(at, operation, op, state.sent_count, extent);
+    }
+
+    fn send_all(&mut self, at: Instant, op: OpIndex, operation: Operation, extents: &mut Extents) {
+        for &extent in extents.end() {
+            self.send(at, op, operation, extent);
+        }
+    }
+
+    fn send_write(
+        &mut self,
+        at: Instant,
+        op: OpIndex,
+        purpose: Purpose,
+        (member, start, end): members::Extent,
+    ) {
+        let state = &mut self.ops[op];
+        let request = state.slot.map(|slot| self.commands.get(slot).request);
+        let is_write = request.is_some_and(|request| request.operation == Operation::Write);
+        let entry = WriteEntry {
+            id: request.map_or(RequestId(0), |request| request.id),
+            serial: state.serial,
+            op,
+            offset_bytes: start,
+            size_bytes: end - start,
+            member: member as u32,
+            purpose: if is_write { purpose } else { Purpose::Silent },
+            is_done: purpose == Purpose::Implied,
+        };
+        if purpose == Purpose::Implied {
+            self.members.remember(entry);
+            return;
+        }
+        state.waiting_for += 1;
+        self.members.send_write(at, entry, request.is_some_and(|request| request.force_unit_access));
+    }
+
+    fn finish_member_request(&mut self, at: Instant, member: usize, completion: Completion) {
+        let op = match target(completion.id) {
+            Target::Write(number) => self.members.finish_write(number),
+            Target::Other(op) => op,
+        };
+        if completion.outcome == Outcome::Failure {
+            let state = self.members.list[member].state;
+            if state == MemberState::Missing || self.members.can_lose(self.parameters.level, member) {
+                self.ops[op].is_to_repeat = true;
+                self.members.list[member].state = MemberState::Missing;
+            } else {
+                self.ops[op].is_failed = true;
+            }
+        }
+        self.ops[op].waiting_for -= 1;
+        if self.ops[op].waiting_for == 0 {
+            self.finish_stage(at, op);
+        }
+    }
+
+    fn finish_stage(&mut self, at: Instant, op: OpIndex) {
+        let state = self.ops[op];
+        let is_read = state.task == Task::Read || state.stage == Stage::Reading;
+        if state.is_to_repeat && is_read && !state.is_failed {
+            self.run(at, op);
+        } else if state.stage == Stage::Reading && !state.is_failed {
+            self.ops[op].stage = Stage::Last;
+            match state.task {
+                Task::Rebuild { member } => self.write_rebuilt(at, op, member),
+                _ => self.write_row(at, op),
+            }
+            if self.ops[op].waiting_for == 0 {
+                self.finish_op(at, op);
+            }
+        } else {
+            self.finish_op(at, op);
+        }
+    }
+
+    fn finish_op(&mut self, at: Instant, op: OpIndex) {
+        let state = self.ops[op];
+        if let Task::Rebuild { member } = state.task {
+            self.finish_rebuild(at, member, &state);
+        }
+        self.free_ops.push(op);
+        if let Some(slot) = state.slot {
+            self.finish_op_of(at, slot, state.is_failed);
+        }
+        self.unlock(at, op);
+    }
+
+    fn finish_op_of(&mut self, at: Instant, slot: Slot, is_failed: bool) {
+        let progress = &mut self.progress[slot];
+        progress.unfinished_ops -= 1;
+        progress.is_failed |= is_failed;
+        if progress.unfinished_ops > 0 {
+            return;
+        }
+        if progress.is_failed {
+            self.failures.add(self.commands.get(slot).request.id);
+        }
+        self.commands.finish(at, slot);
+        self.rebuild.host_idle_since = at;
+    }
+}
+
+impl Device for Raid {
+    fn size_bytes(&self) -> u64 {
+        self.layout.size_bytes
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        self.advance(now);
+        let slot = self.commands.accept(now, request, self.layout.size_bytes);
+        self.start_request(now, slot);
+        self.advance(now);
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.commands.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
+        self.commands.collect(now).map(|completion| self.failures.mark(completion))
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
+        self.cut(now)
+    }
+
+    fn counters(&self) -> Counters {
+        self.commands.counters
+    }
+}
+
+impl fmt::Debug for Raid {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Raid").field("parameters", &self.parameters).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,231 @@
+//! What a power cut leaves of the host's writes, from what it leaves on the members.
+
+use std::ops::Range;
+
+use super::layout::Role;
+use super::members::{MemberState, Members, Purpose, Target, WriteEntry, target};
+use super::{Raid, Stage, Task};
+use crate::commands::{Command, is_unacknowledged};
+use crate::device::{Fate, PowerCut, WriteFate};
+use crate::fan_out::part_of;
+use crate::request::Operation;
+use crate::time::Instant;
+
+/// A part of a host's write, to be put in order.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    serial: u64,
+    fate: WriteFate,
+}
+
+/// How a member's write fared, from all that the member says of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fared {
+    lost_bytes: u64,
+}
+
+fn lost_bytes(write: &WriteFate) -> u64 {
+    match write.fate {
+        Fate::Kept => 0,
+        Fate::Lost => write.size_bytes,
+        Fate::Torn { kept_bytes } => write.size_bytes - kept_bytes,
+    }
+}
+
+fn is_real(entry: &WriteEntry) -> bool {
+    matches!(entry.purpose, Purpose::Data | Purpose::Parity)
+}
+
+fn count_real(members: &Members, group: Range<usize>) -> usize {
+    group.filter(|&index| is_real(members.write(index))).count()
+}
+
+impl Raid {
+    pub(super) fn cut(&mut self, now: Instant) -> PowerCut {
+        let outstanding = self.commands.outstanding();
+        let mut parts = Vec::new();
+        self.add_unwritten(&outstanding, &mut parts);
+        let cuts: Vec<PowerCut> =
+            (0..self.members.list.len()).map(|member| self.members.power_cut(now, member)).collect();
+        let mut fared = Vec::new();
+        for (member, cut) in cuts.iter().enumerate() {
+            for write in &cut.writes {
+                let Target::Write(number) = target(write.id) else { continue };
+                let Some(index) = self.members.write_index(number) else { continue };
+                if fared.len() <= index {
+                    fared.resize(index + 1, Fared::default());
+                }
+                fared[index].lost_bytes += lost_bytes(write);
+                let entry = self.members.write(index);
+                match entry.purpose {
+                    Purpose::Data => self.add_data(member, write, entry, &mut parts),
+                    Purpose::Parity => self.add_implied(index, write, &mut parts),
+                    Purpose::Implied | Purpose::Silent => {}
+                }
+            }
+        }
+        if self.layout.has_parity() {
+            self.add_write_holes(&fared, &mut parts);
+        }
+        self.reset(now);
+        parts.sort_by_key(|part| (part.serial, part.fate.offset_bytes));
+        let writes = parts
+            .into_iter()
+            .map(|Part { fate, .. }| WriteFate {
+                acknowledged: !is_unacknowledged(&outstanding, fate.id),
+                ..fate
+            })
+            .collect();
+        PowerCut { writes }
+    }
+
+    /// Operations that have not begun to write.
+    fn add_unwritten(&self, outstanding: &[Command], parts: &mut Vec<Part>) {
+        let mut is_free = vec![false; self.ops.len()];
+        for &op in &self.free_ops {
+            is_free[op] = true;
+        }
+        let unwritten = self.ops.iter().zip(is_free).filter(|(op, is_free)| {
+            !is_free && op.stage != Stage::Last && matches!(op.task, Task::Write | Task::WriteRow)
+        });
+        for (op, _) in unwritten {
+            let Some(slot) = op.slot else { continue };
+            let request = self.commands.get(slot).request;
+            if request.operation != Operation::Write || op.start_bytes == op.end_bytes {
+                continue;
+            }
+            debug_assert!(is_unacknowledged(outstanding, request.id));
+            let fate = WriteFate {
+                id: request.id,
+                offset_bytes: op.start_bytes,
+                size_bytes: op.end_bytes - op.start_bytes,
+                acknowledged: false,
+                fate: Fate::Lost,
+            };
+            parts.push(Part { serial: op.serial, fate });
+        }
+    }
+
+    /// The copy of the host's byte that counts: the first one on a member that is wholly valid.
+    fn is_first_valid_copy(&self, offset_bytes: u64, copy: u64) -> bool {
+        let first = (0..self.layout.copy_count()).find(|&copy| {
+            let member = self.layout.place(offset_bytes, copy).member;
+            self.members.list[member].state == MemberState::InSync
+        });
+        first == Some(copy)
+    }
+
+    fn add_data(&self, member: usize, write: &WriteFate, entry: &WriteEntry, parts: &mut Vec<Part>) {
+        let end = write.offset_bytes + write.size_bytes;
+        for piece in self.layout.pieces(write.offset_bytes, end) {
+            let size_bytes = piece.end_bytes - piece.start_bytes;
+            let Role::Data { copy, offset_bytes } = self.layout.role(member, piece.start_bytes) else {
+                continue;
+            };
+            if !self.layout.has_parity() && !self.is_first_valid_copy(offset_bytes, copy) {
+                continue;
+            }
+            let fate = WriteFate {
+                id: entry.id,
+                offset_bytes,
+                size_bytes,
+                acknowledged: false,
+                fate: part_of(write.fate, piece.start_bytes - write.offset_bytes, size_bytes),
+            };
+            parts.push(Part { serial: entry.serial, fate });
+        }
+    }
+
+    /// A parity that was the only thing to write says sector by sector what became of the data that it
+    /// implies.
+    fn add_implied(&self, index: usize, write: &WriteFate, parts: &mut Vec<Part>) {
+        let group = self.members.group(index);
+        if count_real(&self.members, group.clone()) > 1 {
+            return;
+        }
+        for entry in group.map(|index| self.members.write(index)) {
+            if entry.purpose == Purpose::Implied {
+                let implied = WriteFate { id: entry.id, ..*write };
+                self.add_data(entry.member as usize, &implied, entry, parts);
+            }
+        }
+    }
+
+    /// Looks at the writes of each operation together.
+    fn add_write_holes(&mut self, fared: &[Fared], parts: &mut Vec<Part>) {
+        let mut torn_rows = Vec::new();
+        let mut start = 0;
+        while start < fared.len() {
+            let group = self.members.group(start);
+            start = group.end;
+            if count_real(&self.members, group.clone()) < 2 {
+                continue;
+            }
+            let lost_bytes = |index: usize| fared.get(index).map_or(0, |fared| fared.lost_bytes);
+            let real = || group.clone().filter(|&index| is_real(self.members.write(index)));
+            if real().all(|index| lost_bytes(index) == 0) {
+                continue;
+            }
+            for entry in group.clone().map(|index| self.members.write(index)) {
+                if entry.purpose == Purpose::Implied {
+                    let lost = WriteFate {
+                        id: entry.id,
+                        offset_bytes: entry.offset_bytes,
+                        size_bytes: entry.size_bytes,
+                        acknowledged: false,
+                        fate: Fate::Lost,
+                    };
+                    self.add_data(entry.member as usize, &lost, entry, parts);
+                }
+            }
+            let parity = real().find(|&index| self.members.write(index).purpose == Purpose::Parity);
+            let is_all_lost = real().all(|index| lost_bytes(index) == self.members.write(index).size_bytes);
+            if let Some(parity) = parity.filter(|_| !is_all_lost) {
+                let parity = *self.members.write(parity);
+                torn_rows.push(parity.offset_bytes / self.layout.chunk_bytes);
+                self.note_damage(&parity, group);
+            }
+        }
+        torn_rows.sort_unstable();
+        torn_rows.dedup();
+        self.write_hole_rows += torn_rows.len() as u64;
+    }
+
+    /// What the row holds on members that are not valid there cannot be computed any more. What the operation
+    /// itself wrote there has a fate instead.
+    fn note_damage(&mut self, parity: &WriteEntry, group: Range<usize>) {
+        let row = parity.offset_bytes / self.layout.chunk_bytes;
+        let (low, high) = (parity.offset_bytes, parity.offset_bytes + parity.size_bytes);
+        for index in 0..self.layout.data_count() {
+            let member = self.layout.data_member(row, index);
+            if self.members.list[member].is_readable(high) {
+                continue;
+            }
+            let written = group
+                .clone()
+                .map(|index| self.members.write(index))
+                .find(|entry| entry.purpose == Purpose::Implied && entry.member as usize == member)
+                .map_or((low, low), |entry| (entry.offset_bytes, entry.offset_bytes + entry.size_bytes));
+            for (start, end) in [(low, written.0), (written.1, high)] {
+                if let Role::Data { offset_bytes, .. } = self.layout.role(member, start)
+                    && start < end
+                {
+                    self.damaged.push((offset_bytes, end - start));
+                }
+            }
+        }
+    }
+
+    /// As after power-on; totals, the members' states and what was damaged stay.
+    fn reset(&mut self, now: Instant) {
+        self.members.forget_writes();
+        self.commands.reset();
+        self.progress.clear();
+        self.failures.reset();
+        self.ops.clear();
+        self.free_ops.clear();
+        self.active.clear();
+        self.waiting.clear();
+        self.rebuild.resume(now);
+    }
+}

@@ -1,0 +1,152 @@
+//! Filling a new member in the background.
+//!
+//! One unit at a time: read from the members that have it, write to the new one, while host writes to the
+//! same place wait. The next unit starts by the clock of one of two rates, depending on whether the host is
+//! idle.
+
+use super::members::{Extents, MemberState, OpIndex, Purpose};
+use super::{Op, Raid, RaidParameters, Stage, Task};
+use crate::profile::transfer_ns;
+use crate::request::Operation;
+use crate::time::Instant;
+
+/// Bytes of a member rebuilt at once. md resynchronises in requests of 64 KiB with 2 MiB in flight
+/// (`drivers/md/raid1-10.c`, `drivers/md/raid1.c`); one request of half a MiB keeps a disk's arm on its track
+/// as well.
+const UNIT_BYTES: u64 = 512 << 10;
+
+#[derive(Debug)]
+pub(super) struct Rebuild {
+    is_running: bool,
+    is_unit_in_flight: bool,
+    unit_started_at: Instant,
+    /// Bytes of the unit before: the pause until the next is by their number.
+    unit_bytes: u64,
+    pub(super) host_idle_since: Instant,
+}
+
+impl Rebuild {
+    pub(super) fn new(parameters: &RaidParameters) -> Rebuild {
+        Rebuild {
+            is_running: !parameters.rebuilding_members.is_empty(),
+            is_unit_in_flight: false,
+            unit_started_at: Instant::ZERO,
+            unit_bytes: 0,
+            host_idle_since: Instant::ZERO,
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Instant) {
+        if !self.is_running {
+            self.is_running = true;
+            self.unit_started_at = now;
+            self.unit_bytes = 0;
+        }
+    }
+
+    /// After a power cut: goes on where it was.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.is_unit_in_flight = false;
+        self.unit_started_at = now;
+        self.unit_bytes = 0;
+        self.host_idle_since = now;
+    }
+}
+
+impl Raid {
+    /// When the next unit starts, if the host does not change its mind.
+    pub(super) fn rebuild_due_at(&self) -> Option<Instant> {
+        let rebuild = &self.rebuild;
+        if !rebuild.is_running || rebuild.is_unit_in_flight {
+            return None;
+        }
+        let pause = |bytes_per_s| rebuild.unit_started_at + transfer_ns(rebuild.unit_bytes, bytes_per_s);
+        let least = self.parameters.rebuild_least_bytes_per_s;
+        let busy_at = (least > 0).then(|| pause(least));
+        if self.commands.working_count() > 0 {
+            return busy_at;
+        }
+        let idle_at = pause(self.parameters.rebuild_most_bytes_per_s)
+            .max(rebuild.host_idle_since + self.parameters.rebuild_idle_ns);
+        Some(busy_at.map_or(idle_at, |at| at.min(idle_at)))
+    }
+
+    fn next_rebuild(&self) -> Option<(usize, u64)> {
+        self.members.list.iter().enumerate().find_map(|(index, member)| match member.state {
+            MemberState::Rebuilding { valid_bytes } => Some((index, valid_bytes)),
+            MemberState::InSync | MemberState::Missing => None,
+        })
+    }
+
+    pub(super) fn start_rebuild(&mut self, at: Instant) {
+        let Some((member, start)) = self.next_rebuild() else {
+            self.rebuild.is_running = false;
+            return;
+        };
+        let end = self.layout.member_bytes.min(start + UNIT_BYTES);
+        self.rebuild.is_unit_in_flight = true;
+        self.rebuild.unit_started_at = at;
+        self.rebuild.unit_bytes = end - start;
+        let op = self.new_op(Task::Rebuild { member }, None, start, end);
+        self.lock_and_run(at, op);
+    }
+
+    pub(super) fn run_rebuild(&mut self, at: Instant, op: OpIndex, member: usize, extents: &mut Extents) {
+        let (start, end) = (self.ops[op].start_bytes, self.ops[op].end_bytes);
+        self.ops[op].stage = Stage::Reading;
+        let is_possible = if self.layout.has_parity() {
+            self.add_reconstruction(member, (start, end), extents)
+        } else {
+            self.add_other_copies(member, start, end, extents)
+        };
+        self.ops[op].is_failed |= !is_possible;
+        if is_possible {
+            self.send_all(at, op, Operation::Read, extents);
+        }
+    }
+
+    fn add_other_copies(&self, member: usize, start: u64, end: u64, extents: &mut Extents) -> bool {
+        use super::layout::Role;
+        let mut is_possible = true;
+        for piece in self.layout.pieces(start, end) {
+            let Role::Data { offset_bytes, .. } = self.layout.role(member, piece.start_bytes) else {
+                continue;
+            };
+            let size = piece.end_bytes - piece.start_bytes;
+            match self.best_copy(offset_bytes, size, Some(member), extents) {
+                Some(copy) => {
+                    let place = self.layout.place(offset_bytes, copy as u64);
+                    extents.add((place.member, place.offset_bytes, place.offset_bytes + size));
+                }
+                None => is_possible = false,
+            }
+        }
+        is_possible
+    }
+
+    pub(super) fn write_rebuilt(&mut self, at: Instant, op: OpIndex, member: usize) {
+        let (start, end) = (self.ops[op].start_bytes, self.ops[op].end_bytes);
+        if self.members.list[member].is_writable() {
+            self.send_write(at, op, Purpose::Silent, (member, start, end));
+        }
+    }
+
+    pub(super) fn finish_rebuild(&mut self, _at: Instant, member: usize, op: &Op) {
+        self.rebuild.is_unit_in_flight = false;
+        if op.is_failed {
+            // Its sources are gone; nothing more can be rebuilt.
+            self.rebuild.is_running = false;
+            return;
+        }
+        let state = &mut self.members.list[member].state;
+        // The member may have been dropped, and another put in its place.
+        if *state == (MemberState::Rebuilding { valid_bytes: op.start_bytes }) {
+            *state = if op.end_bytes == self.layout.member_bytes {
+                MemberState::InSync
+            } else {
+                MemberState::Rebuilding { valid_bytes: op.end_bytes }
+            };
+        }
+        self.rebuild.is_running = self.next_rebuild().is_some();
+    }
+}

@@ -1,0 +1,214 @@
+//! A layer that limits I/O operations per second and bytes per second, like a hypervisor or a control group does.
+//!
+//! Limits are for reads, for writes, and for both together. Reads and writes wait in a queue each, first in first
+//! out, as in Linux (`blk-throttle`: one queue per direction), so that limited writes do not hold up reads. When both
+//! heads may go, the older one does. FLUSH, discard and write-zeroes pass at once: a FLUSH promises nothing about
+//! writes that have not completed.
+//!
+//! # Divergence
+//! Linux slices time into windows and lets a budget through per window; this is a token bucket, which is smoother.
+
+mod bucket;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+pub(crate) use bucket::TokenBucket;
+
+use crate::children::{Child, HostRequests, HostSlot};
+use crate::device::{Counters, Device, Fate, PowerCut};
+use crate::profile::{Invalid, within};
+use crate::request::{Completion, Operation, Request};
+use crate::time::{Instant, SECOND};
+
+/// Highest rates; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limit {
+    pub iops: Option<u64>,
+    pub bytes_per_s: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ThrottleParameters {
+    pub read: Limit,
+    pub write: Limit,
+    /// Reads and writes together.
+    pub total: Limit,
+    /// Depth of each bucket, as the time in which its rate fills it; at least one operation, at least one byte.
+    pub burst_ns: u64,
+}
+
+impl ThrottleParameters {
+    /// # Errors
+    /// Names the key, as a profile file spells it, and the bound.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        let limits = [
+            ("read_iops", self.read.iops, "/s"),
+            ("read_rate", self.read.bytes_per_s, " bytes/s"),
+            ("write_iops", self.write.iops, "/s"),
+            ("write_rate", self.write.bytes_per_s, " bytes/s"),
+            ("iops", self.total.iops, "/s"),
+            ("rate", self.total.bytes_per_s, " bytes/s"),
+        ];
+        for (key, limit, unit) in limits {
+            if let Some(limit) = limit {
+                within(key, limit, 1, 1_000_000_000_000, unit)?;
+            }
+        }
+        within("burst", self.burst_ns, 0, 1_000_000 * SECOND, " ns")
+    }
+}
+
+#[derive(Debug)]
+struct Buckets {
+    operations: Option<TokenBucket>,
+    bytes: Option<TokenBucket>,
+}
+
+impl Buckets {
+    fn new(limit: Limit, burst_ns: u64) -> Buckets {
+        let bucket = |rate: Option<u64>| {
+            rate.map(|rate| {
+                let depth = u128::from(rate) * u128::from(burst_ns) / u128::from(SECOND);
+                TokenBucket::new(rate, (depth as u64).max(1))
+            })
+        };
+        Buckets { operations: bucket(limit.iops), bytes: bucket(limit.bytes_per_s) }
+    }
+
+    fn earliest(&self, now: Instant, size_bytes: u64) -> Instant {
+        let operations_at = self.operations.as_ref().map(|bucket| bucket.earliest(now, 1));
+        let bytes_at = self.bytes.as_ref().map(|bucket| bucket.earliest(now, size_bytes));
+        [Some(now), operations_at, bytes_at].into_iter().flatten().max().unwrap_or(now)
+    }
+
+    fn take(&mut self, now: Instant, size_bytes: u64) {
+        if let Some(bucket) = &mut self.operations {
+            bucket.take(now, 1);
+        }
+        if let Some(bucket) = &mut self.bytes {
+            bucket.take(now, size_bytes);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Direction {
+    buckets: Buckets,
+    waiting: VecDeque<HostSlot>,
+}
+
+#[derive(Debug)]
+pub struct Throttle {
+    now: Instant,
+    hosts: HostRequests,
+    below: Child<HostSlot>,
+    /// Reads, then writes.
+    directions: [Direction; 2],
+    total: Buckets,
+}
+
+impl Throttle {
+    /// # Errors
+    /// Parameters that [`ThrottleParameters::validate`] refuses.
+    pub fn new(parameters: ThrottleParameters, below: Box<dyn Device>) -> Result<Throttle, Invalid> {
+        parameters.validate()?;
+        let buckets = |limit| Buckets::new(limit, parameters.burst_ns);
+        let direction = |limit| Direction { buckets: buckets(limit), waiting: VecDeque::new() };
+        Ok(Throttle {
+            now: Instant::ZERO,
+            hosts: HostRequests::default(),
+            below: Child::new(below),
+            directions: [direction(parameters.read), direction(parameters.write)],
+            total: buckets(parameters.total),
+        })
+    }
+
+    /// When the head of a queue may go, and its submission number.
+    fn head(&self, direction: &Direction) -> Option<(Instant, u64)> {
+        let host = self.hosts.get(*direction.waiting.front()?);
+        let size_bytes = host.request.size_bytes;
+        let at = direction.buckets.earliest(self.now, size_bytes);
+        Some((at.max(self.total.earliest(self.now, size_bytes)), host.sequence))
+    }
+
+    fn next_head_at(&self) -> Option<Instant> {
+        self.directions.iter().filter_map(|direction| self.head(direction)).map(|(at, _)| at).min()
+    }
+
+    fn next_event_at(&self) -> Option<Instant> {
+        self.below.poll_at().into_iter().chain(self.next_head_at()).min()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
+            self.now = self.now.max(at);
+            while let Some((slot, completion)) = self.below.poll(self.now) {
+                self.hosts.finish(completion.at, slot, completion.outcome);
+            }
+            self.dispatch();
+        }
+        self.now = now;
+    }
+
+    fn dispatch(&mut self) {
+        loop {
+            let heads = [0, 1].map(|index| self.head(&self.directions[index]));
+            let ready = (0..2).filter(|&index| heads[index].is_some_and(|(at, _)| at <= self.now));
+            let Some(index) = ready.min_by_key(|&index| heads[index].map(|(_, sequence)| sequence)) else {
+                return;
+            };
+            let direction = &mut self.directions[index];
+            let Some(slot) = direction.waiting.pop_front() else { return };
+            let request = self.hosts.get(slot).request;
+            direction.buckets.take(self.now, request.size_bytes);
+            self.total.take(self.now, request.size_bytes);
+            self.below.pass_on(self.now, request, slot);
+        }
+    }
+}
+
+impl Device for Throttle {
+    fn size_bytes(&self) -> u64 {
+        self.below.size_bytes()
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) {
+        self.advance(now);
+        let slot = self.hosts.accept(request, self.below.size_bytes());
+        match request.operation {
+            Operation::Read => self.directions[0].waiting.push_back(slot),
+            Operation::Write => self.directions[1].waiting.push_back(slot),
+            _ => self.below.pass_on(now, request, slot),
+        }
+        self.dispatch();
+        self.advance(now);
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.hosts.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
+        self.hosts.collect(now)
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
+        let mut writes = self.hosts.in_host_terms(self.below.power_cut(now));
+        // Writes wait in one queue, so those that never left it are younger than all the others.
+        let waiting = self.directions[1].waiting.iter();
+        writes.extend(waiting.map(|&slot| self.hosts.get(slot).unacknowledged(Fate::Lost)));
+        for direction in &mut self.directions {
+            direction.waiting.clear();
+        }
+        self.hosts.reset();
+        PowerCut { writes }
+    }
+
+    fn counters(&self) -> Counters {
+        self.hosts.counters_with(&[self.below.counters()])
+    }
+}

@@ -1,0 +1,105 @@
+//! A latency distribution given by a few of its quantiles, as cloud providers and benchmarks print them.
+//!
+//! Between the median and the 99 % quantile, and between that and the 99.9 % quantile, the logarithm of the latency is
+//! linear in the normal quantile, so that each piece is a lognormal distribution; the tail goes on with the slope of the
+//! last piece and ends at about the 99.99 % quantile. Below the median it is uniform, from the minimum.
+//!
+//! The table is built with square roots and products only, which every machine rounds alike: one seed gives one
+//! history everywhere.
+
+use crate::profile::{Invalid, at_least, within};
+use crate::rng::Rng;
+use crate::time::SECOND;
+
+/// Time of one request in the service, without waiting for a rate or for the link. In nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LatencyQuantiles {
+    pub minimum_ns: u64,
+    pub median_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+}
+
+impl LatencyQuantiles {
+    /// Every request takes this long.
+    pub fn constant(nanoseconds: u64) -> LatencyQuantiles {
+        LatencyQuantiles {
+            minimum_ns: nanoseconds,
+            median_ns: nanoseconds,
+            p99_ns: nanoseconds,
+            p999_ns: nanoseconds,
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), Invalid> {
+        within("latency_minimum", self.minimum_ns, 0, 100 * SECOND, " ns")?;
+        at_least("latency_median", self.median_ns, "latency_minimum", self.minimum_ns, " ns")?;
+        at_least("latency_p99", self.p99_ns, "latency_median", self.median_ns, " ns")?;
+        at_least("latency_p999", self.p999_ns, "latency_p99", self.p99_ns, " ns")?;
+        within("latency_p999", self.p999_ns, 0, 100 * SECOND, " ns")
+    }
+}
+
+/// Share of a normal distribution beyond `k / 8` of its 99 % quantile (2.32635 standard deviations).
+const TAIL_TO_P99: [f64; 9] = [
+    0.5,
+    0.385_604_634_5,
+    0.280_422_461_4,
+    0.191_500_430_3,
+    0.122_379_469_3,
+    0.072_977_669_4,
+    0.040_513_248_3,
+    0.020_897_560_9,
+    0.01,
+];
+/// The same beyond `k / 4` of the way from the 99 % to the 99.9 % quantile (3.09023 standard deviations); the last is
+/// 13/16 of that way further.
+const TAIL_TO_P999: [f64; 6] =
+    [0.01, 0.005_912_585_8, 0.003_381_544_0, 0.001_870_215_8, 0.001, 0.000_103_266_6];
+
+#[derive(Debug, Clone)]
+pub(super) struct Sampler {
+    /// Share of requests that take longer, of 2^64, and the latency; the share falls.
+    points: Vec<(u64, u64)>,
+}
+
+impl Sampler {
+    pub(super) fn new(quantiles: LatencyQuantiles) -> Sampler {
+        let share = |tail: f64| (tail * 2_f64.powi(64)) as u64;
+        let mut points = vec![(u64::MAX, quantiles.minimum_ns)];
+        let body = geometric(quantiles.median_ns, quantiles.p99_ns, 8);
+        points.extend(TAIL_TO_P99.iter().map(|&tail| share(tail)).zip(body));
+        let mut tail = geometric(quantiles.p99_ns, quantiles.p999_ns, 16);
+        let last = tail[13] as f64 / tail[0].max(1) as f64 * quantiles.p999_ns as f64;
+        tail = vec![tail[0], tail[4], tail[8], tail[12], tail[16], last as u64];
+        points.extend(TAIL_TO_P999.iter().map(|&tail| share(tail)).zip(tail).skip(1));
+        points.push((0, last as u64));
+        Sampler { points }
+    }
+
+    pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
+        let drawn = rng.next_u64();
+        let next = self.points.iter().position(|&(share, _)| share <= drawn).unwrap_or(self.points.len() - 1);
+        let (low_share, slow_ns) = self.points[next];
+        let (high_share, fast_ns) = self.points[next.saturating_sub(1)];
+        let part = u128::from(high_share - drawn);
+        let whole = u128::from(high_share - low_share).max(1);
+        fast_ns + (u128::from(slow_ns - fast_ns) * part / whole) as u64
+    }
+}
+
+/// `from` to `to` in `steps` equal factors; `steps` is a power of two.
+fn geometric(from: u64, to: u64, steps: usize) -> Vec<u64> {
+    let mut factor = to as f64 / from.max(1) as f64;
+    for _ in 0..steps.trailing_zeros() {
+        factor = factor.sqrt();
+    }
+    let mut values = vec![from];
+    let mut value = from.max(1) as f64;
+    for _ in 1..steps {
+        value *= factor;
+        values.push((value as u64).clamp(from, to));
+    }
+    values.push(to);
+    values
+}

@@ -1,0 +1,423 @@
+//! What every layer owes its driver, over every kind of device, for random sequences of requests.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{device, disk, flash};
+use proptest::prelude::*;
+use spindle_model::{
+    Completion, Congestion, Device, Dying, Fate, Fault, FaultParameters, Instant, IntentLog,
+    IntentLogParameters, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters,
+    Operation, Outage, Outcome, Promotion, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES,
+    Spikes, Stalls, Stuck, Survivor, Throttle, ThrottleParameters, Tier, TierParameters, Volume,
+    VolumeParameters, WriteCache, WritePolicy,
+};
+
+const SIZE_BYTES: u64 = 64 << 20;
+/// Small, so that requests overlap.
+const SPAN_SECTORS: u64 = 2_000;
+
+fn volume(seed: u64) -> Box<dyn Device> {
+    let latency = LatencyQuantiles {
+        minimum_ns: 200_000,
+        median_ns: 500_000,
+        p99_ns: 2 * MILLISECOND,
+        p999_ns: 20 * MILLISECOND,
+    };
+    let parameters = VolumeParameters {
+        capacity_bytes: 100 << 30,
+        iops_per_gib: 3,
+        iops_minimum: 100,
+        iops_maximum: 16_000,
+        burst_iops: 3_000,
+        burst_credits: 50,
+        bytes_per_s: 128 << 20,
+        burst_bytes_per_s: 0,
+        burst_credit_bytes: 0,
+        initial_credit_percent: 100,
+        window_ns: MILLISECOND,
+        operation_bytes: 256 << 10,
+        merges_sequential: true,
+        link_bytes_per_s: 500_000_000,
+        read_latency: latency,
+        write_latency: latency,
+        flush_ns: 200_000,
+    };
+    Box::new(Volume::new(parameters, SIZE_BYTES, seed).expect("a valid volume"))
+}
+
+fn throttle(below: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = ThrottleParameters {
+        read: Limit { iops: Some(2_000), bytes_per_s: None },
+        write: Limit { iops: None, bytes_per_s: Some(20_000_000) },
+        total: Limit { iops: Some(2_500), bytes_per_s: Some(30_000_000) },
+        burst_ns: 10 * MILLISECOND,
+    };
+    Box::new(Throttle::new(parameters, below).expect("a valid throttle"))
+}
+
+fn fault(lying: bool, seed: u64, below: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = FaultParameters {
+        spikes: Some(Spikes { per_million: 100_000, extra_ns: 30 * MILLISECOND }),
+        stalls: Some(Stalls { period_ns: 50 * MILLISECOND, duration_ns: 10 * MILLISECOND }),
+        stuck: Some(Stuck { after_requests: 5, duration_ns: Some(SECOND) }),
+        read_errors: ReadErrors {
+            ranges: vec![(4_096, 8_192)],
+            per_million: 50_000,
+            recovery_ns: 7 * MILLISECOND,
+        },
+        dying: Some(Dying { starts_at_ns: 1, extra_ns_per_s: 1_000, extra_ns_per_read: 100 }),
+        lying_flush_ns: lying.then_some(100),
+    };
+    Box::new(Fault::new(parameters, seed, below).expect("valid faults"))
+}
+
+/// With a link that is too slow for the load and slower for a while.
+fn link(protocol: Protocol, survivor: Survivor, outages: Vec<Outage>) -> MirrorParameters {
+    MirrorParameters {
+        protocol,
+        bytes_per_s: 20_000_000,
+        round_trip_ns: 300_000,
+        jitter_ns: 200_000,
+        send_buffer_bytes: 128 << 10,
+        outages,
+        congestions: vec![Congestion {
+            starts_at_ns: 5 * MILLISECOND,
+            duration_ns: 100 * MILLISECOND,
+            bytes_per_s: 5_000_000,
+        }],
+        timeout_ns: 20 * MILLISECOND,
+        resync_bytes_per_s: 2_000_000,
+        survivor,
+    }
+}
+
+/// Down three times, twice for longer than the timeout.
+fn outages() -> Vec<Outage> {
+    let outage = |starts_at_ms: u64, duration_ms: u64| Outage {
+        starts_at_ns: starts_at_ms * MILLISECOND,
+        duration_ns: duration_ms * MILLISECOND,
+    };
+    vec![outage(20, 10), outage(60, 40), outage(400, 100)]
+}
+
+fn mirror(parameters: MirrorParameters, seed: u64, local: Box<dyn Device>) -> Box<dyn Device> {
+    let peer = device(flash(WriteCache::Volatile), SIZE_BYTES, seed ^ 1);
+    Box::new(Mirror::new(parameters, seed, local, peer).expect("a valid mirror"))
+}
+
+/// A cache smaller than the span, drained all the time, so that everything happens.
+fn tier(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = TierParameters {
+        block_bytes: 16 << 10,
+        cache_bytes: 512 << 10,
+        write_policy,
+        promotion: Promotion::AtRate { bytes_per_s: 4 << 20 },
+        sequential_cutoff_bytes: 256 << 10,
+        writeback_percent: 10,
+        writeback_bytes_per_s: 4 << 20,
+        dirty_limit_percent: 70,
+        keeps_clean_blocks: true,
+    };
+    Box::new(Tier::new(parameters, fast, slow).expect("a valid tier"))
+}
+
+/// A log that fills up, and groups that close early.
+fn intent_log(fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = IntentLogParameters {
+        log_bytes: 1 << 20,
+        record_header_bytes: 192,
+        log_block_bytes: 4 << 10,
+        memory_ns: MICROSECOND,
+        group_interval_ns: 30 * MILLISECOND,
+        group_bytes: 768 << 10,
+        dirty_limit_bytes: 1 << 20,
+        pool_queue_depth: 10,
+    };
+    Box::new(IntentLog::new(parameters, fast, slow).expect("a valid log"))
+}
+
+/// A stack under test, and what it promises.
+struct Stack {
+    name: &'static str,
+    build: Box<dyn Fn(u64) -> Box<dyn Device>>,
+    /// Every completed write is durable.
+    is_write_through: bool,
+    /// Writes may be lost that a FLUSH or FUA covered.
+    lies: bool,
+    /// What its counters call volatile is the host's data alone, so a power cut has to name all of it.
+    counts_host_data: bool,
+}
+
+fn stack(name: &'static str, build: impl Fn(u64) -> Box<dyn Device> + 'static) -> Stack {
+    Stack { name, build: Box::new(build), is_write_through: false, lies: false, counts_host_data: true }
+}
+
+fn every_stack() -> Vec<Stack> {
+    let volatile_disk = |seed| device(disk(WriteCache::Volatile), SIZE_BYTES, seed);
+    let volatile_flash = |seed| device(flash(WriteCache::Volatile), SIZE_BYTES, seed);
+    let local = |protocol| link(protocol, Survivor::Local, outages());
+    let peer = |protocol| link(protocol, Survivor::Peer, Vec::new());
+    vec![
+        Stack { is_write_through: true, ..stack("volume", volume) },
+        Stack { is_write_through: true, ..stack("throttled volume", |seed| throttle(volume(seed))) },
+        stack("throttled disk", move |seed| throttle(volatile_disk(seed))),
+        stack("throttled flash", move |seed| throttle(volatile_flash(seed))),
+        stack("faulty disk", move |seed| fault(false, seed, volatile_disk(seed))),
+        stack("faulty throttled flash", move |seed| fault(false, seed, throttle(volatile_flash(seed)))),
+        stack("mirror A", move |seed| mirror(local(Protocol::A), seed, volatile_disk(seed))),
+        stack("mirror B", move |seed| mirror(local(Protocol::B), seed, volatile_flash(seed))),
+        stack("mirror C", move |seed| mirror(local(Protocol::C), seed, volatile_disk(seed))),
+        // The peer keeps its power, whatever is volatile on this side.
+        Stack {
+            is_write_through: true,
+            counts_host_data: false,
+            ..stack("fail-over B", move |seed| mirror(peer(Protocol::B), seed, volatile_disk(seed)))
+        },
+        Stack {
+            is_write_through: true,
+            counts_host_data: false,
+            ..stack("fail-over C", move |seed| mirror(peer(Protocol::C), seed, volatile_disk(seed)))
+        },
+        // What is acknowledged while the link is down is not on the peer.
+        Stack {
+            lies: true,
+            counts_host_data: false,
+            ..stack("fail-over C, link down", move |seed| {
+                mirror(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
+            })
+        },
+        // Copies on their way in and out of a cache are volatile too, and no loss.
+        Stack {
+            counts_host_data: false,
+            ..stack("write-back", move |seed| {
+                tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed))
+            })
+        },
+        // The other way round, the fast device is the last to finish a FLUSH.
+        Stack {
+            counts_host_data: false,
+            ..stack("write-back to a disk", move |seed| {
+                tier(WritePolicy::Back, volatile_disk(seed), volatile_flash(seed))
+            })
+        },
+        Stack {
+            is_write_through: true,
+            ..stack("write-back, nothing volatile", move |seed| {
+                let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+                tier(WritePolicy::Back, fast, device(disk(WriteCache::Off), SIZE_BYTES, seed))
+            })
+        },
+        stack("write-through", move |seed| {
+            let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+            tier(WritePolicy::Through, fast, volatile_disk(seed))
+        }),
+        stack("write-around", move |seed| {
+            let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
+            tier(WritePolicy::Around, fast, volatile_disk(seed))
+        }),
+        // A write to the log may be of data that a group has made durable meanwhile.
+        Stack {
+            counts_host_data: false,
+            ..stack("intent log", move |seed| intent_log(volatile_flash(seed), volatile_disk(seed)))
+        },
+        Stack {
+            counts_host_data: false,
+            ..stack("intent log on a disk", move |seed| intent_log(volatile_disk(seed), volatile_flash(seed)))
+        },
+        Stack {
+            counts_host_data: false,
+            ..stack("intent log before a cache", move |seed| {
+                let pool = tier(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed));
+                intent_log(throttle(volatile_flash(seed ^ 1)), pool)
+            })
+        },
+        Stack {
+            counts_host_data: false,
+            ..stack("mirrored write-back", move |seed| {
+                let local = tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed));
+                mirror(link(Protocol::C, Survivor::Local, outages()), seed, local)
+            })
+        },
+        Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
+    ]
+}
+
+/// A request and the pause before it, in nanoseconds.
+type Step = (u64, Request);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let operation = prop_oneof![
+        5 => Just(Operation::Read),
+        8 => Just(Operation::Write),
+        2 => Just(Operation::Flush),
+        1 => Just(Operation::Discard),
+        1 => Just(Operation::WriteZeroes),
+    ];
+    let pause_ns = prop_oneof![3 => Just(0), 2 => 0..200_000_u64, 1 => 0..50_000_000_u64];
+    let size_sectors = prop_oneof![4 => 1..40_u64, 1 => 1..600_u64];
+    let step = (pause_ns, operation, 0..SPAN_SECTORS, size_sectors, any::<bool>());
+    prop::collection::vec(step, 1..120).prop_map(|steps| {
+        steps
+            .into_iter()
+            .enumerate()
+            .map(|(index, (pause_ns, operation, offset_sectors, size_sectors, force_unit_access))| {
+                let is_flush = operation == Operation::Flush;
+                let request = Request {
+                    id: RequestId(index as u64),
+                    operation,
+                    offset_bytes: if is_flush { 0 } else { offset_sectors * SECTOR_BYTES },
+                    size_bytes: if is_flush { 0 } else { size_sectors * SECTOR_BYTES },
+                    force_unit_access: force_unit_access && operation == Operation::Write,
+                };
+                (pause_ns, request)
+            })
+            .collect()
+    })
+}
+
+/// Right after the last request, when buffers are full, or later, when the slow devices are still at work.
+fn cut_after_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => 0..1_000_000_u64, 1 => 0..20_000_000_u64, 1 => 0..200_000_000_u64]
+}
+
+/// Polls up to `until` as a driver would, checking what every driver relies on.
+fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
+    while let Some(at) = device.poll_at().filter(|&at| at <= until) {
+        *now = at.max(*now);
+        while let Some(completion) = device.poll(*now) {
+            assert!(completion.at <= *now, "{completion:?} is in the future of {now:?}");
+            assert!(done.last().is_none_or(|last| last.at <= completion.at), "completions out of order");
+            done.push(completion);
+        }
+        assert!(device.poll_at().is_none_or(|at| at > *now), "poll_at is not after {now:?}");
+    }
+    *now = until;
+}
+
+fn history(stack: &Stack, seed: u64, steps: &[Step]) -> Vec<Completion> {
+    let mut device = (stack.build)(seed);
+    let mut now = Instant::ZERO;
+    let mut done = Vec::new();
+    for &(pause_ns, request) in steps {
+        let until = now + pause_ns;
+        drain(&mut *device, &mut now, until, &mut done);
+        device.submit(now, request);
+    }
+    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut done);
+    let counters = device.counters();
+    assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}: {counters:?}", stack.name);
+    let of = |operation| steps.iter().filter(|(_, request)| request.operation == operation).count() as u64;
+    assert_eq!(
+        (counters.reads, counters.writes, counters.flushes),
+        (of(Operation::Read), of(Operation::Write), of(Operation::Flush)),
+        "{}",
+        stack.name
+    );
+    done
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_completes_exactly_once_and_in_order(steps in steps(), seed: u64) {
+        for stack in every_stack() {
+            let done = history(&stack, seed, &steps);
+            let mut ids: Vec<u64> = done.iter().map(|completion| completion.id.0).collect();
+            ids.sort_unstable();
+            prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", stack.name);
+        }
+    }
+
+    #[test]
+    fn one_seed_gives_one_history(steps in steps(), seed: u64) {
+        for stack in every_stack() {
+            prop_assert_eq!(history(&stack, seed, &steps), history(&stack, seed, &steps), "{}", stack.name);
+        }
+    }
+
+    #[test]
+    fn a_power_cut_spares_what_was_promised(steps in steps(), cut_after_ns in cut_after_ns(), seed: u64) {
+        for stack in every_stack() {
+            check_power_cut(&stack, seed, &steps, cut_after_ns)?;
+        }
+    }
+}
+
+fn check_power_cut(stack: &Stack, seed: u64, steps: &[Step], cut_after_ns: u64) -> Result<(), TestCaseError> {
+    let mut device = (stack.build)(seed);
+    let mut now = Instant::ZERO;
+    let mut done = Vec::new();
+    let mut covered: BTreeMap<RequestId, Vec<RequestId>> = BTreeMap::new();
+    for &(pause_ns, request) in steps {
+        let until = now + pause_ns;
+        drain(&mut *device, &mut now, until, &mut done);
+        if request.operation == Operation::Flush {
+            covered.insert(request.id, done.iter().map(|completion| completion.id).collect());
+        }
+        device.submit(now, request);
+    }
+    let until = now + cut_after_ns;
+    drain(&mut *device, &mut now, until, &mut done);
+    let volatile_bytes = device.counters().volatile_bytes;
+    let cut = device.power_cut(now);
+    if stack.counts_host_data {
+        let named_bytes: u64 = cut.writes.iter().map(|write| write.size_bytes).sum();
+        prop_assert!(named_bytes >= volatile_bytes, "{}: {} of {}", stack.name, named_bytes, volatile_bytes);
+    }
+    let counters = device.counters();
+    prop_assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}", stack.name);
+
+    // What a completed flush covers, forced writes, and every write of a device without a volatile cache.
+    let mut durable: Vec<RequestId> = Vec::new();
+    for completion in done.iter().filter(|completion| completion.outcome == Outcome::Success) {
+        durable.extend(covered.get(&completion.id).into_iter().flatten());
+        let request = steps[completion.id.0 as usize].1;
+        if request.force_unit_access || stack.is_write_through {
+            durable.push(request.id);
+        }
+    }
+    let acknowledged: Vec<RequestId> = done.iter().map(|completion| completion.id).collect();
+    let mut parts: BTreeMap<RequestId, Vec<(u64, u64)>> = BTreeMap::new();
+    for write in &cut.writes {
+        let request = steps[write.id.0 as usize].1;
+        prop_assert_eq!(request.operation, Operation::Write);
+        prop_assert!(write.size_bytes > 0 && write.offset_bytes >= request.offset_bytes);
+        prop_assert!(write.offset_bytes + write.size_bytes <= request.end_bytes());
+        prop_assert!(
+            stack.lies || !durable.contains(&write.id),
+            "{:?} was durable under {}",
+            write,
+            stack.name
+        );
+        prop_assert_eq!(write.acknowledged, acknowledged.contains(&write.id), "{}: {:?}", stack.name, write);
+        if let Fate::Torn { kept_bytes } = write.fate {
+            prop_assert!(kept_bytes > 0 && kept_bytes < write.size_bytes);
+            prop_assert!(kept_bytes.is_multiple_of(SECTOR_BYTES));
+        }
+        parts.entry(write.id).or_default().push((write.offset_bytes, write.offset_bytes + write.size_bytes));
+    }
+    prop_assert!(
+        cut.writes.is_sorted_by_key(|write| write.id),
+        "{}: not in the order of submission",
+        stack.name
+    );
+    for (id, mut parts) in parts {
+        parts.sort_unstable();
+        prop_assert!(
+            parts.windows(2).all(|pair| pair[0].1 <= pair[1].0),
+            "{}: {:?} in overlapping parts",
+            stack.name,
+            id
+        );
+    }
+    // After power-on the device works again, and completes only what comes after.
+    let again = Request { id: RequestId(1_000_000), ..steps[0].1 };
+    device.submit(now, again);
+    let mut after = Vec::new();
+    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut after);
+    prop_assert_eq!(after.iter().map(|done| done.id.0).collect::<Vec<_>>(), [1_000_000]);
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! File systems: making one on a block device, and mounting it.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::system::{last_words, run};
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    /// Raw: a block device only.
+    None,
+    Xfs,
+    Ext4,
+    Btrfs,
+}
+
+/// Names for [`FileSystem::by_name`].
+pub const FILE_SYSTEMS: [&str; 4] = ["xfs", "ext4", "btrfs", "none"];
+
+impl FileSystem {
+    pub fn by_name(name: &str) -> Option<FileSystem> {
+        match name {
+            "none" => Some(FileSystem::None),
+            "xfs" => Some(FileSystem::Xfs),
+            "ext4" => Some(FileSystem::Ext4),
+            "btrfs" => Some(FileSystem::Btrfs),
+            _ => None,
+        }
+    }
+
+    /// As mount knows it; `none` for a raw device.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileSystem::None => "none",
+            FileSystem::Xfs => "xfs",
+            FileSystem::Ext4 => "ext4",
+            FileSystem::Btrfs => "btrfs",
+        }
+    }
+}
+
+/// A file system with the user's own options for mkfs and mount.
+#[derive(Debug, Clone, Copy)]
+pub struct Formatting<'a> {
+    pub file_system: FileSystem,
+    /// Arguments of mkfs, for example `["-d", "su=64k,sw=4"]`.
+    pub mkfs_options: &'a [String],
+    /// For example `["inode64", "sunit=128", "swidth=512"]`.
+    pub mount_options: &'a [String],
+}
+
+/// Of ext4: the disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
+const EXT4_EXTENDED: &str = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+
+impl Formatting<'_> {
+    /// # Errors
+    /// mkfs is missing or refuses.
+    pub(crate) fn make(self, device: &Path) -> Result<()> {
+        let Some((program, arguments)) = self.mkfs_command(device, EXT4_EXTENDED) else { return Ok(()) };
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(program, &arguments).map(drop).context("making a file system")
+    }
+
+    fn mkfs_command(self, device: &Path, ext4_extended: &str) -> Option<(&'static str, Vec<String>)> {
+        let (program, ours): (_, &[&str]) = match self.file_system {
+            FileSystem::None => return None,
+            FileSystem::Xfs => ("mkfs.xfs", &["-q", "-f", "-K"]),
+            FileSystem::Ext4 => ("mkfs.ext4", &["-q", "-F"]),
+            FileSystem::Btrfs => ("mkfs.btrfs", &["-q", "-f", "-K"]),
+        };
+        let mut arguments: Vec<String> = ours.iter().map(|&argument| argument.to_owned()).collect();
+        let mut theirs = self.mkfs_options.iter();
+        let mut extended = ext4_extended.to_owned();
+        while let Some(argument) = theirs.next() {
+            // mkfs.ext4 heeds its last -E only.
+            match (self.file_system, argument.as_str()) {
+                (FileSystem::Ext4, "-E") => {
+                    extended.extend(theirs.next().map(|options| format!(",{options}")))
+                }
+                _ => arguments.push(argument.clone()),
+            }
+        }
+        if self.file_system == FileSystem::Ext4 {
+            arguments.extend(["-E".to_owned(), extended]);
+        }
+        arguments.push(device.to_string_lossy().into_owned());
+        Some((program, arguments))
+    }
+
+    /// # Errors
+    /// mount refuses.
+    pub(crate) fn mount(self, device: &Path, at: &Path) -> Result<()> {
+        fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
+        // Two disks may come from one snapshot. xfs can be told to look away; btrfs must forget the other.
+        self.forget(device);
+        let options = self.all_mount_options();
+        let (device, at) = (device.to_string_lossy(), at.to_string_lossy());
+        run("mount", &["-t", self.file_system.name(), "-o", &options, &device, &at])
+            .map(drop)
+            .with_context(|| format!("mounting {device} on {at}"))
+    }
+
+    fn all_mount_options(self) -> String {
+        let mut options = vec!["noatime"];
+        if self.file_system == FileSystem::Xfs {
+            options.push("nouuid");
+        }
+        options.extend(self.mount_options.iter().map(String::as_str));
+        options.join(",")
+    }
+
+    /// The kernel remembers btrfs devices by their UUID, and takes an older copy of one that it has seen for a mistake.
+    pub(crate) fn forget(self, device: &Path) {
+        if self.file_system == FileSystem::Btrfs {
+            // Fails where it never knew the device.
+            let _ = run("btrfs", &["device", "scan", "--forget", &device.to_string_lossy()]);
+        }
+    }
+
+    /// Tries the options on a sparse file in `directory`, as large as the disk will be: what mkfs or mount say against them, and in which
+    /// of the two lists it is. Leaves nothing mounted or attached, even if it is killed.
+    ///
+    /// # Errors
+    /// The attempt itself was not possible.
+    pub fn complaint(self, size_bytes: u64, directory: &Path) -> Result<Option<(&'static str, String)>> {
+        if self.mkfs_options.is_empty() && self.mount_options.is_empty() {
+            return Ok(None);
+        }
+        let file = directory.join("format-check");
+        let at = directory.join("format-check-mount");
+        let attempt = || -> Result<Option<(&'static str, String)>> {
+            File::create(&file)?.set_len(size_bytes)?;
+            fs::create_dir_all(&at)?;
+            let Some((program, arguments)) = self.mkfs_command(&file, "nodiscard") else { return Ok(None) };
+            if let Some(words) = last_words(program, &arguments)? {
+                return Ok(Some(("mkfs_options", words)));
+            }
+            // In a mount namespace of its own, which goes with the process, and takes the mount and its loop device along.
+            let options = format!("loop,{}", self.all_mount_options());
+            let mut arguments = ["--mount", "mount", "-t", self.file_system.name(), "-o", &options]
+                .map(str::to_owned)
+                .to_vec();
+            arguments.extend([&file, &at].map(|path| path.to_string_lossy().into_owned()));
+            Ok(last_words("unshare", &arguments)?.map(|words| ("mount_options", words)))
+        };
+        let result = attempt().with_context(|| format!("trying the options on {}", file.display()));
+        // Both are in a directory that is removed anyway.
+        let _ = fs::remove_file(&file);
+        let _ = fs::remove_dir(&at);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(file_system: FileSystem, options: &[&str], expect: &str) {
+        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
+        let formatting = Formatting { file_system, mkfs_options: &options, mount_options: &[] };
+        let (program, arguments) = formatting.mkfs_command(Path::new("/dev/x"), "ours").unwrap();
+        assert_eq!(format!("{program} {}", arguments.join(" ")), expect);
+    }
+
+    #[test]
+    fn the_users_options_follow_ours() {
+        check(FileSystem::Xfs, &["-d", "su=64k,sw=4"], "mkfs.xfs -q -f -K -d su=64k,sw=4 /dev/x");
+        check(FileSystem::Btrfs, &[], "mkfs.btrfs -q -f -K /dev/x");
+    }
+
+    #[test]
+    fn extended_options_of_ext4_are_one_list() {
+        check(
+            FileSystem::Ext4,
+            &["-E", "stride=16,stripe_width=64", "-b", "4096"],
+            "mkfs.ext4 -q -F -b 4096 -E ours,stride=16,stripe_width=64 /dev/x",
+        );
+        check(FileSystem::Ext4, &[], "mkfs.ext4 -q -F -E ours /dev/x");
+    }
+
+    #[test]
+    fn every_file_system_is_found_by_its_name() {
+        for name in FILE_SYSTEMS {
+            assert_eq!(FileSystem::by_name(name).unwrap().name(), name);
+        }
+        assert_eq!(FileSystem::by_name("zfs"), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! A real disk as a volume mount: a directory of our own on a file system that is there already, or a block device with a file system that
+//! is made for the purpose.
+//!
+//! What must be undone is written down under the run directory (`real/NAME`) before it is done, and a lock says whether the process that
+//! uses it is alive; so, as for emulated disks, [`down`] works after a crash of anything.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{run_directory, state_directory};
+use crate::file_system::{FileSystem, Formatting};
+use crate::system::{device_under, is_mount_point, unmount};
+
+/// Where a real disk is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// Used as it is; files go to a directory of our own in it, which is removed afterwards.
+    Directory { path: PathBuf },
+    /// Everything on it is destroyed.
+    BlockDevice {
+        path: PathBuf,
+        file_system: FileSystem,
+        mkfs_options: Vec<String>,
+        mount_options: Vec<String>,
+    },
+}
+
+const PLACE_FILE: &str = "real.json";
+const LOCK_FILE: &str = "lock";
+
+/// A real disk in use. Dropping it removes what was put there.
+#[derive(Debug)]
+pub struct RealDisk {
+    name: String,
+    path: PathBuf,
+    device: Option<PathBuf>,
+    lock: Option<File>,
+}
+
+impl RealDisk {
+    /// # Errors
+    /// The name is in use, the device is in use, or a tool fails: with what we were doing.
+    pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
+        let state = state(name)?;
+        if state.exists() {
+            bail!("a real disk called {name} is in use already: `spindle disk down --all` takes it down");
+        }
+        fs::create_dir_all(&state).with_context(|| format!("making {}", state.display()))?;
+        let lock = File::create(state.join(LOCK_FILE)).context("making a lock")?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .context("locking the real disk")?;
+        fs::write(state.join(PLACE_FILE), serde_json::to_vec(place)?).context("noting the real disk")?;
+        // From here on dropping it undoes what was done.
+        let mut disk = RealDisk {
+            name: name.to_owned(),
+            path: root(name, &state, place),
+            device: None,
+            lock: Some(lock),
+        };
+        disk.put_there(place)?;
+        disk.device = device_under(&disk.path);
+        Ok(disk)
+    }
+
+    fn put_there(&self, place: &Place) -> Result<()> {
+        match place {
+            Place::Directory { .. } => {
+                fs::create_dir(&self.path).with_context(|| format!("making {}", self.path.display()))
+            }
+            Place::BlockDevice { path, file_system, mkfs_options, mount_options } => {
+                if !rustix::process::geteuid().is_root() {
+                    bail!("a block device needs root (mkfs and mount)");
+                }
+                check_unused(path)?;
+                let formatting = Formatting { file_system: *file_system, mkfs_options, mount_options };
+                formatting.make(path)?;
+                formatting.mount(path, &self.path)
+            }
+        }
+    }
+
+    /// Where files may be put.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The block device under it, which others may use as well; `None` where there is none, as under tmpfs.
+    pub fn device(&self) -> Option<&Path> {
+        self.device.as_deref()
+    }
+
+    /// # Errors
+    /// The file system is in use.
+    pub fn down(mut self) -> Result<()> {
+        self.lock = None;
+        down(&self.name)
+    }
+}
+
+impl Drop for RealDisk {
+    fn drop(&mut self) {
+        if self.lock.take().is_some()
+            && let Err(error) = down(&self.name)
+        {
+            eprintln!("spindle: cleaning up on the real disk {}: {error:#}", self.name);
+        }
+    }
+}
+
+fn directory() -> PathBuf {
+    run_directory().join("real")
+}
+
+fn state(name: &str) -> Result<PathBuf> {
+    // For its rules about names.
+    state_directory(name)?;
+    Ok(directory().join(name))
+}
+
+fn root(name: &str, state: &Path, place: &Place) -> PathBuf {
+    match place {
+        Place::Directory { path } => path.join(format!("spindle-{name}")),
+        Place::BlockDevice { .. } => state.join("mount"),
+    }
+}
+
+/// What it is, or a sentence why it cannot be a real disk.
+pub fn kind_of(path: &Path) -> Result<Kind, String> {
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
+        _ => format!("{}: {error}", path.display()),
+    })?;
+    if metadata.is_dir() {
+        Ok(Kind::Directory)
+    } else if metadata.file_type().is_block_device() {
+        Ok(Kind::BlockDevice)
+    } else {
+        Err(format!("{} is neither a directory nor a block device", path.display()))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Directory,
+    BlockDevice,
+}
+
+/// Size of a block device in bytes.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn block_device_bytes(path: &Path) -> Result<u64> {
+    use std::io::{Seek, SeekFrom};
+    let mut device = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+    device.seek(SeekFrom::End(0)).with_context(|| format!("looking for the end of {}", path.display()))
+}
+
+/// The kernel lets nobody open a block device exclusively that is mounted, swapped to or part of another device.
+fn check_unused(path: &Path) -> Result<()> {
+    let exclusive = rustix::fs::OFlags::EXCL.bits() as i32;
+    match OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
+            bail!(
+                "{} is in use (mounted, or part of another device): nothing was written to it",
+                path.display()
+            )
+        }
+        Err(error) => Err(error).with_context(|| format!("opening {}", path.display())),
+    }
+}
+
+/// Names of the real disks that are in use, or were when their process was killed.
+///
+/// # Errors
+/// The run directory cannot be read.
+pub fn list() -> Result<Vec<String>> {
+    let directory = directory();
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
+    };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Whether the process that used it is gone.
+pub fn is_abandoned(name: &str) -> bool {
+    let Ok(state) = state(name) else { return false };
+    match File::open(state.join(LOCK_FILE)) {
+        Ok(lock) => rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(_) => true,
+    }
+}
+
+/// Unmounts a block device, removes our directory, and forgets the real disk, in whatever state it is.
+///
+/// # Errors
+/// The file system is in use.
+pub fn down(name: &str) -> Result<()> {
+    let state = state(name)?;
+    // Without this file nothing was done yet.
+    if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
+        let place: Place =
+            serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
+        let root = root(name, &state, &place);
+        match &place {
+            Place::Directory { .. } => remove(&root)?,
+            Place::BlockDevice { path, file_system, .. } => {
+                if is_mount_point(&root) {
+                    unmount(&root)?;
+                }
+                Formatting { file_system: *file_system, mkfs_options: &[], mount_options: &[] }.forget(path);
+            }
+        }
+    }
+    for file in [PLACE_FILE, LOCK_FILE] {
+        let _ = fs::remove_file(state.join(file));
+    }
+    for directory in [state.join("mount"), state.clone(), directory()] {
+        // The last one stays while there are others.
+        let _ = fs::remove_dir(directory);
+    }
+    if state.exists() {
+        bail!("{} still holds something that is not ours", state.display());
+    }
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes back what was just put into a directory and drops it from the page cache, so that it is read from the disk again.
+///
+/// # Errors
+/// A file that cannot be read or written back.
+pub fn write_back_and_forget(directory: &Path) -> Result<()> {
+    let handle = File::open(directory).with_context(|| format!("opening {}", directory.display()))?;
+    rustix::fs::syncfs(&handle).with_context(|| format!("writing back {}", directory.display()))?;
+    forget_below(directory)
+}
+
+fn forget_below(directory: &Path) -> Result<()> {
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            forget_below(&entry.path())?;
+        } else if metadata.is_file() && metadata.size() > 0 {
+            let file =
+                File::open(entry.path()).with_context(|| format!("opening {}", entry.path().display()))?;
+            // An advice: a file system without it (tmpfs) loses nothing by it.
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        }
+    }
+    Ok(())
+}
