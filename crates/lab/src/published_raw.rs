@@ -367,7 +367,7 @@ pub fn table(comparisons: &[Comparison]) -> String {
     let (with_profile, waiting): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.missing.as_deref() != Some(NO_PROFILE));
     let mut text = format!(
-        "\n{:<16} {:<50} {:>11} {:>11} {:<10} {:>6}  {}\n",
+        "\n{:<22} {:<50} {:>11} {:>11} {:<10} {:>6}  {}\n",
         "profile", "published figure", "published", "measured", "", "ratio", "source"
     );
     for comparison in &with_profile {
@@ -377,7 +377,7 @@ pub fn table(comparisons: &[Comparison]) -> String {
             _ => ("-".to_owned(), "-".to_owned()),
         };
         text.push_str(&format!(
-            "{:<16} {:<50} {:>11} {:>11} {:<10} {:>6}  {}{}{}\n",
+            "{:<22} {:<50} {:>11} {:>11} {:<10} {:>6}  {}{}{}\n",
             figure.profile,
             figure.words(),
             short(figure.figure),
