@@ -1,8 +1,9 @@
 //! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
-//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead), times the
-//!   mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it, over the terminals' time.
+//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead, at most as many as reached the
+//!   device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
+//!   over the terminals' time.
 //! * `commit`: the terminals' own stopwatch around COMMIT.
 //! * `locks`: `Innodb_row_lock_time`.
 //! * `cpu`: busy share of all cores of the machine.

@@ -14,17 +14,21 @@ use std::path::Path;
 
 use serde::Deserialize;
 use spindle_model::{
-    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VolumeParameters, WriteCache,
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VictimChoice, VolumeParameters,
+    WriteCache,
 };
 
 use crate::near::did_you_mean;
 use crate::user_error::UserError;
-use reader::{Entry, Reader, boolean, choice, count, duration, percent, permille, rate, rotation, size};
+use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
 pub use ready_made::ready_made_names;
 pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 15] = [
+pub const PROFILES: [(&str, &str); 21] = [
+    ("850evo-250", include_str!("../../../profiles/850evo-250.toml")),
+    ("970pro-512", include_str!("../../../profiles/970pro-512.toml")),
+    ("agility3-60", include_str!("../../../profiles/agility3-60.toml")),
     ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
     ("azure-p30", include_str!("../../../profiles/azure-p30.toml")),
     ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
@@ -34,11 +38,14 @@ pub const PROFILES: [(&str, &str); 15] = [
     ("ebs-io2", include_str!("../../../profiles/ebs-io2.toml")),
     ("flash-285us-4ch", include_str!("../../../profiles/flash-285us-4ch.toml")),
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
+    ("intel320-160", include_str!("../../../profiles/intel320-160.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
     ("null", include_str!("../../../profiles/null.toml")),
+    ("pm883-960", include_str!("../../../profiles/pm883-960.toml")),
     ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
     ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
     ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
+    ("x25e-32", include_str!("../../../profiles/x25e-32.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
 ];
 
@@ -126,11 +133,16 @@ fn complaint(key: &str, message: impl Into<String>) -> Complaint {
 
 fn write_cache(reader: &mut Reader) -> Result<WriteCache, Complaint> {
     let name = reader.take("write_cache", |value| choice(value, &["off", "volatile", "protected"]))?;
-    Ok(match name.as_str() {
-        "off" => WriteCache::Off,
-        "volatile" => WriteCache::Volatile,
-        _ => WriteCache::Protected,
-    })
+    Ok(write_cache_mode(&name).expect("one of the choices"))
+}
+
+fn write_cache_mode(name: &str) -> Option<WriteCache> {
+    match name {
+        "off" => Some(WriteCache::Off),
+        "volatile" => Some(WriteCache::Volatile),
+        "protected" => Some(WriteCache::Protected),
+        _ => None,
+    }
 }
 
 fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
@@ -161,14 +173,26 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
     })
 }
 
+fn gc_victim(reader: &mut Reader) -> Result<VictimChoice, Complaint> {
+    let name = reader.take("gc_victim", |value| choice(value, &["greedy", "cost-benefit"]))?;
+    Ok(if name == "greedy" { VictimChoice::Greedy } else { VictimChoice::CostBenefit })
+}
+
 fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
     Ok(FlashParameters {
         capacity_bytes: reader.take("capacity", size)?,
+        raw_bytes: reader.take("raw_capacity", size)?,
         channel_count: reader.take("channels", count)?,
         dies_per_channel: reader.take("dies_per_channel", count)?,
+        mapping_unit_bytes: reader.take("mapping_unit", size)?,
         page_bytes: reader.take("page", size)?,
+        pages_per_program: reader.take("pages_per_program", count)?,
+        block_bytes: reader.take("block", size)?,
         page_read_ns: reader.take("page_read", duration)?,
         page_program_ns: reader.take("page_program", duration)?,
+        block_erase_ns: reader.take("block_erase", duration)?,
+        suspend_limit: reader.take("suspend_limit", count)?,
+        suspend_ns: reader.take("suspend", duration)?,
         channel_bytes_per_s: reader.take("channel_rate", rate)?,
         link_bytes_per_s: reader.take("link_rate", rate)?,
         read_overhead_ns: reader.take("read_overhead", duration)?,
@@ -178,7 +202,9 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         buffer_bytes: reader.take("buffer", size)?,
         flush_commit_ns: reader.take("flush_commit", duration)?,
         flush_blocks_queue: reader.take("flush_blocks_queue", boolean)?,
-        write_amplification_permille: reader.take("write_amplification", permille)?,
+        gc_victim: gc_victim(reader)?,
+        gc_low_percent: reader.take("gc_low_watermark", percent)?,
+        gc_high_percent: reader.take("gc_high_watermark", percent)?,
     })
 }
 

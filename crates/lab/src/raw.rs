@@ -98,6 +98,9 @@ fn latencies_ns<'a>(question: &Question, measured: &'a Measured) -> Box<dyn Iter
 mod disks;
 
 #[cfg(test)]
+mod published;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile_file::StackSpec;

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use spindle_mount::{FileSystem, Formatting, Statistics, disk, real};
+use spindle_mount::real::{self, Place};
+use spindle_mount::{FileSystem, Formatting, Statistics, disk};
 
 use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::profile_file::StackSpec;
@@ -80,11 +81,17 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
-/// Why the options of a stack for mkfs or mount cannot be used, and which key they are in; tried on a sparse file in `directory`.
+/// Why a stack cannot be used, and because of which key: a block device in use, or options for mkfs or mount that these do not know,
+/// tried on a sparse file in `directory`.
 ///
 /// # Errors
 /// The attempt itself was not possible.
 pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static str, String)>> {
+    if let Some(Place::BlockDevice { path, .. }) = stack.real()
+        && let Err(error) = real::check_unused(path)
+    {
+        return Ok(Some(("path", format!("{error:#}"))));
+    }
     let head = stack.head();
     let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
     let (mkfs_options, mount_options) = (&head.mkfs_options, &head.mount_options);

@@ -1,5 +1,7 @@
 //! Real disks: FUSE, a loop device, a file system, and MariaDB on it. Every test runs the real binary.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
 mod emulated_support;
 
 use std::fs::{self, OpenOptions};

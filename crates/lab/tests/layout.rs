@@ -2,111 +2,43 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
+mod emulated_support;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
+use emulated_support::{Bench, PATIENCE, SmallDisk, kill, wait_until};
+use rustix::process::{Pid, Signal};
 use spindle_lab::emulated::{self, Wishes};
 use spindle_lab::layout::FileClass;
-use spindle_lab::profile_file::StackFile;
+use spindle_lab::profile_file::{StackFile, StackSpec};
 use spindle_lab::record::{Header, Measurement, Trial};
 use spindle_lab::server::{Instance, by_kind};
-use spindle_lab::{doctor, records_file, report};
+use spindle_lab::{records_file, report};
 use spindle_mount::Disk;
-use tempfile::TempDir;
 
-/// Generous: nothing is measured, a wait only must not hang for ever.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
-struct Bench {
-    directory: TempDir,
+/// A whole run of a scenario: header and trials.
+#[track_caller]
+fn run(bench: &Bench, scenario: &str) -> (Header, Vec<Trial>) {
+    bench.write("test.toml", scenario);
+    bench.run_scenario(&[], &[], 0);
+    records_file::read(&bench.records()).unwrap()
 }
 
-impl Bench {
-    fn new() -> Bench {
-        let directory = tempfile::tempdir().unwrap();
-        // The server's own user must be able to pass through.
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Bench { directory }
-    }
-
-    /// `None` where no disk can be emulated, which CI must be able to.
-    fn emulating() -> Option<Bench> {
-        let blockers = doctor::emulation_blockers();
-        if !blockers.is_empty() {
-            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
-            eprintln!("skipped: {}", blockers.join(" and "));
-            return None;
-        }
-        Some(Bench::new())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        command
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
-            .env("TMPDIR", self.directory.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// A whole run of a scenario: header and trials.
-    #[track_caller]
-    fn records(&self, scenario: &str) -> (Header, Vec<Trial>) {
-        fs::write(self.path("test.toml"), scenario).unwrap();
-        let output = self.run(&["run", "test.toml", "--output", "results"]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        records_file::read(&self.path("results").join(records_file::FILE_NAME)).unwrap()
-    }
-
-    /// What is said against a scenario before any work.
-    #[track_caller]
-    fn refusal(&self, verb: &str, scenario: &str) -> String {
-        fs::write(self.path("test.toml"), scenario).unwrap();
-        let output = self.run(&[verb, "test.toml"]);
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        words.trim().strip_prefix("spindle: test.toml: ").unwrap_or(&words).to_owned()
-    }
-
-    /// Nothing of ours is mounted or attached any more, but for the loop devices of the test itself.
-    #[track_caller]
-    fn assert_clean(&self) {
-        let here = self.directory.path().to_str().unwrap();
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        let ours: Vec<&str> =
-            mounts.lines().filter(|line| line.contains(here) && !line.contains("/tmpfs ")).collect();
-        assert!(ours.is_empty(), "still mounted: {ours:?}");
-        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
-            let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-            let of_the_test = backing.contains("/own-");
-            assert!(of_the_test || !backing.contains(here), "still attached: {backing}");
-        }
-        let states = fs::read_dir(self.path("run")).map(|entries| entries.count()).unwrap_or(0);
-        assert_eq!(states, 0, "state directories are left");
-    }
+/// What is said against a scenario before any work.
+#[track_caller]
+fn refusal(bench: &Bench, verb: &str, scenario: &str) -> String {
+    bench.write("test.toml", scenario);
+    let output = bench.run(&[verb, "test.toml"]);
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    words.trim().strip_prefix("spindle: test.toml: ").unwrap_or(&words).to_owned()
 }
 
-impl Drop for Bench {
-    fn drop(&mut self) {
-        // A test that failed half-way must not leave its disks on the machine.
-        let _ = self.run(&["disk", "down", "--all"]);
-    }
+fn write_cache(device: &str) -> PathBuf {
+    Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
 }
 
 /// A loop device of the test's own, for a real disk.
@@ -116,38 +48,20 @@ struct OwnDevice {
 
 impl OwnDevice {
     fn new(bench: &Bench) -> OwnDevice {
-        let file = bench.path("own-device");
+        let file = bench.path("device");
         File::create(&file).unwrap().set_len(2 << 30).unwrap();
         let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        OwnDevice { device: String::from_utf8(output.stdout).unwrap().trim().to_owned() }
+        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        // Whatever its number was used for before: a drive with a volatile cache.
+        fs::write(write_cache(&device), "write back").unwrap();
+        OwnDevice { device }
     }
 }
 
 impl Drop for OwnDevice {
     fn drop(&mut self) {
         let _ = Command::new("losetup").args(["--detach", &self.device]).status();
-    }
-}
-
-/// A file system in memory, mounted for as long as the test runs.
-struct OwnTmpfs {
-    at: PathBuf,
-}
-
-impl OwnTmpfs {
-    fn new(bench: &Bench) -> OwnTmpfs {
-        let at = bench.path("tmpfs");
-        fs::create_dir(&at).unwrap();
-        let options = ["-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs"];
-        assert!(Command::new("mount").args(options).arg(&at).status().unwrap().success());
-        OwnTmpfs { at }
-    }
-}
-
-impl Drop for OwnTmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.at).status();
     }
 }
 
@@ -202,19 +116,11 @@ fn measured(trial: &Trial) -> &Measurement {
     measurement
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn data_and_redo_log_are_measured_each_on_its_own_stack() {
-    let Some(bench) = Bench::emulating() else { return };
+    let Some(bench) = Bench::new() else { return };
     let storage = format!("{STACKS}[layouts.split]\ndata = \"card\"\nredo = \"hdd\"\n");
-    let (header, trials) = bench.records(&scenario(&storage, "layout = [\"split\"]", ""));
+    let (header, trials) = run(&bench, &scenario(&storage, "layout = [\"split\"]", ""));
     let cell = &header.cells[0];
     assert_eq!((cell.name.as_str(), cell.layout.as_deref()), ("split", Some("split")));
     assert_eq!(cell.other_mounts[0].files, "ib_logfile0");
@@ -232,7 +138,7 @@ fn data_and_redo_log_are_measured_each_on_its_own_stack() {
     assert_eq!(measurement.other_mounts[0].series.flushes_per_s.len(), seconds);
     assert!(measurement.other_mounts[0].host.as_ref().unwrap().writes > 0);
 
-    let records = report::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
+    let records = report::read(&bench.records()).unwrap();
     let page = report::render(&records, report::Format::Html, false).unwrap();
     for words in ["split: data on card", "split: redo on hdd", "ib_logfile0", "stride=16,stripe_width=64"] {
         assert!(page.contains(words), "{words} is not on the page");
@@ -248,7 +154,7 @@ fn each_class_of_file_lies_in_its_directory() {
         eprintln!("skipped: no mariadbd");
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::anywhere();
     let others =
         [FileClass::Redo, FileClass::Doublewrite, FileClass::Undo, FileClass::Binlog, FileClass::Temp];
     let settings = [("innodb_undo_tablespaces", "3"), ("log_bin", "ON")];
@@ -285,7 +191,7 @@ fn each_class_of_file_lies_in_its_directory() {
 /// The pipeline without a server: a snapshot per mount, each restored for each trial.
 #[test]
 fn every_mount_of_a_layout_starts_from_its_own_snapshot() {
-    let bench = Bench::new();
+    let bench = Bench::anywhere();
     let text = r#"
 title = "Test"
 question = "Does it work?"
@@ -316,7 +222,7 @@ warm_up = "10 ms"
 measure = "100 ms"
 seed = 1
 "#;
-    let (header, trials) = bench.records(text);
+    let (header, trials) = run(&bench, text);
     // The mock server does not start when one of its directories is empty.
     let errors: Vec<_> = trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
     assert_eq!((trials.len(), errors), (4, vec![]));
@@ -324,12 +230,12 @@ seed = 1
     let snapshots: Vec<_> = fs::read_dir(bench.path("results/snapshots")).unwrap().flatten().collect();
     assert_eq!(snapshots.len(), 2, "one per shape of layout");
     // The same run again does nothing.
-    assert_eq!(bench.records(text).1, trials);
+    assert_eq!(run(&bench, text).1, trials);
 }
 
 #[test]
 fn a_real_directory_is_given_back_as_it_was() {
-    let bench = Bench::new();
+    let bench = Bench::anywhere();
     let disk = bench.path("disk");
     fs::create_dir(&disk).unwrap();
     fs::write(disk.join("precious"), "mine").unwrap();
@@ -339,7 +245,7 @@ fn a_real_directory_is_given_back_as_it_was() {
          [matrix]\nstack = [\"mine\"]\nserver = [\"mock\"]\nworkload = [\"mock\"]\n\
          [run]\ntrials = 2\nstart = \"cold\"\nmeasure = \"100 ms\"\nseed = 1\n"
     );
-    let (header, trials) = bench.records(&text);
+    let (header, trials) = run(&bench, &text);
     assert!(
         header.cells[0].stack.real && header.cells[0].stack.summary.contains("A real disk, not emulated")
     );
@@ -351,7 +257,7 @@ fn a_real_directory_is_given_back_as_it_was() {
 
 #[track_caller]
 fn check_refused(storage: &str, axis: &str, settings: &str, expect: &str) {
-    assert_eq!(Bench::new().refusal("plan", &scenario(storage, axis, settings)), expect);
+    assert_eq!(refusal(&Bench::anywhere(), "plan", &scenario(storage, axis, settings)), expect);
 }
 
 #[test]
@@ -384,6 +290,13 @@ fn a_layout_that_cannot_be_is_refused() {
         "",
         "layouts.split.binlog: server `mariadb` writes no binary log: turn it on with `log_bin = true` among the \
          server's settings",
+    );
+    // The log does not count where the data lies, but where it lies itself.
+    check_refused(
+        &layout("data = \"card\"\nredo = \"hdd\""),
+        axis,
+        "innodb_log_file_size = \"3G\"",
+        "stacks.hdd.size: 1.1 GB is too small for the class `redo` of layout `split`, which needs about 3.7 GB",
     );
     check_refused(
         &layout("data = \"card\""),
@@ -443,7 +356,7 @@ fn a_real_disk_that_cannot_be_used_is_refused() {
         "",
         "stacks.mine.mount_options: belongs to a block device; a directory is used as it is",
     );
-    let Some(bench) = Bench::emulating() else { return };
+    let Some(bench) = Bench::new() else { return };
     let own = OwnDevice::new(&bench);
     check_refused(
         &real(&format!("path = \"{}\"", own.device)),
@@ -459,10 +372,10 @@ fn a_real_disk_that_cannot_be_used_is_refused() {
 
 #[test]
 fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
-    let Some(bench) = Bench::emulating() else { return };
+    let Some(bench) = Bench::new() else { return };
     let words = |lines: &str| {
         let storage = format!("[stacks.hdd]\nprofile = \"hdd-7200\"\nsize = \"2 GB\"\n{lines}\n");
-        bench.refusal("run", &scenario(&storage, "stack = [\"hdd\"]", ""))
+        refusal(&bench, "run", &scenario(&storage, "stack = [\"hdd\"]", ""))
     };
     assert_eq!(
         words("mkfs_options = [\"-d\", \"sou=64k\"]"),
@@ -480,15 +393,15 @@ fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
     bench.assert_clean();
 }
 
-fn stack(table: &str) -> spindle_lab::profile_file::StackSpec {
-    let file =
-        StackFile::parse("stack", &format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}"));
-    file.unwrap().resolve("stack", "disk").unwrap()
+/// A disk that takes no time, with further keys in its table.
+fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
+    let text = format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}");
+    let stack = StackFile::parse("stack", &text).unwrap().resolve("stack", "disk").unwrap();
+    bring_up(bench, &stack, snapshot)
 }
 
-/// A disk of the stack, with the physics off.
-fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
-    let stack = stack(table);
+/// With the physics off.
+fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
         name: format!("layout-test-{}", std::process::id()),
         seed: 1,
@@ -498,18 +411,19 @@ fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
         spill_directory: &bench.path("."),
         die_with_parent: false,
     };
-    let options = emulated::options(&stack, &wishes).unwrap();
+    let options = emulated::options(stack, &wishes).unwrap();
     Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
 }
 
 /// One after the other, because the disk has one name.
 #[test]
 fn file_systems_are_made_and_mounted_as_asked() {
-    let Some(bench) = Bench::emulating() else { return };
+    let Some(bench) = Bench::new() else { return };
     xfs_knows_the_stripes_that_it_was_made_for(&bench);
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
     btrfs_starts_from_one_snapshot_again_and_again(&bench);
+    loop_devices_are_given_back_as_they_were(&bench);
 }
 
 fn tool(program: &str, arguments: &[&str]) -> String {
@@ -553,6 +467,19 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     disk.down().unwrap();
 }
 
+/// The iodrive needs no FLUSH, and the kernel is told so; the next user of its loop device may need one.
+fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
+    let file =
+        StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
+    let disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
+    let write_cache = write_cache(disk.device.to_str().unwrap());
+    assert_eq!(fs::read_to_string(&write_cache).unwrap(), "write through\n");
+    disk.down().unwrap();
+    let after = fs::read_to_string(&write_cache).unwrap();
+    let taken_again = write_cache.parent().unwrap().with_file_name("loop").exists();
+    assert!(taken_again || after == "write back\n", "{after}");
+}
+
 fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
     if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "CI must have mkfs.btrfs");
@@ -581,15 +508,17 @@ fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
 
 #[test]
 fn real_disks_are_measured_as_emulated_ones_are() {
-    let Some(bench) = Bench::emulating() else { return };
-    let (own, tmpfs) = (OwnDevice::new(&bench), OwnTmpfs::new(&bench));
+    let Some(bench) = Bench::new() else { return };
+    let own = OwnDevice::new(&bench);
+    let memory = bench.path("memory");
+    let tmpfs = SmallDisk::mount(memory.clone(), 1500 << 20);
     let storage = format!(
         "[stacks.memory]\npath = {:?}\n[stacks.device]\npath = {:?}\ndestroy_content = true\nfile_system = \"ext4\"\n",
-        tmpfs.at, own.device
+        memory, own.device
     );
     let settings = "innodb_log_file_size = \"64M\"";
     let text = scenario(&storage, "stack = [\"memory\", \"device\"]", settings).replace("O_DIRECT", "fsync");
-    let (header, trials) = bench.records(&text);
+    let (header, trials) = run(&bench, &text);
     assert!(header.cells.iter().all(|cell| cell.stack.real), "{:?}", header.cells);
     assert_eq!(header.cells[0].stack.file_system, "tmpfs");
     let of = |cell: &str| measured(trials.iter().find(|trial| trial.cell == cell).unwrap());
@@ -600,14 +529,14 @@ fn real_disks_are_measured_as_emulated_ones_are() {
     assert!(host.writes > 0 && host.write_bytes > 0 && host.flushes > 0, "{host:?}");
     assert!(device.series.write_iops.iter().sum::<f64>() > 0.0);
     assert!(device.per_transaction.writes > 0.0, "{:?}", device.per_transaction);
-    assert_eq!(fs::read_dir(&tmpfs.at).unwrap().count(), 0, "a directory is left as it was");
+    assert_eq!(tmpfs.unmount(), Vec::<PathBuf>::new(), "a directory is left as it was");
     drop(own);
     bench.assert_clean();
 }
 
 #[test]
 fn a_device_in_use_is_left_alone() {
-    let Some(bench) = Bench::emulating() else { return };
+    let Some(bench) = Bench::new() else { return };
     let own = OwnDevice::new(&bench);
     let at = bench.path("mounted");
     fs::create_dir(&at).unwrap();
@@ -615,45 +544,56 @@ fn a_device_in_use_is_left_alone() {
     tool("mount", &[&own.device, at.to_str().unwrap()]);
     fs::write(at.join("precious"), "mine").unwrap();
     let storage = format!("[stacks.device]\npath = {:?}\ndestroy_content = true\n", own.device);
-    fs::write(bench.path("test.toml"), scenario(&storage, "stack = [\"device\"]", "")).unwrap();
-    let output = bench.run(&["run", "test.toml", "--output", "results"]);
-    assert_eq!(output.status.code(), Some(1));
-    let (_, trials) = records_file::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
-    let error = trials[0].error.as_deref().unwrap();
-    assert!(error.contains("is in use (mounted, or part of another device)"), "{error}");
+    let words = refusal(&bench, "run", &scenario(&storage, "stack = [\"device\"]", ""));
+    assert!(words.starts_with("stacks.device.path: "), "{words}");
+    assert!(words.contains("is in use (mounted, or part of another device)"), "{words}");
     assert_eq!(fs::read_to_string(at.join("precious")).unwrap(), "mine");
     tool("umount", &[at.to_str().unwrap()]);
     drop(own);
     bench.assert_clean();
 }
 
-#[test]
-fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
-    let Some(bench) = Bench::emulating() else { return };
-    let own = OwnDevice::new(&bench);
+/// A run with emulated and real mounts, stopped while it loads; returns its exit code.
+fn stopped(bench: &Bench, signal: Signal) -> Option<i32> {
+    let own = OwnDevice::new(bench);
     let storage = format!(
         "{STACKS}[stacks.device]\npath = {:?}\ndestroy_content = true\n\
          [layouts.split]\ndata = \"card\"\nredo = \"hdd\"\ntemp = \"device\"\n",
         own.device
     );
-    fs::write(bench.path("test.toml"), scenario(&storage, "layout = [\"split\"]", "")).unwrap();
-    let mut run = bench
-        .command(&["run", "test.toml", "--output", "results"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let (log, temporary) = (
-        format!("run/run-{}-redo/mount/redo/ib_logfile0", run.id()),
-        format!("run/real/run-{}-temp/mount", run.id()),
-    );
+    bench.write("test.toml", &scenario(&storage, "layout = [\"split\"]", ""));
+    let mut run = bench.start_scenario();
+    let log = format!("run/run-{}-redo/mount/redo/ib_logfile0", run.id());
+    let temporary = format!("run/real/run-{}-temp/mount/temp", run.id());
     wait_until("a redo log on its own mount", || bench.path(&log).exists());
-    assert!(bench.path(&temporary).join("temp").exists());
-    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
-    run.wait().unwrap();
-    let output = bench.run(&["disk", "down", "--all"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    drop(own);
+    assert!(bench.path(&temporary).exists());
+    if signal == Signal::INT {
+        let output = bench.run(&["disk", "down", "--all"]);
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains("a run uses the real disk"), "{words}");
+        assert!(bench.path(&temporary).exists(), "pulled away from a run");
+    }
+    kill(Pid::from_child(&run), signal);
+    let status = run.wait().unwrap();
+    if signal == Signal::KILL {
+        let output = bench.run(&["disk", "down", "--all"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    status.code()
+}
+
+#[test]
+fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
+    let Some(bench) = Bench::new() else { return };
+    assert_eq!(stopped(&bench, Signal::KILL), None);
+    bench.assert_clean();
+}
+
+#[test]
+fn ctrl_c_takes_all_mounts_down() {
+    let Some(bench) = Bench::new() else { return };
+    assert_eq!(stopped(&bench, Signal::INT), Some(130));
     bench.assert_clean();
 }
 

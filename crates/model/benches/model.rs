@@ -3,10 +3,10 @@
 //! The workload's own cost is in it: `null` shows how much that is.
 
 use spindle_model::{
-    Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters, FlashParameters,
-    IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters, Promotion, Protocol,
-    RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor, ThrottleParameters, TierParameters,
-    VirtualTime, WriteCache, WritePolicy,
+    Ageing, Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters,
+    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters,
+    Promotion, Protocol, RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor, ThrottleParameters,
+    TierParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -43,11 +43,18 @@ fn disk() -> Parameters {
 fn flash() -> Parameters {
     Parameters::Flash(FlashParameters {
         capacity_bytes: 1 << 40,
+        raw_bytes: (1 << 40) * 5 / 4,
         channel_count: 10,
         dies_per_channel: 2,
+        mapping_unit_bytes: 4_096,
         page_bytes: 4_096,
+        pages_per_program: 2,
+        block_bytes: 2 << 20,
         page_read_ns: 50 * MICROSECOND,
         page_program_ns: 900 * MICROSECOND,
+        block_erase_ns: 3 * MILLISECOND,
+        suspend_limit: 0,
+        suspend_ns: 0,
         channel_bytes_per_s: 100_000_000,
         link_bytes_per_s: 250_000_000,
         read_overhead_ns: 5 * MICROSECOND,
@@ -57,7 +64,9 @@ fn flash() -> Parameters {
         buffer_bytes: 16 << 20,
         flush_commit_ns: MILLISECOND,
         flush_blocks_queue: true,
-        write_amplification_permille: 1_000,
+        gc_victim: VictimChoice::Greedy,
+        gc_low_percent: 0,
+        gc_high_percent: 25,
     })
 }
 
@@ -128,10 +137,21 @@ fn core_s() -> f64 {
     on_core_ns.expect("nanoseconds on a core") / 1e9
 }
 
-/// Runs it when its name contains what was given on the command line.
-fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop) {
+/// Zero where the system does not say.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+fn wanted(name: &str) -> bool {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    if wanted.is_some_and(|wanted| !name.contains(&wanted)) {
+    wanted.is_none_or(|wanted| name.contains(&wanted))
+}
+
+/// Runs it when its name contains what was given on the command line.
+fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop, ageing: Option<Ageing>) {
+    if !wanted(name) {
         return;
     }
     let mut best_s = f64::INFINITY;
@@ -139,7 +159,10 @@ fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop) {
     // The fastest of some runs: a core that is shared with another thread can only be slower.
     for _ in 0..RUNS {
         let size_bytes = stack.most_bytes().unwrap_or(u64::MAX).min(workload.span_bytes);
-        let device = stack.build(size_bytes, 1).expect("a valid stack");
+        let mut device = stack.build(size_bytes, 1).expect("a valid stack");
+        if let Some(ageing) = ageing {
+            device.age(&ageing);
+        }
         let mut driver = VirtualTime::new(device);
         let begin_s = core_s();
         count = workload.run(&mut driver).samples.len();
@@ -161,7 +184,7 @@ fn main() {
         for (kind, read_percent) in [("read", 100), ("write", 0), ("50 % write", 50)] {
             for queue_depth in [1, 32] {
                 let workload = ClosedLoop { queue_depth, read_percent, ..reads.clone() };
-                measure(&format!("{name} 4 KiB random {kind} QD{queue_depth}"), &stack, &workload);
+                measure(&format!("{name} 4 KiB random {kind} QD{queue_depth}"), &stack, &workload, None);
             }
         }
     }
@@ -172,8 +195,21 @@ fn main() {
         read_percent: 50,
         ..ClosedLoop::default()
     };
+    let aged = Some(Ageing { fill_percent: 100, overwrite_percent: 200, seed: 1 });
+    let flash_stack = StackSpec::Device(flash());
+    for (kind, read_percent) in [("read", 100), ("50 % write", 50)] {
+        let workload = ClosedLoop { read_percent, ..mixed.clone() };
+        measure(&format!("flash, aged, 4 KiB random {kind} QD32"), &flash_stack, &workload, aged);
+    }
     // Over devices that take no time, so that what is measured is the layer's own work.
     for (name, stack) in layers() {
-        measure(&format!("{name} over null, 4 KiB random 50 % write QD32"), &stack, &mixed);
+        measure(&format!("{name} over null, 4 KiB random 50 % write QD32"), &stack, &mixed, None);
+    }
+    // A drive of 40 million units: what its map and everything else take of memory.
+    if wanted("flash 160 GB, memory") {
+        let mut device = StackSpec::Device(flash()).build(160_000_000_000, 1).expect("valid parameters");
+        let before_kib = resident_kib();
+        device.age(&Ageing { fill_percent: 100, overwrite_percent: 60, seed: 1 });
+        println!("{:<42} {} MB", "flash 160 GB, memory", (resident_kib() - before_kib) * 1_024 / 1_000_000);
     }
 }

@@ -43,7 +43,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
 use crate::commands::{Commands, Slot};
-use crate::device::{Counters, Device, PowerCut};
+use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::fan_out::Failures;
 use crate::profile::{Invalid, transfer_ns};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
@@ -424,7 +424,15 @@ impl Device for Cache {
     fn counters(&self) -> Counters {
         let is_volatile = !self.is_safe();
         let volatile_bytes = if is_volatile { self.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
-        Counters { volatile_bytes, ..self.commands.counters }
+        Counters { volatile_bytes, ..self.commands.counters }.over([self.below.counters()])
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.below.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.below.secure_erase();
     }
 }
 

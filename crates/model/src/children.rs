@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt;
 
-use crate::device::{Counters, Device, Fate, WriteFate};
+use crate::device::{Ageing, Counters, Device, Fate, WriteFate};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::time::Instant;
 
@@ -147,12 +147,7 @@ impl HostRequests {
 
     /// The host's requests, with what it has no way to count itself taken from the devices below.
     pub(crate) fn counters_with(&self, below: &[Counters]) -> Counters {
-        Counters {
-            seeks: below.iter().map(|counters| counters.seeks).sum(),
-            volatile_bytes: below.iter().map(|counters| counters.volatile_bytes).sum(),
-            nand_write_bytes: below.iter().map(|counters| counters.nand_write_bytes).sum(),
-            ..self.counters
-        }
+        self.counters.over(below.iter().copied())
     }
 
     /// Everything submitted and not collected, by submission number.
@@ -242,6 +237,14 @@ impl<Purpose> Child<Purpose> {
     pub(crate) fn power_cut(&mut self, now: Instant) -> Vec<WriteFate> {
         self.in_flight.clear();
         self.device.power_cut(now).writes
+    }
+
+    pub(crate) fn age(&mut self, ageing: &Ageing) {
+        self.device.age(ageing);
+    }
+
+    pub(crate) fn secure_erase(&mut self) {
+        self.device.secure_erase();
     }
 
     pub(crate) fn counters(&self) -> Counters {

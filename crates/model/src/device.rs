@@ -4,6 +4,7 @@
 //! requests, asks when something will happen next, and collects completions when that moment has come. Layers
 //! are devices that hold devices, so a stack is a tree of values that one driver drives.
 
+use crate::profile::{Invalid, within};
 use crate::request::{Completion, Request, RequestId};
 use crate::time::Instant;
 
@@ -34,6 +35,34 @@ pub trait Device: Send {
 
     /// What the device did since it was built.
     fn counters(&self) -> Counters;
+
+    /// Brings the device to the state that such use leaves it in, in no time and with no data written. Only while
+    /// nothing is submitted. A device without a memory of its use ignores it.
+    fn age(&mut self, _ageing: &Ageing) {}
+
+    /// The device forgets where everything was, as ATA SECURITY ERASE UNIT or NVMe Format make it do; its wear stays. Only
+    /// while nothing is submitted.
+    fn secure_erase(&mut self) {}
+}
+
+/// How a drive was used: filled from its start, then overwritten at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ageing {
+    /// Share of the device that holds data.
+    pub fill_percent: u64,
+    /// Bytes overwritten within that share, in percent of the whole device; 300 is three turns of a full drive, after which
+    /// uniform overwrites find a steady state.
+    pub overwrite_percent: u64,
+    pub seed: u64,
+}
+
+impl Ageing {
+    /// # Errors
+    /// Names the key, as a stack table spells it, and the bound.
+    pub fn validate(&self) -> Result<(), Invalid> {
+        within("fill", self.fill_percent, 0, 100, " %")?;
+        within("overwrite", self.overwrite_percent, 0, 10_000, " %")
+    }
 }
 
 /// What is left of a write that was not yet durable when the power failed.
@@ -81,6 +110,27 @@ pub struct Counters {
     pub volatile_bytes: u64,
     /// Bytes programmed into NAND, garbage collection included (flash only).
     pub nand_write_bytes: u64,
+    /// The part of it that garbage collection moved (flash only).
+    pub nand_moved_bytes: u64,
+    /// Superblocks erased, ageing included (flash only).
+    pub erases: u64,
+    /// Erases of the superblock that has most of them: its wear (flash only).
+    pub most_erases: u64,
+}
+
+impl Counters {
+    /// With what a layer cannot count itself taken from the devices below it; the wear is that of the most worn.
+    pub(crate) fn over(self, below: impl IntoIterator<Item = Counters>) -> Counters {
+        below.into_iter().fold(self, |sum, one| Counters {
+            seeks: sum.seeks + one.seeks,
+            volatile_bytes: sum.volatile_bytes + one.volatile_bytes,
+            nand_write_bytes: sum.nand_write_bytes + one.nand_write_bytes,
+            nand_moved_bytes: sum.nand_moved_bytes + one.nand_moved_bytes,
+            erases: sum.erases + one.erases,
+            most_erases: sum.most_erases.max(one.most_erases),
+            ..sum
+        })
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -106,5 +156,13 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        (**self).age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        (**self).secure_erase();
     }
 }

@@ -12,7 +12,7 @@
 mod tests;
 
 use crate::children::{Child, HostRequests, HostSlot};
-use crate::device::{Counters, Device, PowerCut};
+use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::rng::Rng;
@@ -257,5 +257,13 @@ impl Device for Fault {
 
     fn counters(&self) -> Counters {
         self.hosts.counters_with(&[self.below.counters()])
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.below.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.below.secure_erase();
     }
 }

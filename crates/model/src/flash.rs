@@ -1,57 +1,67 @@
-//! A flash drive: dies behind channels behind one host link, with a write buffer.
+//! A flash drive: a translation layer over dies behind channels behind one host link, with a write buffer.
 //!
-//! A read is firmware, then per page the die (tR), its channel, and the link. A write is firmware, the link and the buffer; pages are
-//! programmed from the buffer in the background, by whichever die is free. A die gives reads priority over queued
-//! programs, so a read waits only for the operation that the die is already doing, until a full buffer or a
-//! FLUSH makes the programs urgent: then the two take turns. Busy-until times per die and channel follow NVMeVirt (Kim et al., FAST'23).
+//! A read is firmware, then per NAND page the die (tR), its channel, and the link. A write is firmware, the link and the buffer;
+//! programs are made of waiting units, in order of arrival, and go round the dies. A die gives reads priority over
+//! queued jobs, so a read waits only for the operation that the die is already doing (or not even for that, where
+//! the drive can suspend it), until a full buffer or a FLUSH makes the jobs urgent: then the two take turns.
+//! Busy-until times per die and channel follow NVMeVirt (Kim et al., FAST'23).
 //!
 //! FLUSH drains the buffer and then writes the map. With power-loss protection there is nothing to drain.
 //!
+//! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage, [`garbage`] says when and how
+//! fast. Discard and WriteZeroes unmap whole units, as drives do that read trimmed sectors as zeroes.
+//!
 //! # Divergence
-//! * No flash translation layer yet: write amplification is one constant, paid as extra programs; there is no garbage collection,
-//!   no erase, no wear, and discard only forgets what is buffered.
-//! * Logical pages are striped statically over the dies for reads, wherever they were programmed; a page that was never
-//!   written reads as slowly as any other.
-//! * A write of less than a page programs a whole page without reading the rest of it first.
-//! * A page being programmed at that moment is read from its die, not from the buffer.
-//! * No program suspend, no page types (LSB, MSB), no read retries.
+//! * A unit that was never written or was trimmed reads as slowly as any other, from a die by its number: what a drive answers
+//!   from its map alone would flatter every measurement of an empty drive.
+//! * What collection moves is read on the die that it is programmed to, not where it lay: the load per die is the same, and
+//!   one event does.
+//! * The rest of a part-written unit is read by the die that programs the unit, too.
+//! * A unit being programmed at that moment is read from its die, not from the buffer.
+//! * A program that is not full waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
+//! * The map costs nothing but the commit after a FLUSH: no map cache, no map writes in between.
+//! * No page types (LSB, MSB), no read retries, no static wear levelling, no bad blocks.
 
+mod buffer;
 mod dies;
+mod events;
+mod ftl;
+#[cfg(test)]
+mod ftl_tests;
+mod garbage;
+mod geometry;
+mod map;
 #[cfg(test)]
 mod tests;
+mod victims;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::commands::{Commands, Slot};
-use crate::device::{Counters, Device, PowerCut};
+use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::profile::{FlashParameters, WriteCache, transfer_ns};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
 use crate::rng::Rng;
-use crate::time::Instant;
-use crate::volatile::VolatileWrites;
-use dies::{Die, Program};
+use crate::time::{Instant, MILLISECOND};
+use buffer::{Batch, Buffer, Piece};
+use dies::{Die, Job};
+use events::{Event, Events};
+use ftl::Ftl;
+use garbage::Collection;
+use geometry::Unit;
+use map::Location;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// The firmware has decoded the command.
-    Decoded(Slot),
-    /// A page is in its die's register.
-    ArrayRead(usize),
-    /// A page has left its die.
-    ReadOut(usize),
-    Programmed(usize),
-    /// A write's data is in the buffer.
-    Buffered(Slot),
-    /// The last byte of a read is with the host, or a FLUSH has written the map.
-    Done(Slot),
-}
+/// How long a part-filled program waits for more data.
+const PARTIAL_PROGRAM_NS: u64 = 5 * MILLISECOND;
+/// Jobs that may wait at one die.
+const JOBS_PER_DIE: usize = 2;
 
-/// A FLUSH or a durable write waits until every program numbered below `mark` is done.
+/// A FLUSH waits until the entries numbered below `mark` are durable; `left` are not.
 #[derive(Debug, Clone, Copy)]
-struct DrainWaiter {
+struct FlushWaiter {
     slot: Slot,
     mark: u64,
+    left: u64,
 }
 
 #[derive(Debug)]
@@ -60,80 +70,94 @@ pub struct Flash {
     size_bytes: u64,
     rng: Rng,
     commands: Commands,
-    /// By time, then by the order in which they were scheduled.
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    next_event_number: u64,
+    events: Events,
     firmware_free_at: Instant,
     link_free_at: Instant,
     channel_free_at: Vec<Instant>,
     dies: Vec<Die>,
-    idle_die_count: usize,
-    /// Where the search for an idle die starts.
-    next_die: usize,
-    /// Pages on their way to the host, by slot of the read.
-    missing_pages: Vec<u64>,
-    programs: VecDeque<Program>,
-    next_program_number: u64,
-    /// Programs owed to write amplification, in thousandths.
-    amplification_debt: u64,
-    buffer: VolatileWrites,
-    used_pages: u64,
+    /// By slot: pages on their way to the host, or units that a durable write waits for.
+    pending: Vec<u32>,
+    /// By slot: units of a write that are in the buffer already.
+    buffered_units: Vec<u32>,
+    ftl: Ftl,
+    collection: Collection,
+    /// Moves queued or running.
+    moves_running: usize,
+    buffer: Buffer,
+    buffer_units: u64,
+    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
+    part_units: u32,
+    /// Units in the buffer or on their way to it.
+    used_units: u64,
     waiting_for_room: VecDeque<Slot>,
-    drain_waiters: Vec<DrainWaiter>,
+    /// Units of the first of them that have found room.
+    admitted_units: u32,
+    /// Entries numbered below this go out even in a part-filled program.
+    force_mark: u64,
+    partial_timer_runs: bool,
+    flush_waiters: Vec<FlushWaiter>,
+    /// Flushes and durable writes that wait for programs.
+    durable_waiters: u64,
     /// The non-queued FLUSH has been decoded and waits for earlier commands.
     flush_ready: bool,
-    nand_write_bytes: u64,
+    /// Kept to save allocations.
+    woken: Vec<Slot>,
+    /// Means nothing: see [`Ftl::glance`].
+    glance: u32,
 }
 
 impl Flash {
     /// The parameters are valid and the size is within the capacity: see [`crate::StackSpec::build`].
     pub(crate) fn new(parameters: FlashParameters, size_bytes: u64, seed: u64) -> Flash {
         let die_count = (parameters.channel_count * parameters.dies_per_channel) as usize;
+        let buffer_units = parameters.buffer_bytes / parameters.mapping_unit_bytes;
+        let units_per_program = parameters.program_bytes() / parameters.mapping_unit_bytes;
         Flash {
             size_bytes,
             rng: Rng::new(seed),
             commands: Commands::default(),
-            events: BinaryHeap::new(),
-            next_event_number: 0,
+            events: Events::default(),
             firmware_free_at: Instant::ZERO,
             link_free_at: Instant::ZERO,
             channel_free_at: vec![Instant::ZERO; parameters.channel_count as usize],
             dies: (0..die_count).map(|_| Die::default()).collect(),
-            idle_die_count: die_count,
-            next_die: 0,
-            missing_pages: Vec::new(),
-            programs: VecDeque::new(),
-            next_program_number: 0,
-            amplification_debt: 0,
-            buffer: VolatileWrites::default(),
-            used_pages: 0,
+            pending: Vec::new(),
+            buffered_units: Vec::new(),
+            buffer_units,
+            part_units: (buffer_units / 4).max(units_per_program).min(buffer_units) as u32,
+            ftl: Ftl::new(&parameters, size_bytes),
+            collection: Collection::default(),
+            moves_running: 0,
+            buffer: Buffer::default(),
+            used_units: 0,
             waiting_for_room: VecDeque::new(),
-            drain_waiters: Vec::new(),
+            admitted_units: 0,
+            force_mark: 0,
+            partial_timer_runs: false,
+            flush_waiters: Vec::new(),
+            durable_waiters: 0,
             flush_ready: false,
-            nand_write_bytes: 0,
+            woken: Vec::new(),
+            glance: 0,
             parameters,
         }
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
-        self.events.push(Reverse((at, self.next_event_number, event)));
-        self.next_event_number += 1;
-    }
-
-    fn next_event_at(&self) -> Option<Instant> {
-        self.events.peek().map(|Reverse((at, ..))| *at)
+        self.events.schedule(at, event);
     }
 
     fn advance(&mut self, now: Instant) {
-        while self.next_event_at().is_some_and(|at| at <= now) {
-            let Some(Reverse((at, _, event))) = self.events.pop() else { return };
+        while let Some((at, event)) = self.events.pop_due(now) {
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
                 Event::ArrayRead(die) => self.read_out(at, die),
                 Event::ReadOut(die) => self.finish_read_out(at, die),
-                Event::Programmed(die) => self.finish_program(at, die),
+                Event::JobDone(die) => self.end_job(at, die),
                 Event::Buffered(slot) => self.finish_buffering(at, slot),
                 Event::Done(slot) => self.finish(at, slot),
+                Event::PartialDue => self.partial_due(at),
+                Event::IdleDue => self.idle_due(at),
             }
             self.begin_drain_if_quiet(at);
         }
@@ -155,17 +179,19 @@ impl Flash {
     }
 
     fn start_command(&mut self, at: Instant, slot: Slot) {
-        let command = *self.commands.get(slot);
-        match command.request.operation {
+        match self.commands.get(slot).request.operation {
             Operation::Read => self.start_read(at, slot),
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
                 self.admit_to_buffer(at);
+                if !self.waiting_for_room.is_empty() {
+                    self.pump(at);
+                }
             }
             Operation::Discard | Operation::WriteZeroes => {
-                let (start, end) = command.sectors();
-                self.buffer.forget(start, end, command.sequence);
+                self.unmap(at, slot);
                 self.finish(at, slot);
+                self.pump(at);
             }
             Operation::Flush if self.parameters.flush_blocks_queue => self.flush_ready = true,
             Operation::Flush => self.wait_for_drain(at, slot),
@@ -182,17 +208,23 @@ impl Flash {
         } else {
             self.commands.finish(at, slot);
         }
+        if self.commands.working_count() == 0 {
+            self.note_quiet(at);
+        }
     }
 
-    fn pages(&self, slot: Slot) -> std::ops::Range<u64> {
+    /// Logical units that a request touches.
+    fn units(&self, slot: Slot) -> std::ops::Range<Unit> {
         let request = self.commands.get(slot).request;
-        request.offset_bytes / self.parameters.page_bytes
-            ..request.end_bytes().div_ceil(self.parameters.page_bytes)
+        if request.size_bytes == 0 {
+            return 0..0;
+        }
+        let bits = self.ftl.geometry.unit_bits;
+        (request.offset_bytes >> bits) as Unit..((request.end_bytes() - 1) >> bits) as Unit + 1
     }
 
-    fn page_sectors(&self, page: u64) -> (u64, u64) {
-        let sectors = self.parameters.page_bytes / SECTOR_BYTES;
-        (page * sectors, (page + 1) * sectors)
+    fn first_sector(&self, unit: Unit) -> u64 {
+        u64::from(unit) * self.ftl.geometry.unit_sectors
     }
 
     fn cross_link(&mut self, at: Instant, bytes: u64) -> Instant {
@@ -201,48 +233,195 @@ impl Flash {
     }
 
     fn admit_to_buffer(&mut self, at: Instant) {
-        let capacity_pages = self.parameters.buffer_bytes / self.parameters.page_bytes;
         while let Some(&slot) = self.waiting_for_room.front() {
-            let pages = self.pages(slot);
-            let page_count = pages.end - pages.start;
-            // A write larger than the buffer has it for itself.
-            if self.used_pages > 0 && self.used_pages + page_count > capacity_pages {
+            let left_units = self.units(slot).len() as u32 - self.admitted_units;
+            let unit_count = left_units.min(self.part_units);
+            if self.used_units + u64::from(unit_count) > self.buffer_units {
                 return;
             }
-            self.waiting_for_room.pop_front();
-            self.used_pages += page_count;
-            let buffered_at = self.cross_link(at, self.commands.get(slot).request.size_bytes);
+            self.used_units += u64::from(unit_count);
+            self.admitted_units += unit_count;
+            let size_bytes = self.commands.get(slot).request.size_bytes;
+            let bytes = size_bytes.min(u64::from(unit_count) * self.ftl.geometry.unit_bytes);
+            let buffered_at = self.cross_link(at, bytes);
             self.schedule(buffered_at, Event::Buffered(slot));
+            if unit_count == left_units {
+                self.waiting_for_room.pop_front();
+                self.admitted_units = 0;
+            }
         }
     }
 
+    /// The next part of a write is in the buffer.
     fn finish_buffering(&mut self, at: Instant, slot: Slot) {
         let command = *self.commands.get(slot);
-        let (start, end) = command.sectors();
-        for page in self.pages(slot) {
-            let (first, last) = self.page_sectors(page);
-            if self.buffer.touches(first, last) {
-                // Its page waits for a die already and takes this data along.
-                self.used_pages -= 1;
-            } else {
-                self.queue_program(Some(page));
-            }
-        }
-        if start < end {
-            self.buffer.insert(start, end, command.request.id, command.sequence);
-        }
-        self.commands.mark_placed(slot);
         let must_be_durable = match self.parameters.write_cache {
             WriteCache::Off => true,
             WriteCache::Volatile => command.request.force_unit_access,
             WriteCache::Protected => false,
         };
-        if must_be_durable {
-            self.wait_for_drain(at, slot);
-        } else {
-            self.finish(at, slot);
+        let (start, end) = command.sectors();
+        let units = self.units(slot);
+        let from = units.start + self.buffered_units[slot];
+        let to = (from + self.part_units).min(units.end);
+        if must_be_durable && from == units.start && !units.is_empty() {
+            self.pending[slot] = units.len() as u32;
+            self.durable_waiters += 1;
         }
-        self.wake_dies(at);
+        for unit in from..to {
+            let first = self.first_sector(unit);
+            let piece = Piece {
+                id: command.request.id,
+                sequence: command.sequence,
+                start: start.max(first),
+                end: end.min(first + self.ftl.geometry.unit_sectors),
+                waiter: must_be_durable.then_some(slot),
+            };
+            self.buffer_unit(at, unit, piece);
+        }
+        self.buffered_units[slot] = to - units.start;
+        if must_be_durable && from < to {
+            self.force_mark = self.buffer.next_number();
+        }
+        if to == units.end {
+            self.buffered_units[slot] = 0;
+            self.commands.mark_placed(slot);
+            if !must_be_durable || units.is_empty() {
+                self.finish(at, slot);
+            }
+        }
+        self.admit_to_buffer(at);
+        self.pump(at);
+    }
+
+    fn buffer_unit(&mut self, at: Instant, unit: Unit, piece: Piece) {
+        let first = self.first_sector(unit);
+        match self.ftl.locate(unit) {
+            Location::Buffered(index) => {
+                // It waits for a die already and takes this data along.
+                self.used_units -= 1;
+                self.buffer.join(index, first, piece);
+            }
+            location => {
+                let is_rewrite = location != Location::Unmapped;
+                let index = self.buffer.insert(at, unit, first, piece, is_rewrite);
+                self.ftl.leave_nand(unit, Location::Buffered(index));
+            }
+        }
+    }
+
+    fn start_partial_timer(&mut self, at: Instant) {
+        let is_part_filled = self.buffer.waiting_count() < self.ftl.geometry.units_per_program as usize;
+        if is_part_filled
+            && !self.partial_timer_runs
+            && let Some(oldest) = self.buffer.oldest_waiting()
+            && oldest.number >= self.force_mark
+        {
+            self.partial_timer_runs = true;
+            self.schedule(at.max(oldest.buffered_at + PARTIAL_PROGRAM_NS), Event::PartialDue);
+        }
+    }
+
+    fn partial_due(&mut self, at: Instant) {
+        self.partial_timer_runs = false;
+        if self.buffer.oldest_waiting().is_some_and(|oldest| oldest.buffered_at + PARTIAL_PROGRAM_NS <= at) {
+            self.force_mark = self.buffer.next_number();
+        }
+        self.pump(at);
+    }
+
+    /// Gives the dies what there is to do, as far as they have room for it.
+    fn pump(&mut self, at: Instant) {
+        loop {
+            let collected = self.collect(at);
+            let issued = self.issue_program(at);
+            if !collected && !issued {
+                break;
+            }
+        }
+        self.start_partial_timer(at);
+    }
+
+    /// Sends the next program of the host's data to its die, if there is one and it may go.
+    fn issue_program(&mut self, at: Instant) -> bool {
+        let Some(oldest) = self.buffer.oldest_waiting() else { return false };
+        let (waiting, full) = (self.buffer.waiting_count(), self.ftl.geometry.units_per_program as usize);
+        // Writes that wait for room must not wait for a program that waits for writes.
+        let is_starved = !self.waiting_for_room.is_empty() && self.used_units == waiting as u64;
+        if waiting < full && oldest.number >= self.force_mark && !is_starved {
+            return false;
+        }
+        if self.is_in_debt() || !self.ftl.has_room() {
+            return false;
+        }
+        let die = self.ftl.open_host_program();
+        if self.dies[die].jobs.len() >= JOBS_PER_DIE {
+            return false;
+        }
+        let batch = self.buffer.issue(full, self.ftl.geometry.unit_sectors);
+        let mut next = Some(batch.first);
+        while let Some(index) = next {
+            self.ftl.place_host(self.buffer.entry(index).unit);
+            next = self.buffer.next_in_batch(index);
+        }
+        self.ftl.pad_host_program();
+        self.charge(self.ftl.geometry.units_per_program);
+        self.queue_job(at, die, Job::Program(batch));
+        true
+    }
+
+    fn finish_batch(&mut self, at: Instant, batch: Batch) {
+        let mut next = Some(batch.first);
+        while let Some(index) = next {
+            next = self.buffer.next_in_batch(index);
+            self.release(at, index);
+        }
+        self.admit_to_buffer(at);
+    }
+
+    /// An entry is durable, or nothing is left of it.
+    fn release(&mut self, at: Instant, index: u32) {
+        let number = self.buffer.entry(index).number;
+        let mut woken = std::mem::take(&mut self.woken);
+        self.buffer.release(index, |slot| woken.push(slot));
+        self.used_units -= 1;
+        for slot in woken.drain(..) {
+            self.pending[slot] -= 1;
+            if self.pending[slot] == 0 {
+                self.durable_waiters -= 1;
+                self.schedule(at, Event::Done(slot));
+            }
+        }
+        self.woken = woken;
+        if !self.flush_waiters.is_empty() {
+            for waiter in self.flush_waiters.iter_mut().filter(|waiter| number < waiter.mark) {
+                waiter.left -= 1;
+            }
+            self.release_drained(at);
+        }
+    }
+
+    /// Discard and WriteZeroes: whole units leave the map, and older data in the buffer is overtaken.
+    fn unmap(&mut self, at: Instant, slot: Slot) {
+        let command = *self.commands.get(slot);
+        let (start, end) = command.sectors();
+        for unit in self.units(slot) {
+            let first = self.first_sector(unit);
+            let last = (first + self.ftl.geometry.unit_sectors).min(self.size_bytes / SECTOR_BYTES);
+            match self.ftl.locate(unit) {
+                Location::Buffered(index) => {
+                    if self.buffer.discard(index, (start, end), first, command.sequence) {
+                        self.buffer.withdraw(index);
+                        self.ftl.leave_nand(unit, Location::Unmapped);
+                        self.release(at, index);
+                    }
+                }
+                Location::Nand(_) if start <= first && last <= end => {
+                    self.ftl.leave_nand(unit, Location::Unmapped);
+                }
+                Location::Nand(_) | Location::Unmapped => {}
+            }
+        }
         self.admit_to_buffer(at);
     }
 
@@ -258,25 +437,45 @@ impl Flash {
     }
 
     fn wait_for_drain(&mut self, at: Instant, slot: Slot) {
-        self.drain_waiters.push(DrainWaiter { slot, mark: self.next_program_number });
+        let is_protected = self.parameters.write_cache == WriteCache::Protected;
+        let left = if is_protected { 0 } else { self.buffer.undurable_count() };
+        let mark = self.buffer.next_number();
+        self.flush_waiters.push(FlushWaiter { slot, mark, left });
+        self.durable_waiters += 1;
+        if left > 0 {
+            self.force_mark = mark;
+            self.pump(at);
+        }
         self.release_drained(at);
     }
 
     fn release_drained(&mut self, at: Instant) {
-        if self.drain_waiters.is_empty() {
-            return;
-        }
-        let is_protected = self.parameters.write_cache == WriteCache::Protected;
-        let drained = if is_protected { u64::MAX } else { self.oldest_program_number() };
-        for index in (0..self.drain_waiters.len()).rev() {
-            let DrainWaiter { slot, mark } = self.drain_waiters[index];
-            if mark <= drained {
-                self.drain_waiters.remove(index);
-                let is_flush = self.commands.get(slot).request.operation == Operation::Flush;
-                let commit_ns = if is_flush { self.parameters.flush_commit_ns } else { 0 };
-                self.schedule(at + commit_ns, Event::Done(slot));
+        for index in (0..self.flush_waiters.len()).rev() {
+            let FlushWaiter { slot, left, .. } = self.flush_waiters[index];
+            if left == 0 {
+                self.flush_waiters.remove(index);
+                self.durable_waiters -= 1;
+                self.schedule(at + self.parameters.flush_commit_ns, Event::Done(slot));
             }
         }
+    }
+
+    /// Everything in the drive stops; what the map calls buffered is on NAND afterwards, in no time.
+    fn stop_work(&mut self, now: Instant) {
+        self.events.clear();
+        self.forget_die_work();
+        self.forget_collection();
+        while self.buffer.waiting_count() > 0 {
+            let batch = self.buffer.issue(1, self.ftl.geometry.unit_sectors);
+            self.ftl.write_at_once(self.buffer.entry(batch.first).unit);
+        }
+        self.ftl.pad_host_program();
+        self.buffer.reset();
+        self.used_units = 0;
+        self.partial_timer_runs = false;
+        self.firmware_free_at = now;
+        self.link_free_at = now;
+        self.channel_free_at.fill(now);
     }
 }
 
@@ -288,15 +487,18 @@ impl Device for Flash {
     fn submit(&mut self, now: Instant, request: Request) {
         self.advance(now);
         let slot = self.commands.accept(now, request, self.size_bytes);
-        if self.missing_pages.len() <= slot {
-            self.missing_pages.resize(slot + 1, 0);
+        if self.pending.len() <= slot {
+            self.pending.resize(slot + 1, 0);
+            self.buffered_units.resize(slot + 1, 0);
         }
+        self.note_submit(now);
+        self.glance ^= self.ftl.glance(request.offset_bytes);
         self.enter_firmware(now, slot);
         self.advance(now);
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.commands.next_finished_at().into_iter().chain(self.events.next_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
@@ -307,31 +509,60 @@ impl Device for Flash {
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let outstanding = self.commands.outstanding();
-        let mut taken = self.forget_die_work();
-        if self.parameters.write_cache == WriteCache::Protected {
-            taken.clear();
-            self.buffer.reset();
-        }
-        let writes = self.buffer.power_cut(&taken, &outstanding, &mut self.rng);
-        self.events.clear();
-        self.programs.clear();
+        let protected = Buffer::default();
+        let is_protected = self.parameters.write_cache == WriteCache::Protected;
+        let buffer = if is_protected { &protected } else { &self.buffer };
+        let writes = buffer.power_cut(&outstanding, &mut self.rng);
+        self.stop_work(now);
         self.waiting_for_room.clear();
-        self.drain_waiters.clear();
-        self.used_pages = 0;
+        self.admitted_units = 0;
+        self.buffered_units.fill(0);
+        self.flush_waiters.clear();
+        self.durable_waiters = 0;
         self.flush_ready = false;
-        self.firmware_free_at = now;
-        self.link_free_at = now;
-        self.channel_free_at.fill(now);
-        self.buffer.reset();
         self.commands.reset();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
         let volatile_bytes = match self.parameters.write_cache {
-            WriteCache::Volatile => self.buffer.volatile_sectors() * SECTOR_BYTES,
+            WriteCache::Volatile => self.buffer.sectors * SECTOR_BYTES,
             WriteCache::Off | WriteCache::Protected => 0,
         };
-        Counters { volatile_bytes, nand_write_bytes: self.nand_write_bytes, ..self.commands.counters }
+        let ftl = self.ftl.counters;
+        let unit_bytes = self.ftl.geometry.unit_bytes;
+        Counters {
+            volatile_bytes,
+            nand_write_bytes: (ftl.host_units + ftl.moved_units + ftl.padded_units) * unit_bytes,
+            nand_moved_bytes: ftl.moved_units * unit_bytes,
+            erases: ftl.erases,
+            most_erases: u64::from(ftl.most_erases),
+            ..self.commands.counters
+        }
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        assert!(self.commands.counters.queue_depth == 0, "a drive is aged while nothing is asked of it");
+        self.stop_work(self.firmware_free_at);
+        let before = self.ftl.counters;
+        let unit_count = u64::from(self.ftl.geometry.unit_count);
+        let filled = unit_count * ageing.fill_percent.min(100) / 100;
+        for unit in 0..filled as Unit {
+            if self.ftl.locate(unit) == Location::Unmapped {
+                self.ftl.write_at_once(unit);
+            }
+        }
+        let mut rng = Rng::new(ageing.seed);
+        for _ in 0..if filled > 0 { unit_count * ageing.overwrite_percent / 100 } else { 0 } {
+            self.ftl.write_at_once(rng.below(filled) as Unit);
+        }
+        self.ftl.pad_host_program();
+        self.ftl.keep_wear_only(before);
+    }
+
+    fn secure_erase(&mut self) {
+        assert!(self.commands.counters.queue_depth == 0, "a drive is erased while nothing is asked of it");
+        self.stop_work(self.firmware_free_at);
+        self.ftl.secure_erase();
     }
 }

@@ -32,7 +32,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::children::{Child, HostRequests, HostSlot, request};
-use crate::device::{Counters, Device, Fate, PowerCut, WriteFate};
+use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 use crate::profile::{Invalid, transfer_ns, within};
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
 use crate::rng::Rng;
@@ -536,5 +536,15 @@ impl Device for Mirror {
     /// Those of the local device; the peer is another machine.
     fn counters(&self) -> Counters {
         self.hosts.counters_with(&[self.local.counters()])
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.local.age(ageing);
+        self.peer.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.local.secure_erase();
+        self.peer.secure_erase();
     }
 }

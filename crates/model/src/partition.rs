@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::device::{Counters, Device, PowerCut};
+use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::request::{Completion, Operation, Request};
 use crate::time::Instant;
 
@@ -53,6 +53,14 @@ impl Device for Partition {
 
     fn counters(&self) -> Counters {
         self.below.counters()
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.below.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.below.secure_erase();
     }
 }
 

@@ -92,14 +92,29 @@ pub struct DiskParameters {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlashParameters {
+    /// What the host may use. Formatting a drive to less (a data space) makes this smaller and leaves the raw capacity as it is.
     pub capacity_bytes: u64,
+    /// NAND that holds data or is spare; over-provisioning is `raw / capacity - 1`.
+    pub raw_bytes: u64,
     pub channel_count: u64,
     pub dies_per_channel: u64,
+    /// What the map knows the place of.
+    pub mapping_unit_bytes: u64,
     pub page_bytes: u64,
+    /// Pages that a die programs at once: its planes, times the pages of a cell that one pass writes.
+    pub pages_per_program: u64,
+    /// What a die erases at once, over all its planes.
+    pub block_bytes: u64,
     /// tR: array to page register.
     pub page_read_ns: u64,
-    /// tPROG: page register to array.
+    /// tPROG: page registers to array, all pages of a program.
     pub page_program_ns: u64,
+    /// tBERS.
+    pub block_erase_ns: u64,
+    /// How often a program or erase may be put off for a read; zero: never.
+    pub suspend_limit: u64,
+    /// From the read's arrival until the array is free for it.
+    pub suspend_ns: u64,
     pub channel_bytes_per_s: u64,
     pub link_bytes_per_s: u64,
     /// Latency that the firmware adds to each command; commands overlap in it.
@@ -113,8 +128,20 @@ pub struct FlashParameters {
     pub flush_commit_ns: u64,
     /// A FLUSH lets earlier commands finish and holds back later ones, as on SATA.
     pub flush_blocks_queue: bool,
-    /// Pages programmed per page written, in thousandths.
-    pub write_amplification_permille: u64,
+    pub gc_victim: VictimChoice,
+    /// Free share of the spare superblocks at which collection keeps pace with the host.
+    pub gc_low_percent: u64,
+    /// Up to which an idle drive collects.
+    pub gc_high_percent: u64,
+}
+
+/// Which superblock garbage collection empties next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VictimChoice {
+    /// The one with the fewest valid units.
+    Greedy,
+    /// The best ratio of room gained to data moved, times age: cold data is moved less often.
+    CostBenefit,
 }
 
 impl Parameters {
@@ -150,6 +177,8 @@ impl Parameters {
 const MEBIBYTE: u64 = 1 << 20;
 const PEBIBYTE: u64 = 1 << 50;
 const CYLINDER_LIMIT: u64 = 1 << 24;
+/// Places that 31 bits can name, less what is lost by numbering units within a superblock in whole bits.
+const MAPPING_UNITS_HIGH: u64 = 1 << 30;
 /// Above this a transfer takes no time at all; it keeps products of bytes and nanoseconds within 128 bits.
 const RATE_LIMIT: u64 = 1_000_000_000_000_000;
 
@@ -247,26 +276,63 @@ impl FlashParameters {
         within("capacity", self.capacity_bytes, MEBIBYTE, PEBIBYTE, " bytes")?;
         within("channels", self.channel_count, 1, 1_024, "")?;
         within("dies_per_channel", self.dies_per_channel, 1, 1_024, "")?;
-        within("page", self.page_bytes, SECTOR_BYTES, MEBIBYTE, " bytes")?;
-        if !self.page_bytes.is_power_of_two() {
-            let problem = format!("is {} bytes, must be a power of two", self.page_bytes);
-            return Err(Invalid { key: "page", problem });
-        }
+        self.validate_geometry()?;
         within("page_read", self.page_read_ns, 0, SECOND, " ns")?;
         within("page_program", self.page_program_ns, 0, SECOND, " ns")?;
+        within("block_erase", self.block_erase_ns, 0, SECOND, " ns")?;
+        within("suspend_limit", self.suspend_limit, 0, 1_000, "")?;
+        within("suspend", self.suspend_ns, 0, SECOND, " ns")?;
         within("channel_rate", self.channel_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
         within("link_rate", self.link_bytes_per_s, MEBIBYTE, RATE_LIMIT, " bytes/s")?;
         within("read_overhead", self.read_overhead_ns, 0, SECOND, " ns")?;
         within("write_overhead", self.write_overhead_ns, 0, SECOND, " ns")?;
         within("command_interval", self.command_interval_ns, 0, SECOND, " ns")?;
-        at_least("buffer", self.buffer_bytes, "page", self.page_bytes, " bytes")?;
+        at_least("buffer", self.buffer_bytes, "program", self.program_bytes(), " bytes")?;
         within("buffer", self.buffer_bytes, SECTOR_BYTES, PEBIBYTE, " bytes")?;
         within("flush_commit", self.flush_commit_ns, 0, SECOND, " ns")?;
-        within("write_amplification", self.write_amplification_permille, 1_000, 100_000, " thousandths")
+        within("gc_low_watermark", self.gc_low_percent, 0, 50, " %")?;
+        within("gc_high_watermark", self.gc_high_percent, 0, 90, " %")
     }
+
+    fn validate_geometry(&self) -> Result<(), Invalid> {
+        power_of_two("page", self.page_bytes)?;
+        within("page", self.page_bytes, SECTOR_BYTES, MEBIBYTE, " bytes")?;
+        power_of_two("mapping_unit", self.mapping_unit_bytes)?;
+        within("mapping_unit", self.mapping_unit_bytes, SECTOR_BYTES, 64 * SECTOR_BYTES, " bytes")?;
+        at_least("page", self.page_bytes, "mapping_unit", self.mapping_unit_bytes, " bytes")?;
+        within("pages_per_program", self.pages_per_program, 1, 256, "")?;
+        within("block", self.block_bytes, self.program_bytes(), 1_024 * MEBIBYTE, " bytes")?;
+        // One per cent is far below any drive's; without any, an overwritten page could not be collected.
+        let least = self.capacity_bytes + self.capacity_bytes / 100;
+        within("raw_capacity", self.raw_bytes, least, 100 * self.capacity_bytes, " bytes")?;
+        let units = self.raw_bytes / self.mapping_unit_bytes;
+        if units > MAPPING_UNITS_HIGH {
+            let bytes = self.mapping_unit_bytes;
+            let problem =
+                format!("is {bytes} bytes, which makes {units} units, more than {MAPPING_UNITS_HIGH}");
+            return Err(Invalid { key: "mapping_unit", problem });
+        }
+        Ok(())
+    }
+
+    /// What one program operation writes.
+    pub fn program_bytes(&self) -> u64 {
+        self.page_bytes * self.pages_per_program
+    }
+}
+
+fn power_of_two(key: &'static str, bytes: u64) -> Result<(), Invalid> {
+    if bytes.is_power_of_two() {
+        return Ok(());
+    }
+    Err(Invalid { key, problem: format!("is {bytes} bytes, must be a power of two") })
 }
 
 /// Nanoseconds that `bytes` take at a rate, rounded down.
 pub(crate) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
-    (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64
+    match bytes.checked_mul(SECOND) {
+        // Nearly always, and several times as fast.
+        Some(product) => product / bytes_per_s,
+        None => (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64,
+    }
 }

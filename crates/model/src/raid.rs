@@ -57,7 +57,7 @@ mod tests;
 use std::fmt;
 
 use crate::commands::{Commands, Slot};
-use crate::device::{Counters, Device, PowerCut};
+use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::fan_out::Failures;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
@@ -489,7 +489,15 @@ impl Device for Raid {
     }
 
     fn counters(&self) -> Counters {
-        self.commands.counters
+        self.commands.counters.over(self.member_counters())
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.members.list.iter_mut().for_each(|member| member.device.age(ageing));
+    }
+
+    fn secure_erase(&mut self) {
+        self.members.list.iter_mut().for_each(|member| member.device.secure_erase());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tree of layers and devices behind one block device, as data; and the running device made of it.
 
 use crate::cache::{Cache, CacheParameters};
-use crate::device::Device;
+use crate::device::{Ageing, Device};
 use crate::disk::Disk;
 use crate::fault::{Fault, FaultParameters};
 use crate::flash::Flash;
@@ -18,14 +18,46 @@ use crate::volume::Volume;
 #[derive(Debug, Clone, PartialEq)]
 pub enum StackSpec {
     Device(Parameters),
-    Partition { offset_bytes: u64, below: Box<Branch> },
-    Raid { parameters: RaidParameters, members: Vec<Branch> },
-    Cache { parameters: CacheParameters, below: Box<Branch> },
-    Throttle { parameters: ThrottleParameters, below: Box<Branch> },
-    Fault { parameters: FaultParameters, below: Box<Branch> },
-    Mirror { parameters: MirrorParameters, local: Box<Branch>, peer: Box<Branch> },
-    Tier { parameters: TierParameters, fast: Box<Branch>, slow: Box<Branch> },
-    IntentLog { parameters: IntentLogParameters, fast: Box<Branch>, slow: Box<Branch> },
+    Partition {
+        offset_bytes: u64,
+        below: Box<Branch>,
+    },
+    Raid {
+        parameters: RaidParameters,
+        members: Vec<Branch>,
+    },
+    Cache {
+        parameters: CacheParameters,
+        below: Box<Branch>,
+    },
+    Throttle {
+        parameters: ThrottleParameters,
+        below: Box<Branch>,
+    },
+    Fault {
+        parameters: FaultParameters,
+        below: Box<Branch>,
+    },
+    Mirror {
+        parameters: MirrorParameters,
+        local: Box<Branch>,
+        peer: Box<Branch>,
+    },
+    Tier {
+        parameters: TierParameters,
+        fast: Box<Branch>,
+        slow: Box<Branch>,
+    },
+    /// Used before: not a layer, but what becomes of the stack below before the first request.
+    Aged {
+        ageing: Ageing,
+        below: Box<Branch>,
+    },
+    IntentLog {
+        parameters: IntentLogParameters,
+        fast: Box<Branch>,
+        slow: Box<Branch>,
+    },
 }
 
 /// A stack that a layer is on, and how large it is.
@@ -61,6 +93,7 @@ impl StackSpec {
             StackSpec::Mirror { parameters, .. } => parameters.validate()?,
             StackSpec::Tier { parameters, .. } => parameters.validate()?,
             StackSpec::IntentLog { parameters, .. } => parameters.validate()?,
+            StackSpec::Aged { ageing, .. } => ageing.validate()?,
         }
         if let Some(most) = self.most_bytes()
             && size_bytes > most
@@ -86,6 +119,7 @@ impl StackSpec {
                 Some(parameters.usable_bytes(members.len(), smallest_bytes))
             }
             StackSpec::Cache { below, .. }
+            | StackSpec::Aged { below, .. }
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => Some(below.size_bytes),
             StackSpec::Mirror { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
@@ -99,6 +133,7 @@ impl StackSpec {
             StackSpec::Device(_) => (None, None, &[]),
             StackSpec::Partition { below, .. }
             | StackSpec::Cache { below, .. }
+            | StackSpec::Aged { below, .. }
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => (Some(below), None, &[]),
             StackSpec::Raid { members, .. } => (None, None, members),
@@ -164,6 +199,11 @@ impl StackSpec {
             StackSpec::Mirror { parameters, local, peer } => {
                 let peer = peer.build(seed ^ (1 << 32))?;
                 Box::new(Mirror::new(parameters.clone(), seed, local.build(seed)?, peer)?)
+            }
+            StackSpec::Aged { ageing, below } => {
+                let mut device = below.build(seed)?;
+                device.age(ageing);
+                device
             }
             StackSpec::Tier { parameters, fast, slow } => {
                 Box::new(Tier::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 pub(crate) use bucket::TokenBucket;
 
 use crate::children::{Child, HostRequests, HostSlot};
-use crate::device::{Counters, Device, Fate, PowerCut};
+use crate::device::{Ageing, Counters, Device, Fate, PowerCut};
 use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Request};
 use crate::time::{Instant, SECOND};
@@ -210,5 +210,13 @@ impl Device for Throttle {
 
     fn counters(&self) -> Counters {
         self.hosts.counters_with(&[self.below.counters()])
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.below.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.below.secure_erase();
     }
 }

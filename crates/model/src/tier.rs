@@ -39,7 +39,7 @@ use std::collections::VecDeque;
 pub use intent_log::{IntentLog, IntentLogParameters};
 
 use crate::children::{Child, HostRequests, HostSlot, request};
-use crate::device::{Counters, Device, PowerCut, WriteFate};
+use crate::device::{Ageing, Counters, Device, PowerCut, WriteFate};
 use crate::profile::{Invalid, at_least, within};
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
 use crate::throttle::TokenBucket;
@@ -556,5 +556,15 @@ impl Device for Tier {
 
     fn counters(&self) -> Counters {
         self.hosts.counters_with(&[self.fast.counters(), self.slow.counters()])
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.fast.age(ageing);
+        self.slow.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.fast.secure_erase();
+        self.slow.secure_erase();
     }
 }

@@ -304,7 +304,7 @@ fn split(part: Part, start: u64, end: u64, inside: &mut Vec<Part>, outside: &mut
     }
 }
 
-fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
+pub(crate) fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
     match rng.below(8) {
         0..=3 => Fate::Lost,
         4..=5 => Fate::Kept,

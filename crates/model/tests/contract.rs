@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use spindle_model::{
     Branch, Completion, Device, DiskParameters, Fate, FlashParameters, Instant, Limit, MICROSECOND,
     MILLISECOND, Operation, Parameters, RaidLevel, RaidParameters, Request, RequestId, SECTOR_BYTES,
-    StackSpec, Stroke, ThrottleParameters, WriteCache,
+    StackSpec, Stroke, ThrottleParameters, VictimChoice, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -44,11 +44,18 @@ fn disk(write_cache: WriteCache) -> StackSpec {
 fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
     StackSpec::Device(Parameters::Flash(FlashParameters {
         capacity_bytes: 1 << 40,
+        raw_bytes: (1 << 40) / 100 * 107,
         channel_count: 3,
         dies_per_channel: 2,
-        page_bytes: 4_096,
+        mapping_unit_bytes: 4_096,
+        page_bytes: 8_192,
+        pages_per_program: 2,
+        block_bytes: 256 << 10,
         page_read_ns: 50 * MICROSECOND,
         page_program_ns: 500 * MICROSECOND,
+        block_erase_ns: 2 * MILLISECOND,
+        suspend_limit: u64::from(!flush_blocks_queue),
+        suspend_ns: 20 * MICROSECOND,
         channel_bytes_per_s: 100_000_000,
         link_bytes_per_s: 250_000_000,
         read_overhead_ns: 5 * MICROSECOND,
@@ -58,7 +65,9 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
         buffer_bytes: 64 << 10,
         flush_commit_ns: MILLISECOND,
         flush_blocks_queue,
-        write_amplification_permille: 1_700,
+        gc_victim: VictimChoice::Greedy,
+        gc_low_percent: 0,
+        gc_high_percent: 25,
     }))
 }
 

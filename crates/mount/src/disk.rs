@@ -289,13 +289,14 @@ fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
 
 /// Sets what a real drive of this kind would have told the kernel.
 fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
+    tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
+    tell_queue(device, "write_cache", if options.volatile_cache { "write back" } else { "write through" })
+}
+
+fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
     let queue = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("queue");
-    let set = |attribute: &str, value: &str| {
-        let path = queue.join(attribute);
-        fs::write(&path, value).with_context(|| format!("setting {}", path.display()))
-    };
-    set("rotational", if options.rotational { "1" } else { "0" })?;
-    set("write_cache", if options.volatile_cache { "write back" } else { "write through" })
+    let path = queue.join(attribute);
+    fs::write(&path, value).with_context(|| format!("setting {}", path.display()))
 }
 
 /// Names of the disks that have a state directory, up or broken.
@@ -367,6 +368,8 @@ pub fn down(name: &str) -> Result<()> {
         if let Ok((options, ..)) = inspect(name) {
             options.formatting().forget(device);
         }
+        // The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
+        let _ = tell_queue(device, "write_cache", "write back");
         run("losetup", &["--detach", &device.to_string_lossy()])?;
     }
     workers::relax();

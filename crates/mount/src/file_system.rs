@@ -87,6 +87,13 @@ impl Formatting<'_> {
         if self.file_system == FileSystem::Ext4 {
             arguments.extend(["-E".to_owned(), extended]);
         }
+        // xfs takes an alignment at mount only if it was made with one; the smallest aligns nothing.
+        let aligns = |options: &[String]| {
+            options.iter().any(|option| option.contains("sunit=") || option.contains("su="))
+        };
+        if self.file_system == FileSystem::Xfs && aligns(self.mount_options) && !aligns(self.mkfs_options) {
+            arguments.extend(["-d", "su=4k,sw=1"].map(str::to_owned));
+        }
         arguments.push(device.to_string_lossy().into_owned());
         Some((program, arguments))
     }
@@ -136,7 +143,7 @@ impl Formatting<'_> {
             File::create(&file)?.set_len(size_bytes)?;
             fs::create_dir_all(&at)?;
             let Some((program, arguments)) = self.mkfs_command(&file, "nodiscard") else { return Ok(None) };
-            if let Some(words) = last_words(program, &arguments)? {
+            if let Some(words) = last_words(program, program, &arguments)? {
                 return Ok(Some(("mkfs_options", words)));
             }
             // In a mount namespace of its own, which goes with the process, and takes the mount and its loop device along.
@@ -145,7 +152,7 @@ impl Formatting<'_> {
                 .map(str::to_owned)
                 .to_vec();
             arguments.extend([&file, &at].map(|path| path.to_string_lossy().into_owned()));
-            Ok(last_words("unshare", &arguments)?.map(|words| ("mount_options", words)))
+            Ok(last_words("mount", "unshare", &arguments)?.map(|words| ("mount_options", words)))
         };
         let result = attempt().with_context(|| format!("trying the options on {}", file.display()));
         // Both are in a directory that is removed anyway.
@@ -171,6 +178,15 @@ mod tests {
     fn the_users_options_follow_ours() {
         check(FileSystem::Xfs, &["-d", "su=64k,sw=4"], "mkfs.xfs -q -f -K -d su=64k,sw=4 /dev/x");
         check(FileSystem::Btrfs, &[], "mkfs.btrfs -q -f -K /dev/x");
+    }
+
+    #[test]
+    fn xfs_that_is_aligned_at_mount_can_be() {
+        let mount_options = ["sunit=128".to_owned(), "swidth=512".to_owned()];
+        let formatting =
+            Formatting { file_system: FileSystem::Xfs, mkfs_options: &[], mount_options: &mount_options };
+        let (_, arguments) = formatting.mkfs_command(Path::new("/dev/x"), "").unwrap();
+        assert!(arguments.join(" ").ends_with("-d su=4k,sw=1 /dev/x"), "{arguments:?}");
     }
 
     #[test]

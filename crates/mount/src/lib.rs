@@ -19,6 +19,7 @@ mod statistics;
 mod store;
 mod system;
 mod workers;
+pub mod zfs;
 
 pub use arm::RealTime;
 pub use disk::{Disk, DiskOptions};

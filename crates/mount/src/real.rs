@@ -52,7 +52,9 @@ impl RealDisk {
         if state.exists() {
             bail!("a real disk called {name} is in use already: `spindle disk down --all` takes it down");
         }
-        fs::create_dir_all(&state).with_context(|| format!("making {}", state.display()))?;
+        fs::create_dir_all(&state).with_context(|| {
+            format!("making {} ($SPINDLE_RUN_DIRECTORY names another place for it)", state.display())
+        })?;
         let lock = File::create(state.join(LOCK_FILE)).context("making a lock")?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .context("locking the real disk")?;
@@ -106,9 +108,9 @@ impl RealDisk {
 
 impl Drop for RealDisk {
     fn drop(&mut self) {
-        if self.lock.take().is_some()
-            && let Err(error) = down(&self.name)
-        {
+        let Some(lock) = self.lock.take() else { return };
+        drop(lock);
+        if let Err(error) = down(&self.name) {
             eprintln!("spindle: cleaning up on the real disk {}: {error:#}", self.name);
         }
     }
@@ -163,7 +165,10 @@ pub fn block_device_bytes(path: &Path) -> Result<u64> {
 }
 
 /// The kernel lets nobody open a block device exclusively that is mounted, swapped to or part of another device.
-fn check_unused(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// It is one of these, or cannot be opened at all.
+pub fn check_unused(path: &Path) -> Result<()> {
     let exclusive = rustix::fs::OFlags::EXCL.bits() as i32;
     match OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(path) {
         Ok(_) => Ok(()),
@@ -205,9 +210,12 @@ pub fn is_abandoned(name: &str) -> bool {
 /// Unmounts a block device, removes our directory, and forgets the real disk, in whatever state it is.
 ///
 /// # Errors
-/// The file system is in use.
+/// A run uses it, or somebody its file system.
 pub fn down(name: &str) -> Result<()> {
     let state = state(name)?;
+    if !is_abandoned(name) {
+        bail!("a run uses the real disk {name}: end that run first");
+    }
     // Without this file nothing was done yet.
     if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
         let place: Place =

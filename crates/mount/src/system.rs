@@ -29,11 +29,11 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Why a tool fails, in the first line of its own words; `None` when it does not fail.
+/// Why a tool fails, in the first line of the words of `speaker`: the tool, or what it runs. `None` when it does not fail.
 ///
 /// # Errors
 /// The tool is missing.
-pub(crate) fn last_words(program: &str, arguments: &[String]) -> Result<Option<String>> {
+pub(crate) fn last_words(speaker: &str, program: &str, arguments: &[String]) -> Result<Option<String>> {
     let output = match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("{program} is not installed; `spindle doctor` says which command installs it")
@@ -46,7 +46,8 @@ pub(crate) fn last_words(program: &str, arguments: &[String]) -> Result<Option<S
     let stderr = String::from_utf8_lossy(&output.stderr);
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.unwrap_or("it failed without a word");
-    Ok(Some(if line.contains(program) { line.to_owned() } else { format!("{program}: {line}") }))
+    let names_itself = line.starts_with(&format!("{speaker}: "));
+    Ok(Some(if names_itself { line.to_owned() } else { format!("{speaker}: {line}") }))
 }
 
 /// Busy and total time of all cores since boot, in clock ticks (proc(5), /proc/stat: user nice system idle iowait irq softirq steal).
@@ -142,9 +143,10 @@ struct Mount {
     file_system: String,
 }
 
-/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source.
+/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source. Of the calling
+/// thread, which may be in a namespace of its own.
 fn mounts() -> Vec<Mount> {
-    let Ok(text) = fs::read_to_string("/proc/self/mountinfo") else { return Vec::new() };
+    let Ok(text) = fs::read_to_string("/proc/thread-self/mountinfo") else { return Vec::new() };
     text.lines()
         .filter_map(|line| {
             let (left, right) = line.split_once(" - ")?;
@@ -160,6 +162,11 @@ fn mounts() -> Vec<Mount> {
 /// Spaces, tabs, newlines and backslashes are octal in mountinfo.
 fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}
+
+/// All mount points, the oldest first.
+pub(crate) fn mount_points() -> Vec<PathBuf> {
+    mounts().into_iter().map(|mount| mount.at).collect()
 }
 
 /// Whether this process is alive and its command line names `path`, so that a process id that was used again is never

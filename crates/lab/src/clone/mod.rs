@@ -215,15 +215,18 @@ fn flash(
         Knob::Rate("channel_rate"),
         Knob::Duration("command_interval"),
     ];
-    let mut starts = [draft.clone(), draft.clone()];
-    start_at_the_front(&mut starts[0], &seen, &origin);
-    start_at_the_dies(&mut starts[1], &seen, &origin);
+    let mut starts = [draft.clone(), draft.clone(), draft.clone()];
+    start_at_the_front(&mut starts[0], "4 KiB", &seen, &origin);
+    start_at_the_front(&mut starts[1], "8 KiB", &seen, &origin);
+    start_at_the_dies(&mut starts[2], &seen, &origin);
     for start in &mut starts {
         fit::fit(start, size, &knobs, &seen, &origin);
     }
-    let [front, dies] = starts;
-    let front_is_better = fit::error(&front, size, &seen) <= fit::error(&dies, size, &seen);
-    *draft = if front_is_better { front } else { dies };
+    let error = |start: &Draft| fit::error(start, size, &seen);
+    let best = starts.into_iter().min_by(|left, right| error(left).total_cmp(&error(right)));
+    *draft = best
+        .filter(|best| error(best).is_finite())
+        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model does what was measured"))?;
     let mut notes = Vec::new();
     if source.writes {
         let mut written = vec![ask(Access::RandomWrite, 16 << 10, 1, 0, size)?];
@@ -255,12 +258,20 @@ fn alone_ns(seen: &[Observation]) -> f64 {
 }
 
 /// As if commands and the link were the limit: where most drives are.
-fn start_at_the_front(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
+fn start_at_the_front(draft: &mut Draft, page: &str, seen: &[Observation], origin: &Origin) {
     let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
     let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
     let latency_ns = alone_ns(seen);
     draft.set("link_rate", format!("{fastest:.0} B/s"), origin);
     draft.set("command_interval", format!("{:.0} ns", 1e9 / commands_per_s), origin);
+    // Which decides over how many dies a request is spread.
+    let tried = Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned());
+    draft.set("page", page, &tried);
+    draft.set(
+        "mapping_unit",
+        "4 KiB",
+        &Origin::Assumption("No larger than any page that was tried.".to_owned()),
+    );
     draft.set("page_read", format!("{:.0} ns", latency_ns * 0.5), origin);
     draft.set("read_overhead", format!("{:.0} ns", latency_ns * 0.2), origin);
 }
@@ -275,7 +286,7 @@ fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
     let channels = CHANNELS.into_iter().min_by(|left, right| far(left).total_cmp(&far(right)));
     draft.set("channels", channels.unwrap_or(1), origin);
     // A request of 16 KiB then waits for one die, not for four.
-    draft.set("page", "16 KiB", origin);
+    draft.set("page", "16 KiB", &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
     draft.set("page_read", format!("{page_read_ns:.0} ns"), origin);
     draft.set("read_overhead", "1 us", origin);
     draft.set("command_interval", "1 us", origin);

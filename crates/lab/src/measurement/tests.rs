@@ -205,6 +205,19 @@ fn a_real_disk_is_seen_through_the_kernel() {
 }
 
 #[test]
+fn reads_that_the_page_cache_answered_were_not_waited_for() {
+    let window = changed(window(10), |mounts, second| {
+        mounts[0].block_device = Some(BlockCounters {
+            read: BlockOperation { count: 10 * second, bytes: 163_840 * second, milliseconds: 50 * second },
+            ..BlockCounters::default()
+        });
+    });
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    // 10 of 90 reads a second reached the device, each for 5 ms.
+    assert!((measurement.limiter.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.limiter);
+}
+
+#[test]
 fn each_mount_of_a_layout_has_its_own_view() {
     let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
     window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);

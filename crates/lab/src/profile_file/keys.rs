@@ -75,7 +75,18 @@ impl<'a> Keys<'a> {
     /// A key that nobody took.
     pub(super) fn finish(self) -> Result<(), Complaint> {
         let Some(key) = self.left.into_keys().next() else { return Ok(()) };
-        let common = ["profile", "layer", "on", "size", "file_system", "label"];
+        let common = [
+            "profile",
+            "layer",
+            "on",
+            "size",
+            "file_system",
+            "mkfs_options",
+            "mount_options",
+            "path",
+            "destroy_content",
+            "label",
+        ];
         let known: Vec<&str> = self.known.into_iter().chain(common).collect();
         let near = did_you_mean(key, &known);
         Err(complaint(key, format!("is unknown{near}; known are {}", known.join(", "))))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use spindle_model::{
-    Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
+    Ageing, Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
     LVM_DATA_STARTS_BYTES, Limit, MICROSECOND, MirrorParameters, Outage, PARTITION_STARTS_BYTES, Promotion,
     Protocol, RaidLevel, RaidParameters, ReadErrors, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck,
     Survivor, ThrottleParameters, TierParameters, WritePolicy,
@@ -17,7 +17,8 @@ use super::stacks::{Context, On, Parts, StackSpec};
 use super::{Complaint, complaint, did_you_mean};
 use crate::units::{format_duration_ns, format_rate_bytes_per_s, format_size_bytes, parse_size_bytes};
 
-const LAYERS: [&str; 8] = ["cache", "fault", "intent-log", "mirror", "partition", "raid", "throttle", "tier"];
+const LAYERS: [&str; 9] =
+    ["aged", "cache", "fault", "intent-log", "mirror", "partition", "raid", "throttle", "tier"];
 
 /// `size_bytes` is what the stack should have, if anything says so.
 pub(super) fn layer(
@@ -40,6 +41,7 @@ pub(super) fn layer(
     };
     match layer {
         "partition" => partition(on, keys, size_bytes, context),
+        "aged" => aged(context.below("on", on, size_bytes)?, keys, size_bytes),
         "cache" => cache(context.below("on", on, size_bytes)?, keys, size_bytes),
         "throttle" => throttle(context.below("on", on, size_bytes)?, keys, size_bytes),
         "fault" => fault(context.below("on", on, size_bytes)?, keys, size_bytes),
@@ -230,6 +232,23 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
         );
     }
     Ok(parts)
+}
+
+/// A drive that was used: full, and overwritten three times, unless the table says otherwise.
+fn aged(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Result<Parts, Complaint> {
+    let ageing = Ageing {
+        fill_percent: keys.percent("fill")?.unwrap_or(100),
+        overwrite_percent: keys.percent("overwrite")?.unwrap_or(300),
+        seed: 1,
+    };
+    let summary = format!(
+        "{} Used: filled to {} %, then overwritten at random by {} % of its size.",
+        below.summary(),
+        ageing.fill_percent,
+        ageing.overwrite_percent
+    );
+    let tree = Tree::Aged { ageing, below: branch(&below) };
+    natural(tree, summary, vec![below], size_bytes, u64::MAX)
 }
 
 fn throttle(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Result<Parts, Complaint> {

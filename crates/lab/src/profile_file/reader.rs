@@ -125,15 +125,6 @@ pub(super) fn boolean(value: &Value) -> Result<bool, String> {
     value.as_bool().ok_or_else(|| format!("`{value}` must be true or false, without quotes"))
 }
 
-/// A factor such as `2.6`, in thousandths.
-pub(super) fn permille(value: &Value) -> Result<u64, String> {
-    let factor = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
-    match factor {
-        Some(factor) if (0.0..=1e6).contains(&factor) => Ok((factor * 1_000.0).round() as u64),
-        _ => Err(format!("`{value}` is not a factor; write for example 2.6")),
-    }
-}
-
 pub(super) fn choice(value: &Value, names: &[&str]) -> Result<String, String> {
     match value.as_str() {
         Some(name) if names.contains(&name) => Ok(name.to_owned()),

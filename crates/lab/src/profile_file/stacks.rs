@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use spindle_model::{Parameters, StackSpec as Tree, Stroke, WriteCache};
+use spindle_model::{Invalid, Parameters, StackSpec as Tree, Stroke, WriteCache};
 use spindle_mount::FILE_SYSTEMS;
 use spindle_mount::real::Place;
 use toml::Value;
 
 use super::keys::Keys;
 use super::ready_made::{ready_made, ready_made_names};
-use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error};
+use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error, write_cache_mode};
 use crate::near::did_you_mean;
 use crate::record::StackHead;
 use crate::units::{format_size_bytes, parse_size_bytes};
@@ -343,7 +343,14 @@ fn device(
             }
             override_write_cache(keys, &mut disk.write_cache, &mut summary)?;
         }
-        Parameters::Flash(flash) => override_write_cache(keys, &mut flash.write_cache, &mut summary)?,
+        Parameters::Flash(flash) => {
+            if let Some(data_space) = keys.size("data_space")? {
+                flash.capacity_bytes = data_space;
+                flash.validate().map_err(|invalid| complaint("data_space", data_space_problem(&invalid)))?;
+                summary.push_str(&format!(" Formatted to {}.", format_size_bytes(data_space)));
+            }
+            override_write_cache(keys, &mut flash.write_cache, &mut summary)?;
+        }
         Parameters::Volume(volume) => {
             if let Some(capacity_bytes) = keys.size("capacity")? {
                 volume.capacity_bytes = capacity_bytes;
@@ -363,17 +370,22 @@ fn device(
     })
 }
 
+/// The raw capacity stays as it is, so a data space that is too large shows as too little spare.
+fn data_space_problem(invalid: &Invalid) -> String {
+    match invalid.key {
+        "raw_capacity" => format!("leaves too little spare: the drive's raw capacity {}", invalid.problem),
+        _ => invalid.problem.clone(),
+    }
+}
+
 fn override_write_cache(
     keys: &mut Keys<'_>,
     write_cache: &mut WriteCache,
     summary: &mut String,
 ) -> Result<(), Complaint> {
     let Some(name) = keys.choice("write_cache", &["off", "volatile", "protected"])? else { return Ok(()) };
-    (*write_cache, _) = match name.as_str() {
-        "off" => (WriteCache::Off, summary.push_str(" Its write cache is off.")),
-        "volatile" => (WriteCache::Volatile, summary.push_str(" Its write cache is on, and volatile.")),
-        _ => (WriteCache::Protected, summary.push_str(" Its write cache is protected against power loss.")),
-    };
+    *write_cache = write_cache_mode(&name).expect("one of the choices");
+    summary.push_str(&format!(" Its write cache is set to {name}."));
     Ok(())
 }
 

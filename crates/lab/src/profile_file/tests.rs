@@ -1,4 +1,4 @@
-use spindle_model::{Parameters, StackSpec as Tree, Stroke};
+use spindle_model::{Parameters, StackSpec as Tree, Stroke, WriteCache};
 
 use super::{PROFILES, Profile, StackFile, StackSpec, ready_made_names};
 
@@ -154,7 +154,8 @@ fn an_unknown_key_of_a_stack_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\ncolour = \"red\"",
         "a",
-        "s.toml: stacks.a.colour: is unknown; known are profile, layer, on, size, file_system, label",
+        "s.toml: stacks.a.colour: is unknown; known are profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
 }
 
@@ -163,7 +164,8 @@ fn a_stroke_needs_an_arm() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\nstroke = \"short\"",
         "a",
-        "s.toml: stacks.a.stroke: is unknown; known are profile, layer, on, size, file_system, label",
+        "s.toml: stacks.a.stroke: is unknown; known are profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
 }
 
@@ -241,7 +243,8 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
         "a",
         "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
-         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, label",
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, mkfs_options, \
+         mount_options, path, destroy_content, label",
     );
     check_stack(
         "[stacks.a]\nlayer = \"mirror\"\non = \"null\"\nprotocol = \"C\"",
@@ -252,5 +255,33 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         "[stacks.a]\nlayer = \"throttle\"\non = \"null\"",
         "a",
         "s.toml: stacks.a: limits nothing: give `iops`, `rate`, or one of them for reads or writes",
+    );
+}
+
+#[test]
+fn a_data_space_leaves_the_raw_capacity() {
+    let text = "[stacks.a]\nprofile = \"iodrive-160\"\ndata_space = \"96 GB\"\nwrite_cache = \"off\"";
+    let stack = StackFile::parse("s.toml", text).unwrap().resolve("s.toml", "a").unwrap();
+    let Tree::Device(Parameters::Flash(flash)) = stack.tree() else { panic!("{stack:?}") };
+    assert_eq!((flash.capacity_bytes, flash.raw_bytes), (96_000_000_000, 160_000_000_000));
+    assert_eq!(flash.write_cache, WriteCache::Off);
+}
+
+#[test]
+fn a_data_space_without_spare_is_refused() {
+    check_stack(
+        "[stacks.a]\nprofile = \"iodrive-160\"\ndata_space = \"160 GB\"",
+        "a",
+        "s.toml: stacks.a.data_space: leaves too little spare: the drive's raw capacity is 160000000000 bytes, must be \
+         161600000000 to 16000000000000 bytes",
+    );
+}
+
+#[test]
+fn a_data_space_needs_flash() {
+    check_stack(
+        "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",
+        "a",
+        "s.toml: stacks.a.data_space: is unknown; known are stroke, write_cache, profile, layer, on, size, file_system, label",
     );
 }

@@ -56,12 +56,12 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let servers = servers(scenario)?;
     check_settings(scenario, &servers, options)?;
     storage::check_environment()?;
+    storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
-    check_formats(scenario, work_directory.path(), options)?;
+    check_stacks(scenario, work_directory.path(), options)?;
     let header = header(scenario, plan, options);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
-    storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
     let versions = versions(&servers)?;
     let mut data_sets = DataSets::open(&options.directory)?;
 
@@ -126,8 +126,8 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
     Ok(())
 }
 
-/// What only mkfs and mount themselves know about their options.
-fn check_formats(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
+/// What only mkfs and mount themselves know about their options, and only the kernel about a real disk.
+fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
     if scenario.matrix.server.iter().all(|name| scenario.servers[name].kind == "mock") {
         return Ok(());
     }

@@ -386,12 +386,14 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
         }
         let redo_bytes = redo_bytes(scenario);
         let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
-        let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES + more_redo_bytes;
         for layout in &scenario.layouts {
+            let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
+            let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
+            let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES + more_bytes;
             let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
-                let redo = match more_redo_bytes {
+                let redo = match more_bytes {
                     0 => String::new(),
                     _ => format!(" and a redo log of {}", text::size(redo_bytes)),
                 };
@@ -404,19 +406,32 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
                 return Err(complaint(size_key(scenario, name), message));
             }
             for (class, name) in layout.apart() {
-                let size = scenario.stacks[name].head().size_bytes;
-                if size < TPCC_FIXED_BYTES {
-                    let message = format!(
-                        "{} is too small for the class `{}` of layout `{}`, which needs about {}",
-                        text::size(size),
-                        class.key(),
-                        layout.name,
-                        text::size(TPCC_FIXED_BYTES),
-                    );
-                    return Err(complaint(size_key(scenario, name), message));
-                }
+                let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
+                check_apart(scenario, layout, class, name, TPCC_FIXED_BYTES + more_bytes)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// A mount of its own need not hold the data, but what grows there needs room.
+fn check_apart(
+    scenario: &Scenario,
+    layout: &Layout,
+    class: FileClass,
+    stack: &str,
+    needed: u64,
+) -> Result<(), Complaint> {
+    let size = scenario.stacks[stack].head().size_bytes;
+    if size < needed {
+        let message = format!(
+            "{} is too small for the class `{}` of layout `{}`, which needs about {}",
+            text::size(size),
+            class.key(),
+            layout.name,
+            text::size(needed),
+        );
+        return Err(complaint(size_key(scenario, stack), message));
     }
     Ok(())
 }

@@ -2,25 +2,32 @@
 
 use std::collections::VecDeque;
 
+use super::buffer::Batch;
+use super::geometry::{Superblock, Unit};
+use super::map::Location;
 use super::{Event, Flash};
 use crate::commands::Slot;
 use crate::profile::transfer_ns;
 use crate::request::SECTOR_BYTES;
 use crate::time::Instant;
-use crate::volatile::Taken;
 
-/// The part of one page that a read wants.
+/// The part of one NAND page that a read wants.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRead {
     slot: Slot,
     bytes: u64,
 }
 
-/// A page to program; without a page it is what write amplification costs.
+/// Work that a die does when no read is more urgent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Program {
-    number: u64,
-    page: Option<u64>,
+pub(super) enum Job {
+    Program(Batch),
+    /// Reads so many pages of a victim, then programs what was valid in them.
+    Move {
+        unit_count: u32,
+        page_count: u32,
+    },
+    Erase(Superblock),
 }
 
 #[derive(Debug, Default)]
@@ -28,52 +35,115 @@ enum Work {
     #[default]
     Idle,
     Reading(PageRead),
-    Programming {
-        program: Program,
-        taken: Vec<Taken>,
-    },
+    Busy(Job),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Die {
     reads: VecDeque<PageRead>,
+    pub(super) jobs: VecDeque<Job>,
     work: Work,
+    /// When the running job has left the channel, and when it ends.
+    array_from: Instant,
+    ends_at: Instant,
+    /// A job that made way for reads, and what is left of it.
+    suspended: Option<(Job, u64)>,
+    suspensions: u64,
     /// A read was the last thing it did: when programs are urgent, the next turn is theirs.
     has_just_read: bool,
+}
+
+/// What the pages of one request are read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Buffer,
+    Page { page: u32, die: usize },
 }
 
 impl Flash {
     pub(super) fn start_read(&mut self, at: Instant, slot: Slot) {
         let request = self.commands.get(slot).request;
-        let pages = self.pages(slot);
-        self.missing_pages[slot] = pages.end - pages.start;
-        if pages.is_empty() {
-            self.schedule(at, Event::Done(slot));
-            return;
-        }
-        for page in pages {
-            let page_start = page * self.parameters.page_bytes;
-            let start = page_start.max(request.offset_bytes);
-            let end = (page_start + self.parameters.page_bytes).min(request.end_bytes());
-            let read = PageRead { slot, bytes: end - start };
-            if self.buffer.covers(start / SECTOR_BYTES, end / SECTOR_BYTES) {
-                self.send_to_host(at, read);
-                continue;
+        // Held until every page has been asked for: one may be answered at once.
+        self.pending[slot] = 1;
+        let mut run: Option<(Source, u64)> = None;
+        for unit in self.units(slot) {
+            let unit_start = u64::from(unit) * self.ftl.geometry.unit_bytes;
+            let start = unit_start.max(request.offset_bytes);
+            let end = (unit_start + self.ftl.geometry.unit_bytes).min(request.end_bytes());
+            let source = self.source(unit, start / SECTOR_BYTES, end / SECTOR_BYTES);
+            match &mut run {
+                Some((last, bytes)) if *last == source => *bytes += end - start,
+                _ => {
+                    if let Some((source, bytes)) = run {
+                        self.read_from(at, slot, source, bytes);
+                    }
+                    run = Some((source, end - start));
+                }
             }
-            let die = (page % self.dies.len() as u64) as usize;
-            self.dies[die].reads.push_back(read);
-            if matches!(self.dies[die].work, Work::Idle) {
-                self.give_work(at, die);
+        }
+        if let Some((source, bytes)) = run {
+            self.read_from(at, slot, source, bytes);
+        }
+        self.pending[slot] -= 1;
+        if self.pending[slot] == 0 {
+            let sent_at = if request.size_bytes == 0 { at } else { self.link_free_at.max(at) };
+            self.schedule(sent_at, Event::Done(slot));
+        }
+    }
+
+    fn source(&self, unit: Unit, start: u64, end: u64) -> Source {
+        let geometry = &self.ftl.geometry;
+        match self.ftl.locate(unit) {
+            Location::Buffered(index) if self.buffer.covers(index, self.first_sector(unit), start, end) => {
+                Source::Buffer
+            }
+            Location::Nand(address) => {
+                Source::Page { page: geometry.page_of(address), die: geometry.die_of(address) }
+            }
+            // As if it had been written in order.
+            Location::Unmapped | Location::Buffered(_) => {
+                let die = unit / geometry.units_per_program % geometry.die_count;
+                Source::Page { page: unit / geometry.units_per_page, die: die as usize }
             }
         }
     }
 
-    fn channel_of(&self, die: usize) -> usize {
-        die % self.channel_free_at.len()
+    fn read_from(&mut self, at: Instant, slot: Slot, source: Source, bytes: u64) {
+        match source {
+            // The caller sees to it that the request completes.
+            Source::Buffer => {
+                self.cross_link(at, bytes);
+            }
+            Source::Page { die, .. } => {
+                self.pending[slot] += 1;
+                self.dies[die].reads.push_back(PageRead { slot, bytes });
+                match self.dies[die].work {
+                    Work::Idle => self.give_work(at, die),
+                    Work::Busy(job) => self.suspend(at, die, job),
+                    Work::Reading(_) => {}
+                }
+            }
+        }
+    }
+
+    /// A program or erase makes way for a read, if the drive can do that and it has not been put off too often.
+    fn suspend(&mut self, at: Instant, die: usize, job: Job) {
+        let resume_and_suspend_ns = self.parameters.suspend_ns;
+        let chip = &mut self.dies[die];
+        let is_in_array = chip.array_from <= at && at < chip.ends_at;
+        if !is_in_array || chip.suspensions >= self.parameters.suspend_limit {
+            return;
+        }
+        chip.suspensions += 1;
+        chip.suspended = Some((job, chip.ends_at - at));
+        chip.work = Work::Idle;
+        chip.ends_at = Instant::FAR_FUTURE;
+        chip.has_just_read = false;
+        self.give_read(at + resume_and_suspend_ns, die);
     }
 
     fn cross_channel(&mut self, at: Instant, die: usize, bytes: u64) -> Instant {
-        let channel = self.channel_of(die);
+        let channel = die % self.channel_free_at.len();
         let free_at = &mut self.channel_free_at[channel];
         *free_at = (*free_at).max(at) + transfer_ns(bytes, self.parameters.channel_bytes_per_s);
         *free_at
@@ -87,108 +157,100 @@ impl Flash {
     }
 
     pub(super) fn finish_read_out(&mut self, at: Instant, die: usize) {
-        if let Work::Reading(read) = std::mem::take(&mut self.dies[die].work) {
-            self.idle_die_count += 1;
+        if let Work::Reading(read) = self.dies[die].work {
+            self.dies[die].work = Work::Idle;
             self.dies[die].has_just_read = true;
-            self.send_to_host(at, read);
+            let sent_at = self.cross_link(at, read.bytes);
+            self.pending[read.slot] -= 1;
+            if self.pending[read.slot] == 0 {
+                self.schedule(sent_at, Event::Done(read.slot));
+            }
             self.give_work(at, die);
         }
     }
 
-    fn send_to_host(&mut self, at: Instant, read: PageRead) {
-        let sent_at = self.cross_link(at, read.bytes);
-        self.missing_pages[read.slot] -= 1;
-        if self.missing_pages[read.slot] == 0 {
-            self.schedule(sent_at, Event::Done(read.slot));
+    pub(super) fn queue_job(&mut self, at: Instant, die: usize, job: Job) {
+        self.dies[die].jobs.push_back(job);
+        if matches!(self.dies[die].work, Work::Idle) {
+            self.give_work(at, die);
         }
     }
 
-    pub(super) fn queue_program(&mut self, page: Option<u64>) {
-        self.programs.push_back(Program { number: self.next_program_number, page });
-        self.next_program_number += 1;
-        if page.is_some() {
-            self.amplification_debt += self.parameters.write_amplification_permille - 1_000;
-            while self.amplification_debt >= 1_000 {
-                self.amplification_debt -= 1_000;
-                self.queue_program(None);
+    fn give_read(&mut self, at: Instant, die: usize) -> bool {
+        let Some(read) = self.dies[die].reads.pop_front() else { return false };
+        self.dies[die].work = Work::Reading(read);
+        self.schedule(at + self.parameters.page_read_ns, Event::ArrayRead(die));
+        true
+    }
+
+    /// The die is idle: reads first, unless jobs are urgent and it is their turn.
+    fn give_work(&mut self, at: Instant, die: usize) {
+        let jobs_are_urgent = !self.waiting_for_room.is_empty() || self.durable_waiters > 0;
+        let chip = &self.dies[die];
+        let has_job = chip.suspended.is_some() || !chip.jobs.is_empty();
+        let yields = jobs_are_urgent && chip.has_just_read && has_job;
+        if !yields && self.give_read(at, die) {
+            return;
+        }
+        let chip = &mut self.dies[die];
+        if let Some((job, left_ns)) = chip.suspended.take() {
+            chip.work = Work::Busy(job);
+            (chip.array_from, chip.ends_at) = (at, at + left_ns);
+        } else if let Some(job) = chip.jobs.pop_front() {
+            self.start_job(at, die, job);
+        } else {
+            return;
+        }
+        self.dies[die].has_just_read = false;
+        self.schedule(self.dies[die].ends_at, Event::JobDone(die));
+    }
+
+    fn start_job(&mut self, at: Instant, die: usize, job: Job) {
+        let unit_bytes = self.ftl.geometry.unit_bytes;
+        let (read_ns, program_ns) = (self.parameters.page_read_ns, self.parameters.page_program_ns);
+        let (array_from, array_ns) = match job {
+            Job::Program(batch) => {
+                let in_register_at = self.cross_channel(at, die, u64::from(batch.unit_count) * unit_bytes);
+                (in_register_at, program_ns + if batch.reads_first { read_ns } else { 0 })
             }
-        }
+            // The data leaves the die for error correction and comes back.
+            Job::Move { unit_count, page_count } => {
+                let bytes = 2 * u64::from(unit_count) * unit_bytes;
+                (self.cross_channel(at, die, bytes), u64::from(page_count) * read_ns + program_ns)
+            }
+            Job::Erase(_) => (at, self.ftl.geometry.erase_ns),
+        };
+        let chip = &mut self.dies[die];
+        chip.work = Work::Busy(job);
+        (chip.array_from, chip.ends_at) = (array_from, array_from + array_ns);
+        chip.suspensions = 0;
     }
 
-    /// Idle dies take queued programs, in turn.
-    pub(super) fn wake_dies(&mut self, at: Instant) {
-        let mut seen = 0;
-        while self.idle_die_count > 0 && !self.programs.is_empty() && seen < self.dies.len() {
-            let die = self.next_die;
-            self.next_die = (die + 1) % self.dies.len();
-            seen += 1;
+    pub(super) fn end_job(&mut self, at: Instant, die: usize) {
+        // A job that was suspended ends later than this event thought.
+        if self.dies[die].ends_at != at {
+            return;
+        }
+        if let Work::Busy(job) = self.dies[die].work {
+            self.dies[die].work = Work::Idle;
+            self.dies[die].ends_at = Instant::FAR_FUTURE;
+            match job {
+                Job::Program(batch) => self.finish_batch(at, batch),
+                Job::Move { .. } => self.moves_running -= 1,
+                Job::Erase(superblock) => self.finish_erase_job(superblock),
+            }
+            self.pump(at);
             if matches!(self.dies[die].work, Work::Idle) {
                 self.give_work(at, die);
             }
         }
     }
 
-    /// The die is idle: reads first, unless programs are urgent and it is their turn.
-    fn give_work(&mut self, at: Instant, die: usize) {
-        let programs_are_urgent = !self.waiting_for_room.is_empty() || !self.drain_waiters.is_empty();
-        let yields = programs_are_urgent && self.dies[die].has_just_read && !self.programs.is_empty();
-        if !yields && let Some(read) = self.dies[die].reads.pop_front() {
-            self.idle_die_count -= 1;
-            self.dies[die].work = Work::Reading(read);
-            self.schedule(at + self.parameters.page_read_ns, Event::ArrayRead(die));
-            return;
-        }
-        if let Some(program) = self.programs.pop_front() {
-            self.idle_die_count -= 1;
-            let taken = match program.page {
-                Some(page) => {
-                    let (first, last) = self.page_sectors(page);
-                    self.buffer.take(first, last)
-                }
-                None => Vec::new(),
-            };
-            self.dies[die].has_just_read = false;
-            self.nand_write_bytes += self.parameters.page_bytes;
-            let in_register_at = self.cross_channel(at, die, self.parameters.page_bytes);
-            self.dies[die].work = Work::Programming { program, taken };
-            self.schedule(in_register_at + self.parameters.page_program_ns, Event::Programmed(die));
-        }
-    }
-
-    pub(super) fn finish_program(&mut self, at: Instant, die: usize) {
-        if let Work::Programming { program, taken } = std::mem::take(&mut self.dies[die].work) {
-            self.idle_die_count += 1;
-            self.buffer.settle(&taken);
-            if program.page.is_some() {
-                self.used_pages -= 1;
-            }
-            self.admit_to_buffer(at);
-            self.release_drained(at);
-            self.give_work(at, die);
-        }
-    }
-
-    /// Every program with a lower number is done.
-    pub(super) fn oldest_program_number(&self) -> u64 {
-        let running = self.dies.iter().filter_map(|die| match &die.work {
-            Work::Programming { program, .. } => Some(program.number),
-            Work::Idle | Work::Reading(_) => None,
-        });
-        let queued = self.programs.front().map(|program| program.number);
-        running.chain(queued).min().unwrap_or(self.next_program_number)
-    }
-
-    /// The power is gone: every die stops. Returns the data that was being programmed.
-    pub(super) fn forget_die_work(&mut self) -> Vec<Taken> {
-        self.idle_die_count = self.dies.len();
-        self.next_die = 0;
-        let mut taken_by_all = Vec::new();
+    /// Every die stops.
+    pub(super) fn forget_die_work(&mut self) {
         for die in &mut self.dies {
-            if let Work::Programming { taken, .. } = std::mem::take(&mut die.work) {
-                taken_by_all.extend(taken);
-            }
             *die = Die::default();
         }
-        taken_by_all
+        self.moves_running = 0;
     }
 }

@@ -3,7 +3,7 @@
 use super::Flash;
 use crate::closed_loop::{ClosedLoop, Driver, Measured};
 use crate::device::{Device, Fate};
-use crate::profile::{FlashParameters, WriteCache};
+use crate::profile::{FlashParameters, VictimChoice, WriteCache};
 use crate::request::{Operation, Request, RequestId};
 use crate::time::MICROSECOND;
 use crate::virtual_time::VirtualTime;
@@ -15,11 +15,18 @@ const PAGE_BYTES: u64 = 4_096;
 fn parameters() -> FlashParameters {
     FlashParameters {
         capacity_bytes: SIZE_BYTES,
+        raw_bytes: SIZE_BYTES / 4 * 5,
         channel_count: 4,
         dies_per_channel: 2,
+        mapping_unit_bytes: PAGE_BYTES,
         page_bytes: PAGE_BYTES,
+        pages_per_program: 1,
+        block_bytes: 64 * PAGE_BYTES,
         page_read_ns: 50 * MICROSECOND,
         page_program_ns: 500 * MICROSECOND,
+        block_erase_ns: 2_000 * MICROSECOND,
+        suspend_limit: 0,
+        suspend_ns: 20 * MICROSECOND,
         channel_bytes_per_s: 102_400_000,
         link_bytes_per_s: 256_000_000,
         read_overhead_ns: 5 * MICROSECOND,
@@ -29,7 +36,9 @@ fn parameters() -> FlashParameters {
         buffer_bytes: 256 * PAGE_BYTES,
         flush_commit_ns: 1_000 * MICROSECOND,
         flush_blocks_queue: true,
-        write_amplification_permille: 1_000,
+        gc_victim: VictimChoice::Greedy,
+        gc_low_percent: 0,
+        gc_high_percent: 25,
     }
 }
 
@@ -97,21 +106,6 @@ fn a_full_buffer_slows_writes_to_the_rate_of_the_dies() {
     let expected = 8.0 / 540e-6;
     let rate = measured.per_second(Operation::Write);
     assert!((rate / expected - 1.0).abs() < 0.05, "{rate} against {expected}");
-}
-
-#[test]
-fn write_amplification_divides_the_write_rate() {
-    let amplified = FlashParameters { write_amplification_permille: 2_500, ..parameters() };
-    let mut driver = drive(amplified);
-    let rate = random(0, 32).run(&mut driver).per_second(Operation::Write);
-    let expected = 8.0 / 540e-6 / 2.5;
-    assert!((rate / expected - 1.0).abs() < 0.05, "{rate} against {expected}");
-    assert_eq!(driver.wait(), None);
-    let counters = driver.device().counters();
-    assert!(
-        (counters.nand_write_bytes as f64 / counters.write_bytes as f64 - 2.5).abs() < 0.1,
-        "{counters:?}"
-    );
 }
 
 /// Longest read that arrives while `write_pages` wait to be programmed.

@@ -24,7 +24,7 @@
 use std::collections::VecDeque;
 
 use crate::children::{Child, HostRequests, HostSlot, request};
-use crate::device::{Counters, Device, Fate, PowerCut, WriteFate};
+use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::rng::Rng;
@@ -457,5 +457,15 @@ impl Device for IntentLog {
     fn counters(&self) -> Counters {
         let below = self.hosts.counters_with(&[self.log.counters(), self.pool.counters()]);
         Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.log.age(ageing);
+        self.pool.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.log.secure_erase();
+        self.pool.secure_erase();
     }
 }

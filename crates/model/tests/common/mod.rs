@@ -2,7 +2,7 @@
 
 use spindle_model::{
     Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    WriteCache,
+    VictimChoice, WriteCache,
 };
 
 /// A small 7200 rpm disk.
@@ -38,11 +38,18 @@ pub(crate) fn disk(write_cache: WriteCache) -> Parameters {
 pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
     Parameters::Flash(FlashParameters {
         capacity_bytes: 1 << 40,
+        raw_bytes: (1 << 40) / 100 * 107,
         channel_count: 3,
         dies_per_channel: 2,
+        mapping_unit_bytes: 4_096,
         page_bytes: 4_096,
+        pages_per_program: 2,
+        block_bytes: 256 << 10,
         page_read_ns: 50 * MICROSECOND,
         page_program_ns: 500 * MICROSECOND,
+        block_erase_ns: 2 * MILLISECOND,
+        suspend_limit: 0,
+        suspend_ns: 0,
         channel_bytes_per_s: 100_000_000,
         link_bytes_per_s: 250_000_000,
         read_overhead_ns: 5 * MICROSECOND,
@@ -52,7 +59,9 @@ pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
         buffer_bytes: 64 << 10,
         flush_commit_ns: MILLISECOND,
         flush_blocks_queue: true,
-        write_amplification_permille: 1_000,
+        gc_victim: VictimChoice::Greedy,
+        gc_low_percent: 0,
+        gc_high_percent: 25,
     })
 }
 

@@ -1,0 +1,324 @@
+//! The write buffer: mapping units that the host has sent and that are not on NAND yet, each with the writes that its data came from.
+//!
+//! A unit is found through the map, which points at its entry while it waits. Once its program is issued the map points
+//! to NAND, and the entry stays until the program is done: only then is its data durable. A newer write to a waiting
+//! unit joins the entry; one to a unit that is being programmed gets an entry of its own.
+
+use std::collections::VecDeque;
+
+use super::geometry::Unit;
+use crate::commands::{Command, Slot, is_unacknowledged};
+use crate::device::{Fate, WriteFate};
+use crate::request::{Operation, RequestId, SECTOR_BYTES};
+use crate::rng::Rng;
+use crate::time::Instant;
+use crate::volatile::draw_fate;
+
+/// What one write put into a unit, in sectors of the device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) id: RequestId,
+    pub(super) sequence: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// A write that completes when this is durable.
+    pub(super) waiter: Option<Slot>,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) unit: Unit,
+    /// Submission order of entries.
+    pub(super) number: u64,
+    pub(super) buffered_at: Instant,
+    /// Which of the unit's sectors hold data.
+    mask: u64,
+    /// NAND holds an older version, so a part-filled unit is completed from there first.
+    is_rewrite: bool,
+    /// The next entry in the same program.
+    next: Option<u32>,
+    last: Piece,
+    /// Those before `last`, oldest first.
+    older: Vec<Piece>,
+    is_live: bool,
+}
+
+/// Entries that are programmed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) first: u32,
+    pub(super) unit_count: u32,
+    /// A unit in it must be completed from NAND.
+    pub(super) reads_first: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Not yet issued, oldest first.
+    waiting: VecDeque<u32>,
+    next_number: u64,
+    /// Sectors with data that is not durable.
+    pub(super) sectors: u64,
+}
+
+fn mask_of(unit_first_sector: u64, start: u64, end: u64) -> u64 {
+    let count = end - start;
+    let ones = if count == 64 { u64::MAX } else { (1 << count) - 1 };
+    ones << (start - unit_first_sector)
+}
+
+impl Buffer {
+    pub(super) fn entry(&self, index: u32) -> &Entry {
+        &self.entries[index as usize]
+    }
+
+    pub(super) fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn oldest_waiting(&self) -> Option<&Entry> {
+        self.waiting.front().map(|&index| &self.entries[index as usize])
+    }
+
+    /// Entries made from now on have at least this number.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// Entries that are not durable yet.
+    pub(super) fn undurable_count(&self) -> u64 {
+        (self.entries.len() - self.free.len()) as u64
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        at: Instant,
+        unit: Unit,
+        first: u64,
+        piece: Piece,
+        is_rewrite: bool,
+    ) -> u32 {
+        let mask = mask_of(first, piece.start, piece.end);
+        let number = self.next_number;
+        self.next_number += 1;
+        self.sectors += u64::from(mask.count_ones());
+        let (next, older) = (None, Vec::new());
+        let entry = Entry {
+            unit,
+            number,
+            buffered_at: at,
+            mask,
+            is_rewrite,
+            next,
+            last: piece,
+            older,
+            is_live: true,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
+            }
+            None => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        self.waiting.push_back(index);
+        index
+    }
+
+    /// A newer write to a waiting unit.
+    pub(super) fn join(&mut self, index: u32, first: u64, piece: Piece) {
+        let entry = &mut self.entries[index as usize];
+        let added = mask_of(first, piece.start, piece.end) & !entry.mask;
+        entry.mask |= added;
+        self.sectors += u64::from(added.count_ones());
+        entry.older.push(entry.last);
+        entry.last = piece;
+    }
+
+    /// Whether a waiting unit holds the whole range.
+    pub(super) fn covers(&self, index: u32, first: u64, start: u64, end: u64) -> bool {
+        let wanted = mask_of(first, start, end);
+        self.entries[index as usize].mask & wanted == wanted
+    }
+
+    /// Writes older than `before_sequence` have been discarded in the range. Returns true when nothing is left in the
+    /// entry: the unit is then in no program.
+    pub(super) fn discard(
+        &mut self,
+        index: u32,
+        range: (u64, u64),
+        first: u64,
+        before_sequence: u64,
+    ) -> bool {
+        let entry = &mut self.entries[index as usize];
+        let mut pieces = std::mem::take(&mut entry.older);
+        pieces.push(entry.last);
+        let mut left = Vec::new();
+        for piece in pieces {
+            if piece.sequence >= before_sequence {
+                left.push(piece);
+                continue;
+            }
+            for (start, end) in outside((piece.start, piece.end), range) {
+                left.push(Piece { start, end, ..piece });
+            }
+        }
+        let mask = left.iter().fold(0, |mask, piece| mask | mask_of(first, piece.start, piece.end));
+        self.sectors -= u64::from((entry.mask & !mask).count_ones());
+        entry.mask = mask;
+        match left.pop() {
+            Some(last) => {
+                entry.last = last;
+                entry.older = left;
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Takes an entry out of the queue of waiting ones.
+    pub(super) fn withdraw(&mut self, index: u32) {
+        self.waiting.retain(|&other| other != index);
+    }
+
+    /// Up to `count` waiting entries, oldest first, chained.
+    pub(super) fn issue(&mut self, count: usize, unit_sectors: u64) -> Batch {
+        let count = count.min(self.waiting.len());
+        let first = self.waiting[0];
+        let mut batch = Batch { first, unit_count: count as u32, reads_first: false };
+        let mut previous: Option<u32> = None;
+        for _ in 0..count {
+            let index = self.waiting.pop_front().expect("counted above");
+            let entry = &mut self.entries[index as usize];
+            batch.reads_first |= entry.is_rewrite && u64::from(entry.mask.count_ones()) < unit_sectors;
+            entry.next = None;
+            if let Some(previous) = previous {
+                self.entries[previous as usize].next = Some(index);
+            }
+            previous = Some(index);
+        }
+        batch
+    }
+
+    pub(super) fn next_in_batch(&self, index: u32) -> Option<u32> {
+        self.entries[index as usize].next
+    }
+
+    /// The entry is durable or discarded: calls `wake` for each write that waited for it.
+    pub(super) fn release(&mut self, index: u32, mut wake: impl FnMut(Slot)) {
+        let entry = &mut self.entries[index as usize];
+        assert!(entry.is_live, "an entry is released twice");
+        entry.is_live = false;
+        self.sectors -= u64::from(entry.mask.count_ones());
+        for piece in entry.older.drain(..) {
+            if let Some(slot) = piece.waiter {
+                wake(slot);
+            }
+        }
+        if let Some(slot) = entry.last.waiter {
+            wake(slot);
+        }
+        self.free.push(index);
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Buffer { next_number: self.next_number, ..Buffer::default() };
+    }
+
+    pub(super) fn live_entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.is_live)
+    }
+
+    /// What a power cut leaves, by submission number.
+    ///
+    /// The order in which this model programs is one of many that a firmware may choose, so each piece that was still
+    /// volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
+    /// What a newer write replaced while both were waiting never left the buffer: it is lost.
+    pub(super) fn power_cut(&self, outstanding: &[Command], rng: &mut Rng) -> Vec<WriteFate> {
+        let mut parts: Vec<Part> = Vec::new();
+        for entry in self.live_entries() {
+            let mut newer: Vec<(u64, u64)> = Vec::new();
+            for piece in std::iter::once(&entry.last).chain(entry.older.iter().rev()) {
+                split(piece, &newer, &mut parts);
+                newer.push((piece.start, piece.end));
+            }
+        }
+        for command in outstanding {
+            let (start, end) = command.sectors();
+            if command.request.operation == Operation::Write && !command.placed && start < end {
+                let (id, sequence) = (command.request.id, command.sequence);
+                // A large write may be in the buffer in part.
+                let pieces = self.live_entries().flat_map(|entry| entry.older.iter().chain([&entry.last]));
+                let buffered: Vec<(u64, u64)> = pieces
+                    .filter(|piece| piece.sequence == sequence)
+                    .map(|piece| (piece.start, piece.end))
+                    .collect();
+                let mut rest = Vec::new();
+                split(&Piece { id, sequence, start, end, waiter: None }, &buffered, &mut rest);
+                parts.extend(rest.into_iter().filter(|part| part.is_drawn));
+            }
+        }
+        parts.sort_by_key(|part| (part.sequence, part.start));
+        // A write over several units is one piece again.
+        parts.dedup_by(|part, before| {
+            let continues = before.sequence == part.sequence
+                && before.end == part.start
+                && before.is_drawn == part.is_drawn;
+            if continues {
+                before.end = part.end;
+            }
+            continues
+        });
+        let fate = |part: Part| WriteFate {
+            id: part.id,
+            offset_bytes: part.start * SECTOR_BYTES,
+            size_bytes: (part.end - part.start) * SECTOR_BYTES,
+            acknowledged: !is_unacknowledged(outstanding, part.id),
+            fate: if part.is_drawn { draw_fate(part.end - part.start, rng) } else { Fate::Lost },
+        };
+        parts.into_iter().map(fate).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    id: RequestId,
+    sequence: u64,
+    start: u64,
+    end: u64,
+    /// Its fate is drawn; otherwise a newer write has replaced it.
+    is_drawn: bool,
+}
+
+/// What of a range lies outside another.
+fn outside(range: (u64, u64), other: (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+    let before = (range.0, range.1.min(other.0.max(range.0)));
+    let after = (range.0.max(other.1.min(range.1)), range.1);
+    let whole_is_outside = other.0 >= range.1 || other.1 <= range.0;
+    let parts = if whole_is_outside { [range, (0, 0)] } else { [before, after] };
+    parts.into_iter().filter(|part| part.0 < part.1)
+}
+
+/// The parts of a piece that newer ones cover, and those that they do not.
+fn split(piece: &Piece, newer: &[(u64, u64)], parts: &mut Vec<Part>) {
+    let part = |start, end, is_drawn| {
+        let (id, sequence) = (piece.id, piece.sequence);
+        Part { id, sequence, start, end, is_drawn }
+    };
+    let mut start = piece.start;
+    while start < piece.end {
+        let is_covered = |sector| newer.iter().any(|range| (range.0..range.1).contains(&sector));
+        let is_drawn = !is_covered(start);
+        let mut end = start + 1;
+        while end < piece.end && is_covered(end) != is_drawn {
+            end += 1;
+        }
+        parts.push(part(start, end, is_drawn));
+        start = end;
+    }
+}

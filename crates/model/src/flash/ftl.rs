@@ -1,0 +1,506 @@
+//! The flash translation layer: what is where, and what is collected next. It knows no time.
+//!
+//! Page mapping over superblocks with separate write frontiers for the host and for garbage collection (and one for an SLC
+//! cache). Victims are chosen greedily (fewest valid units) or by cost and benefit (Kawaguchi et al., USENIX 1995). The
+//! host may not open a superblock while only the reserve is free, so collection always has one to write to: that, and more raw
+//! than user capacity, is why it can never run dry.
+//!
+//! Wear: every superblock counts its erases; free ones are used in the order in which they were erased. There is no static wear levelling.
+
+use std::collections::VecDeque;
+
+use super::geometry::{Address, Geometry, Superblock, Unit};
+use super::map::{Location, Map};
+use super::victims::Victims;
+use crate::profile::{FlashParameters, VictimChoice};
+
+/// Free superblocks that only garbage collection may open.
+const RESERVE: u32 = 1;
+/// A victim outside the groups must be this much better before the groups are chosen anew: 3/4.
+const STALE: (u128, u128) = (3, 4);
+/// Units of a victim that are looked up in the map together.
+const LOOK_AHEAD: usize = 32;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Closed,
+    /// Emptied and not yet erased.
+    Erasing,
+}
+
+/// Where one stream of data is being written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Frontier {
+    superblock: Option<Superblock>,
+    next_offset: u32,
+}
+
+#[derive(Debug)]
+struct Victim {
+    superblock: Superblock,
+    units: Vec<Unit>,
+    /// The next units to move: valid when they were looked at.
+    ahead: [Unit; LOOK_AHEAD],
+    ahead_count: usize,
+    /// When it was chosen.
+    valid_units: u32,
+}
+
+impl Victim {
+    /// The next unit that is still valid. The map is asked for many units at once, because each is a cache miss, and
+    /// misses that do not depend on each other overlap.
+    #[inline]
+    fn next_unit(&mut self, map: &Map) -> Option<Unit> {
+        loop {
+            while self.ahead_count > 0 {
+                let unit = self.ahead[self.ahead_count - 1];
+                if map.lies_in(unit, self.superblock) {
+                    return Some(unit);
+                }
+                self.ahead_count -= 1;
+            }
+            if self.units.is_empty() {
+                return None;
+            }
+            let from = self.units.len().saturating_sub(LOOK_AHEAD);
+            for unit in self.units.drain(from..) {
+                self.ahead[self.ahead_count] = unit;
+                self.ahead_count += usize::from(map.lies_in(unit, self.superblock));
+            }
+        }
+    }
+}
+
+/// What one step of garbage collection did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// A whole program of moved units, from so many pages.
+    Program { die: usize, unit_count: u32, page_count: u32 },
+    /// A superblock is empty: see [`Ftl::next_erase`].
+    Emptied,
+    /// Nothing can be gained, or an erase must end first.
+    Stuck,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct FtlCounters {
+    pub(super) host_units: u64,
+    pub(super) moved_units: u64,
+    /// Programmed with nothing in them.
+    pub(super) padded_units: u64,
+    pub(super) erases: u64,
+    pub(super) most_erases: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Ftl {
+    pub(super) geometry: Geometry,
+    choice: VictimChoice,
+    map: Map,
+    valid_units: Vec<u32>,
+    states: Vec<State>,
+    erases: Vec<u32>,
+    /// Units written when the superblock was closed, for its age.
+    closed_at: Vec<u64>,
+    free: VecDeque<Superblock>,
+    host: Frontier,
+    moved: Frontier,
+    victims: Victims,
+    /// Boxed: it is taken out and put back with each program.
+    victim: Option<Box<Victim>>,
+    to_erase: VecDeque<Superblock>,
+    erasing_count: u32,
+    /// Units and pages gathered for the program that collection is filling.
+    gathered: (u32, u32),
+    last_page: u32,
+    units_written: u64,
+    pub(super) counters: FtlCounters,
+    low_watermark: u32,
+    high_watermark: u32,
+}
+
+impl Ftl {
+    pub(super) fn new(parameters: &FlashParameters, size_bytes: u64) -> Ftl {
+        let geometry = Geometry::new(parameters, size_bytes);
+        let count = geometry.superblock_count as usize;
+        let share = |percent: u64| (u64::from(geometry.spare_superblocks) * percent / 100) as u32;
+        let low_watermark = RESERVE + 1 + share(parameters.gc_low_percent);
+        Ftl {
+            choice: parameters.gc_victim,
+            map: Map::new(geometry.unit_count, geometry.offset_bits),
+            valid_units: vec![0; count],
+            states: vec![State::Free; count],
+            erases: vec![0; count],
+            closed_at: vec![0; count],
+            free: (0..geometry.superblock_count).collect(),
+            host: Frontier::default(),
+            moved: Frontier::default(),
+            victims: Victims::new(geometry.superblock_count),
+            victim: None,
+            to_erase: VecDeque::new(),
+            erasing_count: 0,
+            gathered: (0, 0),
+            last_page: u32::MAX,
+            units_written: 0,
+            counters: FtlCounters::default(),
+            low_watermark,
+            high_watermark: low_watermark.max(RESERVE + 1 + share(parameters.gc_high_percent)),
+            geometry,
+        }
+    }
+
+    #[inline]
+    pub(super) fn locate(&self, unit: Unit) -> Location {
+        self.map.get(unit)
+    }
+
+    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss that nothing waits for
+    /// costs little.
+    #[inline]
+    pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
+        let unit = (offset_bytes >> self.geometry.unit_bits) as usize;
+        self.map.superblock_or_beyond(unit.min(self.map.len() - 1))
+    }
+
+    /// Nothing, or the write buffer, holds the unit now; what NAND holds of it is garbage.
+    pub(super) fn leave_nand(&mut self, unit: Unit, location: Location) {
+        if let Location::Nand(address) = self.map.get(unit) {
+            self.invalidate(address >> self.geometry.offset_bits);
+        }
+        self.map.set(unit, location);
+    }
+
+    fn invalidate(&mut self, superblock: Superblock) {
+        let valid_units = &mut self.valid_units[superblock as usize];
+        *valid_units -= 1;
+        if *valid_units == 0 && self.states[superblock as usize] == State::Closed {
+            self.retire(superblock);
+        }
+    }
+
+    /// Nothing valid is in the superblock: it can be erased. A victim is retired when its list has been gone through.
+    fn retire(&mut self, superblock: Superblock) {
+        if self.victim.as_ref().is_some_and(|victim| victim.superblock == superblock) {
+            return;
+        }
+        assert!(self.valid_units[superblock as usize] == 0, "superblock {superblock} still holds data");
+        self.victims.leave(superblock);
+        self.states[superblock as usize] = State::Erasing;
+        self.to_erase.push_back(superblock);
+        self.erasing_count += 1;
+    }
+
+    /// Free superblocks, and those that will be once erased.
+    fn available(&self) -> u32 {
+        self.free.len() as u32 + self.erasing_count
+    }
+
+    /// Collection must keep pace with the host.
+    pub(super) fn is_short(&self) -> bool {
+        self.available() <= self.low_watermark
+    }
+
+    /// Collection is worth while when there is nothing else to do.
+    pub(super) fn could_be_emptier(&self) -> bool {
+        self.available() < self.high_watermark
+    }
+
+    /// Whether the host may write another program now.
+    pub(super) fn has_room(&self) -> bool {
+        let is_open =
+            self.host.superblock.is_some() && self.host.next_offset < self.geometry.units_per_superblock;
+        is_open || self.free.len() as u32 > RESERVE
+    }
+
+    /// The die of the host's next program; only after [`Ftl::has_room`].
+    pub(super) fn open_host_program(&mut self) -> usize {
+        self.host = self.opened(self.host);
+        self.die_at(self.host)
+    }
+
+    fn die_at(&self, frontier: Frontier) -> usize {
+        let superblock = frontier.superblock.expect("an open superblock");
+        let program = frontier.next_offset / self.geometry.units_per_program;
+        self.geometry.die_of_program(superblock, program)
+    }
+
+    /// The frontier with room for at least one unit.
+    fn opened(&mut self, frontier: Frontier) -> Frontier {
+        if let Some(superblock) = frontier.superblock {
+            if frontier.next_offset < self.geometry.units_per_superblock {
+                return frontier;
+            }
+            self.close(superblock);
+        }
+        let superblock = self.free.pop_front().expect("the reserve is never used up");
+        self.states[superblock as usize] = State::Open;
+        Frontier { superblock: Some(superblock), next_offset: 0 }
+    }
+
+    fn close(&mut self, superblock: Superblock) {
+        self.states[superblock as usize] = State::Closed;
+        self.closed_at[superblock as usize] = self.units_written;
+        if self.valid_units[superblock as usize] == 0 {
+            self.retire(superblock);
+        }
+    }
+
+    /// Puts a unit, of which NAND holds nothing valid, into the host's open program.
+    #[inline]
+    pub(super) fn place_host(&mut self, unit: Unit) {
+        let address = self.next_address(self.host);
+        self.host.next_offset += 1;
+        self.map.set(unit, Location::Nand(address));
+        self.valid_units[(address >> self.geometry.offset_bits) as usize] += 1;
+        self.units_written += 1;
+        self.counters.host_units += 1;
+    }
+
+    #[inline]
+    fn next_address(&self, frontier: Frontier) -> Address {
+        let superblock = frontier.superblock.expect("an open superblock");
+        superblock << self.geometry.offset_bits | frontier.next_offset
+    }
+
+    /// The rest of the open program stays empty.
+    pub(super) fn pad_host_program(&mut self) {
+        let padded = self.host.next_offset.next_multiple_of(self.geometry.units_per_program);
+        self.counters.padded_units += u64::from(padded - self.host.next_offset);
+        self.host.next_offset = padded;
+        self.scan_ahead();
+    }
+
+    /// Units to move for each `gained` units that the host may write, from the victim at hand; `None` when nothing can be gained.
+    pub(super) fn price(&mut self) -> Option<(u32, u32)> {
+        self.choose_victim();
+        let victim = self.victim.as_ref()?;
+        Some((victim.valid_units, self.geometry.units_per_superblock - victim.valid_units))
+    }
+
+    /// Moves valid units of the victim until a program is full or the victim is empty.
+    pub(super) fn collect(&mut self) -> Step {
+        self.choose_victim();
+        let Some(mut victim) = self.victim.take() else { return Step::Stuck };
+        let step = self.move_units(&mut victim);
+        let superblock = victim.superblock;
+        if step == Step::Emptied {
+            self.victims.give_back(victim.units);
+            self.retire(superblock);
+        } else {
+            self.victim = Some(victim);
+        }
+        step
+    }
+
+    fn move_units(&mut self, victim: &mut Victim) -> Step {
+        while let Some(unit) = victim.next_unit(&self.map) {
+            let is_full = self.moved.next_offset == self.geometry.units_per_superblock;
+            if (self.moved.superblock.is_none() || is_full) && self.free.is_empty() {
+                return Step::Stuck;
+            }
+            self.moved = self.opened(self.moved);
+            victim.ahead_count -= 1;
+            self.move_unit(unit, victim.superblock);
+            if self.moved.next_offset.is_multiple_of(self.geometry.units_per_program) {
+                return self.finish_moving_program();
+            }
+        }
+        assert!(self.valid_units[victim.superblock as usize] == 0, "a unit is missing from a victim's list");
+        Step::Emptied
+    }
+
+    #[inline]
+    fn move_unit(&mut self, unit: Unit, from: Superblock) {
+        if let Location::Nand(address) = self.map.get(unit) {
+            let page = self.geometry.page_of(address);
+            self.gathered.1 += u32::from(page != self.last_page);
+            self.last_page = page;
+        }
+        let address = self.next_address(self.moved);
+        self.moved.next_offset += 1;
+        self.map.set(unit, Location::Nand(address));
+        self.valid_units[from as usize] -= 1;
+        self.valid_units[(address >> self.geometry.offset_bits) as usize] += 1;
+        self.gathered.0 += 1;
+    }
+
+    fn finish_moving_program(&mut self) -> Step {
+        let program = self.moved.next_offset / self.geometry.units_per_program - 1;
+        let superblock = self.moved.superblock.expect("an open superblock");
+        let (unit_count, page_count) = std::mem::take(&mut self.gathered);
+        self.units_written += u64::from(unit_count);
+        self.counters.moved_units += u64::from(unit_count);
+        self.scan_ahead();
+        Step::Program { die: self.geometry.die_of_program(superblock, program), unit_count, page_count }
+    }
+
+    /// The next group's lists grow with each program, so that they are complete before the present group is used up.
+    fn scan_ahead(&mut self) {
+        if self.victims.is_being_scanned() {
+            // A group lasts for as many units as its superblocks have; a quarter more is the margin.
+            let group_units = self.victims.group_size() * self.geometry.units_per_superblock as usize;
+            let per_unit = self.map.len() * 5 / 4 / group_units + 1;
+            self.victims.scan(&self.map, per_unit * self.geometry.units_per_program as usize);
+        }
+    }
+
+    fn choose_victim(&mut self) {
+        if self.victim.is_some() {
+            return;
+        }
+        let best = (0..self.geometry.superblock_count).map(|superblock| self.score(superblock)).max();
+        let Some(best) = best.filter(|&score| score > 0) else { return };
+        let mut found = self.best_ready();
+        if found.is_none() && self.victims.is_being_scanned() {
+            self.victims.complete(&self.map);
+            self.begin_group();
+            found = self.best_ready();
+        }
+        if found.is_none_or(|(_, score)| score * STALE.1 < best * STALE.0) {
+            self.victims.clear();
+            self.begin_group();
+            self.victims.complete(&self.map);
+            self.begin_group();
+            found = self.best_ready();
+        }
+        let Some((index, _)) = found else { return };
+        let list = self.victims.take(index);
+        let valid_units = self.valid_units[list.superblock as usize];
+        let (superblock, units) = (list.superblock, list.units);
+        let victim = Victim { superblock, units, ahead: [0; LOOK_AHEAD], ahead_count: 0, valid_units };
+        self.victim = Some(Box::new(victim));
+    }
+
+    fn best_ready(&self) -> Option<(usize, u128)> {
+        let scores = self.victims.ready().iter().map(|list| self.score(list.superblock)).enumerate();
+        scores.max_by_key(|&(index, score)| (score, usize::MAX - index)).filter(|&(_, score)| score > 0)
+    }
+
+    fn begin_group(&mut self) {
+        let mut candidates: Vec<(u128, Superblock)> = (0..self.geometry.superblock_count)
+            .filter(|&superblock| !self.victims.is_ready(superblock))
+            .map(|superblock| (self.score(superblock), superblock))
+            .filter(|&(score, _)| score > 0)
+            .collect();
+        candidates.sort_unstable_by_key(|&(score, superblock)| (std::cmp::Reverse(score), superblock));
+        candidates.truncate(self.victims.group_size());
+        self.victims.begin(candidates.into_iter().map(|(_, superblock)| superblock));
+    }
+
+    /// How good a victim the superblock is; zero when nothing would be gained.
+    fn score(&self, superblock: Superblock) -> u128 {
+        if self.states[superblock as usize] != State::Closed {
+            return 0;
+        }
+        let valid = self.valid_units[superblock as usize];
+        let gain = u128::from(self.geometry.units_per_superblock - valid);
+        match self.choice {
+            VictimChoice::Greedy => gain,
+            // (1 - u) / 2u times age; the factor keeps whole numbers apart.
+            VictimChoice::CostBenefit => {
+                let age = u128::from(self.units_written - self.closed_at[superblock as usize]) + 1;
+                gain * age * 1_024 / (2 * u128::from(valid) + 1)
+            }
+        }
+    }
+
+    /// A superblock whose erase may begin.
+    pub(super) fn next_erase(&mut self) -> Option<Superblock> {
+        self.to_erase.pop_front()
+    }
+
+    pub(super) fn finish_erase(&mut self, superblock: Superblock) {
+        let erases = &mut self.erases[superblock as usize];
+        *erases += 1;
+        self.counters.erases += 1;
+        self.counters.most_erases = self.counters.most_erases.max(*erases);
+        self.states[superblock as usize] = State::Free;
+        self.erasing_count -= 1;
+        self.free.push_back(superblock);
+    }
+
+    /// One unit from the host, collection and erases included, in no time.
+    pub(super) fn write_at_once(&mut self, unit: Unit) {
+        while !self.has_room() || (self.is_short() && self.host_is_at_boundary()) {
+            let step = self.collect();
+            self.erase_at_once();
+            if step == Step::Stuck {
+                assert!(self.has_room(), "garbage collection has run dry");
+                break;
+            }
+        }
+        self.open_host_program();
+        self.leave_nand(unit, Location::Unmapped);
+        self.place_host(unit);
+        if self.host.next_offset.is_multiple_of(self.geometry.units_per_program) {
+            self.pad_host_program();
+        }
+        self.erase_at_once();
+    }
+
+    fn host_is_at_boundary(&self) -> bool {
+        self.host.superblock.is_none() || self.host.next_offset == self.geometry.units_per_superblock
+    }
+
+    pub(super) fn erase_at_once(&mut self) {
+        while let Some(superblock) = self.next_erase() {
+            self.finish_erase(superblock);
+        }
+    }
+
+    /// What ageing wrote is nobody's traffic; the wear is real.
+    pub(super) fn keep_wear_only(&mut self, before: FtlCounters) {
+        let FtlCounters { erases, most_erases, .. } = self.counters;
+        self.counters = FtlCounters { erases, most_erases, ..before };
+    }
+
+    /// Power is gone during erases: they are done again, in no time, before the drive is ready.
+    pub(super) fn finish_erases_at_power_on(&mut self, running: impl Iterator<Item = Superblock>) {
+        for superblock in running {
+            self.finish_erase(superblock);
+        }
+        self.erase_at_once();
+    }
+
+    /// Every superblock is erased, nothing is mapped. Wear stays.
+    pub(super) fn secure_erase(&mut self) {
+        self.map.clear();
+        self.victims.clear();
+        self.victim = None;
+        self.host = Frontier::default();
+        self.moved = Frontier::default();
+        self.gathered = (0, 0);
+        self.to_erase.clear();
+        self.erasing_count = 0;
+        self.valid_units.fill(0);
+        for superblock in 0..self.geometry.superblock_count {
+            if self.states[superblock as usize] != State::Free {
+                self.erasing_count += 1;
+                self.finish_erase(superblock);
+            }
+        }
+    }
+
+    /// What must hold between any two calls.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        let mut valid_units = vec![0; self.valid_units.len()];
+        let mut addresses = std::collections::BTreeSet::new();
+        for unit in 0..self.geometry.unit_count {
+            if let Location::Nand(address) = self.map.get(unit) {
+                assert!(addresses.insert(address), "two units at address {address}");
+                valid_units[(address >> self.geometry.offset_bits) as usize] += 1;
+            }
+        }
+        assert_eq!(valid_units, self.valid_units);
+        for (superblock, state) in self.states.iter().enumerate() {
+            let is_empty = valid_units[superblock] == 0;
+            assert!(is_empty || !matches!(state, State::Free | State::Erasing), "{superblock} {state:?}");
+        }
+        let free = self.states.iter().filter(|state| **state == State::Free).count();
+        assert_eq!(free, self.free.len());
+        assert!(!self.free.is_empty() || self.erasing_count > 0 || self.moved.superblock.is_some());
+    }
+}

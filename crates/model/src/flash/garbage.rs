@@ -1,0 +1,128 @@
+//! When garbage is collected, and how fast.
+//!
+//! Three levels of free superblocks. At or below the low watermark collection keeps pace with the host: each program of the host's is
+//! paid for with the moves that gain as much room, so a steady load sees a steady rate and not a stall per superblock.
+//! Between the watermarks it runs only after the drive has been idle. At the reserve the host waits.
+
+use super::dies::Job;
+use super::ftl::Step;
+use super::geometry::Superblock;
+use super::{Event, Flash};
+use crate::time::{Instant, MILLISECOND};
+
+/// A drive without commands for this long collects in the background.
+const IDLE_NS: u64 = 100 * MILLISECOND;
+/// Debt is counted in parts of a unit.
+const UNIT: i64 = 1 << 10;
+
+#[derive(Debug, Default)]
+pub(super) struct Collection {
+    /// Moves that the host's programs have yet to pay for, in parts of a unit.
+    debt: i64,
+    is_idle: bool,
+    idle_timer_runs: bool,
+    last_submit: Instant,
+    /// Superblocks being erased, and how many dies are still at it.
+    erasing: Vec<(Superblock, u32)>,
+}
+
+impl Flash {
+    /// The host waits until collection has caught up.
+    pub(super) fn is_in_debt(&self) -> bool {
+        let geometry = &self.ftl.geometry;
+        self.collection.debt >= i64::from(geometry.die_count * geometry.units_per_program) * UNIT
+    }
+
+    /// The host has programmed so many units.
+    pub(super) fn charge(&mut self, unit_count: u32) {
+        if self.ftl.is_short()
+            && let Some((moved, gained)) = self.ftl.price()
+        {
+            self.collection.debt += i64::from(unit_count) * i64::from(moved) * UNIT / i64::from(gained);
+        }
+    }
+
+    fn wants_moves(&self) -> bool {
+        let program = i64::from(self.ftl.geometry.units_per_program) * UNIT;
+        self.collection.debt >= program
+            || (!self.ftl.has_room() && self.buffer.waiting_count() > 0)
+            || (self.collection.is_idle && self.ftl.could_be_emptier())
+    }
+
+    /// One step of collection, if it is wanted and the dies have room for it. Returns whether it did anything.
+    pub(super) fn collect(&mut self, at: Instant) -> bool {
+        while let Some(superblock) = self.ftl.next_erase() {
+            self.start_erase(at, superblock);
+        }
+        if self.moves_running >= self.dies.len() || !self.wants_moves() {
+            return false;
+        }
+        match self.ftl.collect() {
+            Step::Program { die, unit_count, page_count } => {
+                self.collection.debt -= i64::from(unit_count) * UNIT;
+                self.moves_running += 1;
+                self.queue_job(at, die, Job::Move { unit_count, page_count });
+                true
+            }
+            Step::Emptied => true,
+            Step::Stuck => {
+                self.collection.debt = 0;
+                self.collection.is_idle = false;
+                false
+            }
+        }
+    }
+
+    fn start_erase(&mut self, at: Instant, superblock: Superblock) {
+        let jobs = self.ftl.geometry.erase_jobs;
+        self.collection.erasing.push((superblock, jobs));
+        for program in 0..jobs {
+            let die = self.ftl.geometry.die_of_program(superblock, program);
+            self.queue_job(at, die, Job::Erase(superblock));
+        }
+    }
+
+    pub(super) fn finish_erase_job(&mut self, superblock: Superblock) {
+        let erasing = &mut self.collection.erasing;
+        let index = erasing.iter().position(|&(other, _)| other == superblock).expect("an erase was begun");
+        erasing[index].1 -= 1;
+        if erasing[index].1 == 0 {
+            erasing.swap_remove(index);
+            self.ftl.finish_erase(superblock);
+        }
+    }
+
+    pub(super) fn note_submit(&mut self, now: Instant) {
+        self.collection.last_submit = now;
+        self.collection.is_idle = false;
+    }
+
+    /// The last command is done: if nothing comes for a while, collection may begin.
+    pub(super) fn note_quiet(&mut self, at: Instant) {
+        if !self.collection.idle_timer_runs && self.ftl.could_be_emptier() {
+            self.collection.idle_timer_runs = true;
+            self.schedule(at + IDLE_NS, Event::IdleDue);
+        }
+    }
+
+    pub(super) fn idle_due(&mut self, at: Instant) {
+        self.collection.idle_timer_runs = false;
+        if self.commands.working_count() > 0 {
+            return;
+        }
+        let due_at = self.collection.last_submit + IDLE_NS;
+        if due_at > at {
+            self.collection.idle_timer_runs = true;
+            self.schedule(due_at, Event::IdleDue);
+        } else {
+            self.collection.is_idle = true;
+            self.pump(at);
+        }
+    }
+
+    /// Erases that were running are done again before the drive is ready.
+    pub(super) fn forget_collection(&mut self) {
+        let erasing = std::mem::take(&mut self.collection).erasing;
+        self.ftl.finish_erases_at_power_on(erasing.into_iter().map(|(superblock, _)| superblock));
+    }
+}
