@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use spindle_model::{Device, Invalid, Parameters, StackSpec as Tree, WriteCache};
+use spindle_model::{Ageing, Device, Invalid, Parameters, StackSpec as Tree, WriteCache};
 
 use crate::bench::{Access, Bench, Place, Question, Row};
 use crate::profile_file::{StackSpec, built_in_stack};
@@ -231,8 +231,8 @@ impl Against {
     /// The device to hold against a figure: the target, or with `all` one of the figure's own profile.
     fn device(&self, figure: &Figure, target: &StackSpec, seed: u64) -> Result<Box<dyn Device>, String> {
         let is_known = built_in_stack(&figure.profile).is_some();
-        if figure.state == Some(State::Used) && (is_known || !self.all) {
-            return Err("a used device cannot be asked for yet".to_owned());
+        if figure.state == Some(State::Used) && is_known {
+            return used_device(figure, seed);
         }
         let is_target = !self.all || figure.profile == target.head().name;
         let own;
@@ -251,6 +251,21 @@ impl Against {
 }
 
 const NO_PROFILE: &str = "there is no such profile";
+
+/// Small, because what a used drive does follows from the ratio of its raw to its usable capacity.
+const USED_SIZE: &str = "8 GB";
+
+/// Overwritten three times at random before the first request.
+fn used_device(figure: &Figure, seed: u64) -> Result<Box<dyn Device>, String> {
+    if figure.size.is_some() {
+        return Err("a device of which a part was used cannot be asked for yet".to_owned());
+    }
+    let stack = StackSpec::of_name(&figure.profile, Some(USED_SIZE), "none")
+        .map_err(|UserError(problem)| problem)?;
+    let mut device = with_cache(&stack, figure.cache, seed).map_err(|invalid| invalid.to_string())?;
+    device.age(&Ageing { fill_percent: 100, overwrite_percent: 300, seed });
+    Ok(device)
+}
 
 fn with_cache(stack: &StackSpec, cache: Option<Cache>, seed: u64) -> Result<Box<dyn Device>, Invalid> {
     let Some(cache) = cache else { return Ok(stack.build(seed)) };
