@@ -1,8 +1,10 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
+pub mod bench;
 pub mod child;
 pub mod cli;
 pub mod client;
+pub mod clone;
 pub mod cmd;
 pub mod compare;
 pub mod doctor;
@@ -19,10 +21,12 @@ pub mod plan;
 pub mod profile_file;
 pub mod progress;
 pub mod provenance;
+pub mod published_raw;
 pub mod raw;
 pub mod real;
 pub mod record;
 pub mod records_file;
+pub mod reference;
 pub mod report;
 pub mod run;
 pub mod scenario;

@@ -4,14 +4,18 @@
 //! reads, which is how a database reads. It runs under SCHED_FIFO, below the
 //! emulator: how long *it* waits for a core is the host's matter, not the disk's.
 
-use std::process::Command;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 use spindle_model::{ClosedLoop, Operation, VirtualTime};
 use spindle_mount::{Disk, FloorCost, while_cores_are_busy};
+use spindle_stats::{QuantileFunction, demerit, demerit_within};
 
+use crate::bench::fio::{self, Job};
+use crate::bench::{Access, Place, Question};
 use crate::emulated::{self, Wishes};
+use crate::interrupt::Interrupt;
 use crate::observe;
 use crate::profile_file::StackSpec;
 
@@ -20,6 +24,9 @@ const QUEUE_DEPTHS: [u64; 3] = [1, 4, 32];
 const VIRTUAL_NS: u64 = 100_000_000_000;
 const VIRTUAL_REQUESTS: u64 = 1_000_000;
 const SEED: u64 = 1;
+/// Up to here the distribution is compared a second time.
+const TAIL: f64 = 0.999;
+const RAMP: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
@@ -33,6 +40,13 @@ pub struct Row {
     pub real_p50_us: f64,
     pub real_p99_us: f64,
     pub real_iops: f64,
+    /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins are 1.6 % wide.
+    pub demerit_us: Option<f64>,
+    /// Of the virtual mean; absent for a device that takes no time.
+    pub demerit_share: Option<f64>,
+    /// The same without the slowest thousandth, which a single stall of the host decides.
+    pub demerit_p999_us: Option<f64>,
+    pub demerit_p999_share: Option<f64>,
     /// How much later than the model said the emulator answered.
     pub lateness_p50_us: f64,
     pub lateness_p99_us: f64,
@@ -40,7 +54,7 @@ pub struct Row {
 
 /// # Errors
 /// The disk does not come up, or fio fails.
-pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64) -> Result<Vec<Row>> {
+pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &Interrupt) -> Result<Vec<Row>> {
     let wishes = Wishes {
         name: format!("validate-{}", std::process::id()),
         seed: SEED,
@@ -65,25 +79,57 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64) -> Result<Vec<
     let mut rows = Vec::new();
     for cores_busy in [false, true] {
         for queue_depth in QUEUE_DEPTHS {
-            let virtual_mean_us = in_virtual_time(stack, read_bytes, queue_depth);
-            let device = disk.device.display().to_string();
+            let model = in_virtual_time(stack, read_bytes, queue_depth);
+            let virtual_mean_us = model.mean();
+            let device = disk.device.clone();
             let earlier = disk.statistics()?;
-            let fio = || with_fio(&device, read_bytes, queue_depth, seconds);
+            let question = Question {
+                place: Place::Raw,
+                access: Access::RandomRead,
+                unit_bytes: read_bytes,
+                threads: queue_depth,
+            };
+            let job = Job {
+                path: &device,
+                question,
+                offset_bytes: 0,
+                span_bytes: stack.size_bytes() / read_bytes * read_bytes,
+                seconds,
+                ramp: RAMP,
+                direct: true,
+                seed: SEED,
+                real_time: true,
+            };
+            let fio = || fio::run(&job, interrupt);
             let real = if cores_busy { while_cores_are_busy(fio)? } else { fio()? };
             let later = disk.statistics()?;
             let lateness =
                 observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
             let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
-            let ratio = (virtual_mean_us > 0.0).then(|| real.mean_us / virtual_mean_us);
+            let measured_us: Vec<(f64, u64)> = real
+                .latencies_ns
+                .iter()
+                .map(|&(latency_ns, count)| (latency_ns as f64 / 1e3, count))
+                .collect();
+            let measured =
+                QuantileFunction::of_counts(&measured_us).context("fio's output lacks the latencies")?;
+            let distance = demerit(&model, &measured);
+            let distance_p999 = demerit_within(&model, &measured, 0.0, TAIL);
+            let real = real.row;
+            let ratio = (virtual_mean_us > 0.0).then(|| real.latency_us_mean / virtual_mean_us);
             rows.push(Row {
                 queue_depth,
                 cores_busy,
                 virtual_mean_us,
-                real_mean_us: real.mean_us,
+                real_mean_us: real.latency_us_mean,
                 ratio,
-                real_p50_us: real.p50_us,
-                real_p99_us: real.p99_us,
-                real_iops: real.iops,
+                real_p50_us: real.latency_us_p50.context("fio's output lacks the median")?,
+                real_p99_us: real.latency_us_p99.context("fio's output lacks the 99 % quantile")?,
+                real_iops: real.per_second,
+                demerit_us: distance.map(|distance| distance.absolute),
+                demerit_share: distance.and_then(|distance| distance.share_of_mean),
+                demerit_p999_us: distance_p999.map(|distance| distance.absolute),
+                demerit_p999_share: distance_p999.and_then(|distance| distance.share_of_mean),
                 lateness_p50_us: lateness_us(0.50),
                 lateness_p99_us: lateness_us(0.99),
             });
@@ -95,12 +141,14 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64) -> Result<Vec<
 
 pub fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>10}  {:>10}  {:>8}  {:>9}  {:>9}\n",
+        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>10}  {:>8}  {:>9}  {:>9}\n",
         "depth",
         "cores",
         "virtual mean",
         "real mean",
         "ratio",
+        "demerit",
+        "up to p99.9",
         "real p50",
         "real p99",
         "IOPS",
@@ -109,12 +157,14 @@ pub fn table(rows: &[Row]) -> String {
     );
     for row in rows {
         text.push_str(&format!(
-            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>7.1} us  {:>7.1} us  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
+            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>7.1} us  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
             row.queue_depth,
             if row.cores_busy { "busy" } else { "idle" },
             row.virtual_mean_us,
             row.real_mean_us,
             row.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            demerit_words(row.demerit_us, row.demerit_share),
+            demerit_words(row.demerit_p999_us, row.demerit_p999_share),
             row.real_p50_us,
             row.real_p99_us,
             row.real_iops,
@@ -125,7 +175,16 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-fn in_virtual_time(stack: &StackSpec, read_bytes: u64, queue_depth: u64) -> f64 {
+fn demerit_words(absolute_us: Option<f64>, share: Option<f64>) -> String {
+    match (absolute_us, share) {
+        (Some(us), Some(share)) => format!("{us:.1} us, {:.1} %", share * 100.0),
+        (Some(us), None) => format!("{us:.1} us"),
+        _ => "-".to_owned(),
+    }
+}
+
+/// The distribution of latencies, in microseconds.
+fn in_virtual_time(stack: &StackSpec, read_bytes: u64, queue_depth: u64) -> QuantileFunction {
     let workload = ClosedLoop {
         size_bytes: read_bytes,
         queue_depth,
@@ -135,44 +194,8 @@ fn in_virtual_time(stack: &StackSpec, read_bytes: u64, queue_depth: u64) -> f64 
         seed: SEED,
         ..ClosedLoop::default()
     };
-    workload.run(&mut VirtualTime::new(stack.build(SEED))).mean_ns(Operation::Read) / 1e3
-}
-
-struct Measured {
-    mean_us: f64,
-    p50_us: f64,
-    p99_us: f64,
-    iops: f64,
-}
-
-/// From the submission to the completion of a request, as fio sees it (`lat_ns`; percentiles are those of `clat_ns`).
-fn with_fio(device: &str, read_bytes: u64, queue_depth: u64, seconds: u64) -> Result<Measured> {
-    let output = Command::new("chrt")
-        .args(["--fifo", "5", "fio", "--name=validate", "--ioengine=psync", "--direct=1", "--rw=randread"])
-        .args([
-            "--thread",
-            "--group_reporting",
-            "--randrepeat=0",
-            "--time_based",
-            "--ramp_time=1",
-            "--output-format=json",
-        ])
-        .args([
-            format!("--filename={device}"),
-            format!("--bs={read_bytes}"),
-            format!("--numjobs={queue_depth}"),
-            format!("--runtime={seconds}"),
-        ])
-        .output()
-        .context("running fio under chrt; `spindle doctor` says which command installs it")?;
-    ensure!(output.status.success(), "fio failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).context("reading fio's output")?;
-    let read = &json["jobs"][0]["read"];
-    let number = |value: &serde_json::Value| value.as_f64().context("fio's output lacks a figure");
-    Ok(Measured {
-        mean_us: number(&read["lat_ns"]["mean"])? / 1e3,
-        p50_us: number(&read["clat_ns"]["percentile"]["50.000000"])? / 1e3,
-        p99_us: number(&read["clat_ns"]["percentile"]["99.000000"])? / 1e3,
-        iops: number(&read["iops"])?,
-    })
+    let measured = workload.run(&mut VirtualTime::new(stack.build(SEED)));
+    let latencies_us: Vec<f64> =
+        measured.latencies_ns(Operation::Read).map(|latency_ns| latency_ns as f64 / 1e3).collect();
+    QuantileFunction::of_samples(&latencies_us).expect("a closed loop completes requests")
 }

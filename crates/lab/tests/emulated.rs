@@ -196,3 +196,65 @@ fn busy_file_system_is_not_pulled_away() {
     assert!(bench.run(&["disk", "down", "busy"]).status.success());
     bench.assert_clean();
 }
+
+#[test]
+fn a_disk_ages_without_a_write_and_forgets_when_erased() {
+    let Some(bench) = Bench::new() else { return };
+    let up = ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--name", "ssd", "--json"];
+    let disk = bench.json(&up);
+    let device = OpenOptions::new().read(true).write(true).open(disk["device"].as_str().unwrap()).unwrap();
+    device.write_all_at(&[7; 4096], 0).unwrap();
+    device.sync_all().unwrap();
+    let statistics = || bench.json(&["disk", "status", "--json"])[0]["statistics"].clone();
+    let before = statistics();
+
+    assert!(bench.run(&["disk", "age", "ssd"]).status.success());
+    let aged = statistics();
+    assert_eq!(aged["write"], before["write"], "nothing is written");
+    assert!(aged["erases"].as_u64().unwrap() > before["erases"].as_u64().unwrap(), "{aged}");
+    let mut found = [0; 4096];
+    device.read_exact_at(&mut found, 0).unwrap();
+    assert_eq!(found, [7; 4096], "the content stays");
+
+    assert!(bench.run(&["disk", "secure-erase", "ssd"]).status.success());
+    // Past the kernel's cache.
+    rustix::fs::fadvise(&device, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    device.read_exact_at(&mut found, 0).unwrap();
+    assert_eq!(found, [0; 4096], "nothing is left");
+    drop(device);
+    assert!(bench.run(&["disk", "down", "ssd"]).status.success());
+    bench.assert_clean();
+}
+
+#[test]
+fn a_mounted_disk_is_not_erased() {
+    let Some(bench) = Bench::new() else { return };
+    bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "busy", "--json"]);
+    let output = bench.run(&["disk", "secure-erase", "busy"]);
+    assert!(!output.status.success());
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(words.contains("is mounted at"), "{words}");
+    assert!(bench.run(&["disk", "down", "busy"]).status.success());
+    bench.assert_clean();
+}
+
+/// One of each kind of layer, over FUSE and a loop device.
+#[test]
+fn stacks_of_layers_keep_what_is_written_on_them() {
+    for name in ["raid5-4x-x25e-controller", "raid1-2x-iodrive", "drbd-c-10g", "barracuda-logged-cached"] {
+        let Some(bench) = Bench::new() else { return };
+        let disk = bench.json(&["disk", "up", name, "--size", "1 GiB", "--name", "stack", "--json"]);
+        let path = Path::new(disk["mount"].as_str().unwrap()).join("file");
+        let pattern: Vec<u8> = (0..3_000_000_u32).map(|index| (index / 89) as u8).collect();
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
+        file.write_all_at(&pattern, 0).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let mut found = vec![0; pattern.len()];
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert!(found == pattern, "{name}");
+        drop(file);
+        assert!(bench.run(&["disk", "down", "stack"]).status.success());
+        bench.assert_clean();
+    }
+}

@@ -26,6 +26,14 @@ pub enum Command {
     SetDelay {
         delay_ns: Option<u64>,
     },
+    /// Lets the device become as such use leaves it; no data is written.
+    Age {
+        fill_percent: u64,
+        overwrite_percent: u64,
+        seed: u64,
+    },
+    /// The device forgets where everything was, and its content is gone. The caller has unmounted the file system before.
+    SecureErase,
     /// Keeps the content as an immutable image. The caller has unmounted the file system before.
     Snapshot {
         directory: PathBuf,

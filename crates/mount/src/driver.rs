@@ -24,7 +24,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use spindle_model::{Device, Instant, MICROSECOND, Operation, Outcome, Request, RequestId, SECOND};
+use spindle_model::{Ageing, Device, Instant, MICROSECOND, Operation, Outcome, Request, RequestId, SECOND};
 
 use crate::clock::Clock;
 use crate::constant::Constant;
@@ -262,6 +262,20 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
+    /// Lets the device become as such use leaves it, or forget all of it with `None`: see [`Device::age`]. False while a request
+    /// is under way.
+    pub fn set_use(&self, ageing: Option<&Ageing>) -> bool {
+        let mut core = self.shared.lock();
+        let is_idle = core.pending.is_empty() && core.device.poll_at().is_none();
+        if is_idle {
+            match ageing {
+                Some(ageing) => core.device.age(ageing),
+                None => core.device.secure_erase(),
+            }
+        }
+        is_idle
+    }
+
     /// What a request costs outside the model; see the module's header.
     pub fn set_floor(&self, floor: Floor) {
         self.shared.lock().floor = floor;
@@ -292,6 +306,9 @@ impl<P: Send + 'static> Driver<P> {
             queue_depth: core.pending.len() as u64,
             seeks: counters.seeks,
             nand_write_bytes: counters.nand_write_bytes,
+            nand_moved_bytes: counters.nand_moved_bytes,
+            erases: counters.erases,
+            most_erases: counters.most_erases,
             late_requests: totals.late_requests,
             late_ns: totals.late_ns,
             lateness_histogram: encode(&totals.lateness),

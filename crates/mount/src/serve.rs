@@ -10,10 +10,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
-use spindle_model::Device;
+use spindle_model::{Ageing, Device};
 
 use crate::control::{Command, Reply};
 use crate::driver::Driver;
@@ -28,6 +28,8 @@ use crate::workers;
 fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
+
+const BUSY: &str = "the disk is at work; try again when it is idle";
 
 /// How often the cores and the kernel's workers are looked at.
 const MACHINE_EVERY: Duration = Duration::from_millis(250);
@@ -246,6 +248,15 @@ impl<P: Send + 'static> Control<P> {
             Command::Physics { on } => self.driver.set_physics(on),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
             Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),
+            Command::Age { fill_percent, overwrite_percent, seed } => {
+                let ageing = Ageing { fill_percent, overwrite_percent, seed };
+                ageing.validate()?;
+                ensure!(self.driver.set_use(Some(&ageing)), BUSY);
+            }
+            Command::SecureErase => {
+                ensure!(self.driver.set_use(None), BUSY);
+                self.store.clear(0, self.store.size_bytes())?;
+            }
             Command::Snapshot { directory } => {
                 self.store.snapshot(&directory)?;
             }

@@ -22,7 +22,13 @@ pub struct Statistics {
     pub queue_time_ns: u64,
     pub queue_depth: u64,
     pub seeks: u64,
+    /// Programmed into NAND, garbage collection included; divided by the written bytes it is the write amplification.
     pub nand_write_bytes: u64,
+    /// The part of it that garbage collection moved.
+    pub nand_moved_bytes: u64,
+    pub erases: u64,
+    /// Of the superblock that was erased most often.
+    pub most_erases: u64,
     /// Requests answered later than 5 % of their service time and than 50 us.
     pub late_requests: u64,
     /// Sum over all requests of what each was later than 50 us, which the floor makes up for.

@@ -5,12 +5,14 @@
 
 pub mod bootstrap;
 pub mod compare;
+pub mod demerit;
 pub mod describe;
 pub mod drift;
 pub mod random;
 pub mod student;
 
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
+pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
 pub use describe::{mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
 

@@ -1,5 +1,8 @@
 //! `spindle disk`: an emulated disk for any use.
 
+mod bench;
+mod clone;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -11,11 +14,15 @@ use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
 
 use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
+use crate::interrupt::Interrupt;
 use crate::profile_file::StackSpec;
+use crate::reference::{self, Reference};
 use crate::run;
 use crate::units::format_size_bytes;
 use crate::user_error::UserError;
 use crate::validate;
+
+const VALIDATE_SEED: u64 = 1;
 
 #[derive(Debug, Args)]
 pub struct DiskArguments {
@@ -41,6 +48,18 @@ enum DiskCommand {
         #[arg(value_parser = ["on", "off"])]
         state: String,
     },
+    /// Let a disk become as use leaves it: filled, then overwritten at random. No data is written.
+    Age {
+        name: String,
+        /// Share of the disk that holds data.
+        #[arg(long, default_value_t = 100, value_name = "PERCENT")]
+        fill: u64,
+        /// Overwritten at random within that share, in percent of the disk's size.
+        #[arg(long, default_value_t = 300, value_name = "PERCENT")]
+        overwrite: u64,
+    },
+    /// Let a raw disk forget everything, as ATA SECURITY ERASE or NVMe Format does: the opposite of `age`.
+    SecureErase { name: String },
     /// Unmount, detach and end a disk; what was written on it is gone.
     Down {
         /// The disk.
@@ -50,7 +69,15 @@ enum DiskCommand {
         #[arg(long, conflicts_with = "name")]
         all: bool,
     },
-    /// Check real time against virtual time: mean read latency at several queue depths, with idle and with busy cores.
+    /// Measure raw figures of an emulated or a real disk: random and sequential, by unit and threads, fsync, file system.
+    Bench(bench::BenchArguments),
+    /// Measure a device that is at hand and write a profile that does the same.
+    Clone(clone::CloneArguments),
+    /// Check real time against virtual time, or a profile against a stored distribution; gives the demerit figure.
+    ///
+    /// Without --reference: read latencies of the mounted disk at several queue depths, with idle and with busy cores, against those
+    /// of the model alone. The demerit figure is the root mean square of the horizontal distance between two distributions
+    /// of response times (Ruemmler and Wilkes 1994).
     Validate(ValidateArguments),
     /// Say which share of a database's pages crosses a chunk of an array.
     Alignment(AlignmentArguments),
@@ -95,7 +122,10 @@ struct ValidateArguments {
     /// Size of each read in bytes.
     #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(512..=1_048_576))]
     read_bytes: u64,
-    /// As one JSON array.
+    /// Hold the profile in virtual time (no root) against this distribution of measured response times (TOML).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes"])]
+    reference: Option<PathBuf>,
+    /// As JSON.
     #[arg(long)]
     json: bool,
 }
@@ -109,16 +139,40 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Physics { name, state } => {
             disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
         }
+        DiskCommand::Age { name, fill, overwrite } => {
+            let command = ControlCommand::Age { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
+            disk::connect(&name)?.call(&command).map(drop)
+        }
+        DiskCommand::SecureErase { name } => {
+            let (_, _, mount) = disk::inspect(&name)?;
+            if let Some(at) = mount {
+                return Err(UserError(format!(
+                    "{name} is mounted at {}; only a raw disk can be erased",
+                    at.display()
+                ))
+                .into());
+            }
+            disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
+        }
         DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
         DiskCommand::Down { .. } => down_all(),
+        DiskCommand::Bench(arguments) => bench::run(&arguments),
+        DiskCommand::Clone(arguments) => clone::run(&arguments),
         DiskCommand::Alignment(arguments) => alignment::run(&arguments),
-        DiskCommand::Validate(arguments) => {
-            let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
-            let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds)?;
-            if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
-        }
+        DiskCommand::Validate(arguments) => validate(&arguments),
         DiskCommand::Serve { state_directory } => serve_disk(&state_directory),
     }
+}
+
+fn validate(arguments: &ValidateArguments) -> Result<()> {
+    let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
+    if let Some(path) = &arguments.reference {
+        let agreement = Reference::read(path)?.hold_against(&stack, VALIDATE_SEED)?;
+        return if arguments.json { print_json(&agreement) } else { print(&reference::table(&agreement)) };
+    }
+    let interrupt = Interrupt::listen()?;
+    let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
+    if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
 }
 
 #[derive(Debug, Serialize)]
@@ -222,6 +276,15 @@ fn sentence(disk: &DiskStatus) -> String {
         if operation.count > 0 {
             text.push_str(&format!("    {} {name}, mean {:.3} ms\n", operation.count, mean_ms(operation)));
         }
+    }
+    if statistics.nand_write_bytes > 0 {
+        text.push_str(&format!(
+            "    {} programmed into NAND, {} of it moved by garbage collection; {} erases, {} of the most worn\n",
+            format_size_bytes(statistics.nand_write_bytes),
+            format_size_bytes(statistics.nand_moved_bytes),
+            statistics.erases,
+            statistics.most_erases
+        ));
     }
     text
 }

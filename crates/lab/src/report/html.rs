@@ -14,7 +14,7 @@ const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// Apache ECharts 6.1.0, see `vendor/README.md`.
-const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
+pub(crate) const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 
 pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
     let mut environment = Environment::new();

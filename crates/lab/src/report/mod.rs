@@ -20,6 +20,7 @@ mod view;
 
 pub use cell::{CellView, Failure, Range, Ratio, Throughput, TransactionView, TrialView};
 pub(crate) use cell::{headline_name, samples};
+pub(crate) use html::ECHARTS;
 pub use input::{ReadError, Records, parse, read};
 pub use latency::Quantiles;
 pub use limit::Limit;

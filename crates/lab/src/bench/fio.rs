@@ -1,0 +1,300 @@
+//! One run of fio, and its figures.
+//!
+//! fio measures, so that our own client is not judge of our own emulator. What it prints is taken as foreign text: a fio that is
+//! missing, dies or prints something else gives one sentence with its last words.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde_json::Value;
+
+use super::{Access, Question, Row};
+use crate::child::die_with_parent;
+use crate::interrupt::Interrupt;
+
+/// Beyond what it was asked for, fio may need this long to start its threads and to let its last requests end.
+const PATIENCE: Duration = Duration::from_secs(120);
+const POLL: Duration = Duration::from_millis(20);
+const LAST_WORDS_LENGTH: usize = 200;
+const MISSING: &str =
+    "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
+
+#[derive(Debug, Clone, Copy)]
+pub struct Job<'a> {
+    /// A block device or a file.
+    pub path: &'a Path,
+    pub question: Question,
+    /// From the start of the file that requests stay within.
+    pub offset_bytes: u64,
+    pub span_bytes: u64,
+    pub seconds: u64,
+    /// Not counted, before the measurement.
+    pub ramp: Duration,
+    /// Without the page cache.
+    pub direct: bool,
+    pub seed: u64,
+    /// Under SCHED_FIFO, below an emulator: how long fio waits for a core is the host's matter, not the disk's.
+    pub real_time: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    pub row: Row,
+    /// Latencies in nanoseconds (the middle of fio's bins, which are 1.6 % wide) and how many requests had them;
+    /// without those of fsync.
+    pub latencies_ns: Vec<(u64, u64)>,
+}
+
+/// What fio says of itself, for example `fio-3.33`.
+///
+/// # Errors
+/// There is no fio, or it does not know its version.
+pub fn version() -> Result<String> {
+    let output = match Command::new("fio").arg("--version").output() {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(MISSING),
+        other => other.context("asking fio for its version")?,
+    };
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    ensure!(output.status.success() && text.starts_with("fio"), "fio does not tell its version: {}", {
+        last_words(&output.stderr, &output.stdout)
+    });
+    Ok(text)
+}
+
+/// # Errors
+/// fio is missing, fails, hangs or prints no figures; or the user asked to stop.
+pub fn run(job: &Job<'_>, interrupt: &Interrupt) -> Result<Figures> {
+    let ended =
+        execute(&mut command(job), job, interrupt).with_context(|| format!("measuring {}", job.question))?;
+    figures(&job.question, &ended).with_context(|| format!("measuring {}", job.question))
+}
+
+fn command(job: &Job<'_>) -> Command {
+    let mut command = match job.real_time {
+        true => {
+            let mut chrt = Command::new("chrt");
+            chrt.args(["--fifo", "5", "fio"]);
+            chrt
+        }
+        false => Command::new("fio"),
+    };
+    let question = job.question;
+    let (pattern, threads, depth, engine) = match question.access {
+        Access::RandomRead => ("randread", question.threads, 1, "psync"),
+        Access::RandomWrite => ("randwrite", question.threads, 1, "psync"),
+        Access::SequentialRead => ("read", 1, question.threads, "libaio"),
+        Access::SequentialWrite => ("write", 1, question.threads, "libaio"),
+        Access::Fsync => ("write", 1, 1, "psync"),
+    };
+    command.args(["--name=spindle", "--thread", "--group_reporting", "--time_based", "--norandommap"]);
+    command.args(["--lat_percentiles=1", "--clat_percentiles=0", "--output-format=json+"]);
+    command.args([
+        format!("--ioengine={engine}"),
+        format!("--rw={pattern}"),
+        format!("--bs={}", question.unit_bytes),
+        format!("--numjobs={threads}"),
+        format!("--iodepth={depth}"),
+        format!("--offset={}", job.offset_bytes),
+        format!("--size={}", job.span_bytes),
+        format!("--runtime={}", job.seconds),
+        format!("--ramp_time={}ms", job.ramp.as_millis()),
+        format!("--direct={}", u8::from(job.direct)),
+        format!("--randseed={}", job.seed),
+    ]);
+    // A colon would separate names.
+    command.arg(format!("--filename={}", job.path.display().to_string().replace(':', "\\:")));
+    match question.access {
+        Access::Fsync => command.arg("--fsync=1"),
+        access if !access.is_write() => command.arg("--readonly"),
+        _ => &mut command,
+    };
+    command
+}
+
+struct Ended {
+    status: ExitStatus,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Result<Ended> {
+    let (mut output, mut errors) = (memory_file()?, memory_file()?);
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
+    let mut child = match die_with_parent(command).spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => bail!(MISSING),
+        other => other.context("starting fio")?,
+    };
+    let limit = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
+    let status = wait(&mut child, limit, interrupt)?;
+    let content = |file: &mut File| -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    Ok(Ended { status, output: content(&mut output)?, errors: content(&mut errors)? })
+}
+
+/// Output of any length, without a thread that reads along.
+fn memory_file() -> Result<File> {
+    let descriptor = memfd_create("fio", MemfdFlags::CLOEXEC).context("making room for fio's output")?;
+    Ok(File::from(descriptor))
+}
+
+/// Kills the child when it takes longer than `limit`, or when the user asks to stop.
+fn wait(child: &mut Child, limit: Duration, interrupt: &Interrupt) -> Result<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().context("waiting for fio")? {
+            // Ctrl-C reaches fio as well, which then ends early with figures of a part.
+            interrupt.check()?;
+            return Ok(status);
+        }
+        let too_long = started.elapsed() > limit;
+        if too_long || interrupt.is_set() {
+            let _ = child.kill();
+            let _ = child.wait();
+            interrupt.check()?;
+            bail!("fio did not end within {} s and was killed", limit.as_secs());
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
+    let words = || last_words(&ended.errors, &ended.output);
+    if let Some(signal) = ended.status.signal() {
+        bail!("fio was killed by signal {signal}; its last words: {}", words());
+    }
+    ensure!(ended.status.success(), "fio failed: {}", words());
+    let text = String::from_utf8_lossy(&ended.output);
+    // fio puts remarks before its JSON.
+    let json = text.find('{').zip(text.rfind('}')).filter(|(start, end)| start < end);
+    let value: Option<Value> = json.and_then(|(start, end)| serde_json::from_str(&text[start..=end]).ok());
+    let Some(value) = value else { bail!("fio printed no figures; its last words: {}", words()) };
+    let job = &value["jobs"][0];
+    ensure!(job["error"].as_i64().unwrap_or(0) == 0, "fio failed: {}", words());
+    read_figures(question, job)
+}
+
+fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
+    let direction = &job[if question.access.is_write() { "write" } else { "read" }];
+    let number = |value: &Value, name: &str| {
+        value
+            .as_f64()
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| anyhow!("fio's output lacks `{name}`"))
+    };
+    let requests =
+        direction["total_ios"].as_u64().ok_or_else(|| anyhow!("fio's output lacks `total_ios`"))?;
+    ensure!(requests > 0, "fio ended without having completed a request");
+    let per_second = number(&direction["iops"], "iops")?;
+    let own_mean_ns = number(&direction["lat_ns"]["mean"], "lat_ns.mean")?;
+    let is_fsync = question.access == Access::Fsync;
+    // fio counts a write and its fsync apart: means can be added, quantiles cannot.
+    let sync_mean_ns =
+        if is_fsync { number(&job["sync"]["lat_ns"]["mean"], "sync.lat_ns.mean")? } else { 0.0 };
+    let quantile_us = |name: &str| {
+        let quantile_ns = direction["lat_ns"]["percentile"][name].as_f64().filter(|_| !is_fsync);
+        quantile_ns.map(|quantile_ns| quantile_ns / 1e3)
+    };
+    let row = Row {
+        question: *question,
+        per_second,
+        bytes_per_s: per_second * question.unit_bytes as f64,
+        latency_us_mean: (own_mean_ns + sync_mean_ns) / 1e3,
+        latency_us_p50: quantile_us("50.000000"),
+        latency_us_p99: quantile_us("99.000000"),
+        latency_us_p999: quantile_us("99.900000"),
+        requests,
+        seconds: number(&direction["runtime"], "runtime")? / 1e3,
+    };
+    let bins = direction["lat_ns"]["bins"].as_object();
+    let bin = |(latency, count): (&String, &Value)| Some((latency.parse().ok()?, count.as_u64()?));
+    let mut latencies_ns: Vec<(u64, u64)> = bins.into_iter().flatten().filter_map(bin).collect();
+    latencies_ns.sort_unstable();
+    Ok(Figures { row, latencies_ns })
+}
+
+/// The last line that says something: of the errors, or else of the output.
+fn last_words(errors: &[u8], output: &[u8]) -> String {
+    let last = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(LAST_WORDS_LENGTH).collect::<String>())
+    };
+    match last(errors).or_else(|| last(output)) {
+        Some(words) => format!("`{words}`"),
+        None => "none".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Place;
+
+    const READ: Question =
+        Question { place: Place::Raw, access: Access::RandomRead, unit_bytes: 4_096, threads: 1 };
+
+    fn check(raw_status: i32, output: &str, errors: &str) -> Result<Figures> {
+        let status = ExitStatus::from_raw(raw_status);
+        figures(&READ, &Ended { status, output: output.into(), errors: errors.into() })
+    }
+
+    fn complaint(raw_status: i32, output: &str, errors: &str) -> String {
+        format!("{:#}", check(raw_status, output, errors).unwrap_err())
+    }
+
+    /// As fio 3.33 prints it, shortened.
+    const GOOD: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
+{"fio version": "fio-3.33", "jobs": [{"error": 0, "read": {"iops": 1000.5, "runtime": 2000, "total_ios": 2001,
+"lat_ns": {"mean": 999000.0, "percentile": {"50.000000": 980000, "99.000000": 2000000, "99.900000": 3000000},
+"bins": {"980000": 1500, "1010000": 501}}}}]}"#;
+
+    #[test]
+    fn figures_are_found_behind_remarks() {
+        let figures = check(0, GOOD, "").unwrap();
+        assert_eq!((figures.row.per_second, figures.row.latency_us_mean), (1000.5, 999.0));
+        assert_eq!((figures.row.latency_us_p99, figures.row.seconds), (Some(2000.0), 2.0));
+        assert_eq!(figures.latencies_ns, [(980_000, 1500), (1_010_000, 501)]);
+    }
+
+    #[test]
+    fn a_fio_that_fails_is_quoted() {
+        assert_eq!(
+            complaint(256, "", "fio: looks like your file system does not support direct=1\n\n"),
+            "fio failed: `fio: looks like your file system does not support direct=1`"
+        );
+        assert_eq!(complaint(9, "", ""), "fio was killed by signal 9; its last words: none");
+        let failed = GOOD.replace("\"error\": 0", "\"error\": 5");
+        assert_eq!(complaint(0, &failed, "fio: io_u error: EIO"), "fio failed: `fio: io_u error: EIO`");
+    }
+
+    #[test]
+    fn garbage_is_no_figure() {
+        for garbage in ["segmentation fault", "}{", "{\"jobs\": [", "{ not json }"] {
+            assert_eq!(
+                complaint(0, garbage, ""),
+                format!("fio printed no figures; its last words: `{garbage}`")
+            );
+        }
+        assert_eq!(complaint(0, "", ""), "fio printed no figures; its last words: none");
+    }
+
+    #[test]
+    fn figures_that_lack_a_figure_are_none() {
+        assert_eq!(complaint(0, "{}", ""), "fio's output lacks `total_ios`");
+        assert_eq!(complaint(0, &GOOD.replace("iops\": 1000.5", "x\": 1"), ""), "fio's output lacks `iops`");
+        assert_eq!(
+            complaint(0, &GOOD.replace("ios\": 2001", "ios\": 0"), ""),
+            "fio ended without having completed a request"
+        );
+    }
+}

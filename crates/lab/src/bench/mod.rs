@@ -1,0 +1,143 @@
+//! Raw figures of a disk: what is asked, how it is answered (fio on a real target, the model in virtual time), and how the
+//! answers are shown and kept.
+//!
+//! The questions are those of the published raw I/O studies (Matsunobu, "SSD Deployment Strategies for MySQL", 2010):
+//! random and sequential reads and writes by unit and number of threads, the rate of fsync, a file system against the
+//! raw device, and what is left of the write rate after hours.
+
+pub mod chart;
+pub mod deterioration;
+pub mod fio;
+pub mod plan;
+pub mod real;
+pub mod record;
+pub mod table;
+pub mod target;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use deterioration::Deterioration;
+
+/// What is done to the disk over and over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    RandomRead,
+    RandomWrite,
+    SequentialRead,
+    SequentialWrite,
+    /// One after the other: a unit written behind the last one, and fsync (on a raw device a FLUSH), as a log is written.
+    Fsync,
+}
+
+impl Access {
+    pub fn is_write(self) -> bool {
+        matches!(self, Access::RandomWrite | Access::SequentialWrite | Access::Fsync)
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Access::RandomRead => "random read",
+            Access::RandomWrite => "random write",
+            Access::SequentialRead => "sequential read",
+            Access::SequentialWrite => "sequential write",
+            Access::Fsync => "write and fsync",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// The block device.
+    Raw,
+    /// One file in a file system on it.
+    FileSystem,
+}
+
+impl Place {
+    pub fn words(self) -> &'static str {
+        match self {
+            Place::Raw => "raw",
+            Place::FileSystem => "file system",
+        }
+    }
+}
+
+/// One question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Question {
+    pub place: Place,
+    pub access: Access,
+    pub unit_bytes: u64,
+    /// Requests kept in the disk. Random access has one thread for each; a sequential stream is one, with so many of its requests
+    /// under way.
+    pub threads: u64,
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = crate::units::format_size_bytes(self.unit_bytes);
+        let plural = if self.threads == 1 { "" } else { "s" };
+        let (access, place) = (self.access.words(), self.place.words());
+        write!(formatter, "{access}, {unit}, {} thread{plural}, {place}", self.threads)
+    }
+}
+
+/// One answer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pub question: Question,
+    /// Requests a second; a write and its fsync are one.
+    pub per_second: f64,
+    pub bytes_per_s: f64,
+    /// From submission to completion; a write's includes that of its fsync, when there is one.
+    pub latency_us_mean: f64,
+    /// Absent where only the parts of a request were measured, not the whole.
+    pub latency_us_p50: Option<f64>,
+    pub latency_us_p99: Option<f64>,
+    pub latency_us_p999: Option<f64>,
+    pub requests: u64,
+    /// Of the measurement, in the time of the disk.
+    pub seconds: f64,
+}
+
+/// A bench that is done.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bench {
+    pub target: String,
+    /// One sentence: what was measured.
+    pub summary: String,
+    pub arm: Arm,
+    pub seed: u64,
+    pub size_bytes: u64,
+    pub rows: Vec<Row>,
+    pub deterioration: Option<Deterioration>,
+    /// What a reader must know besides, as sentences.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arm {
+    Virtual,
+    Fio,
+}
+
+impl Arm {
+    pub fn words(self) -> &'static str {
+        match self {
+            Arm::Virtual => "virtual time",
+            Arm::Fio => "fio",
+        }
+    }
+}
+
+impl Bench {
+    pub fn find(&self, question: &Question) -> Option<&Row> {
+        self.rows.iter().find(|row| row.question == *question)
+    }
+}

@@ -1,0 +1,176 @@
+//! Which questions a bench asks.
+
+use super::{Access, Place, Question};
+use crate::user_error::UserError;
+
+const MEBIBYTE: u64 = 1 << 20;
+const THREADS_QUICK: [u64; 2] = [1, 16];
+/// As the published curves, which go from 1 to 200 threads.
+const THREADS_FULL: [u64; 8] = [1, 2, 4, 8, 16, 32, 100, 200];
+const THREADS_HIGH: u64 = 200;
+const RANDOM_UNITS_QUICK: [u64; 2] = [4 << 10, 16 << 10];
+const RANDOM_UNITS_FULL: [u64; 4] = [4 << 10, 8 << 10, 16 << 10, MEBIBYTE];
+const FSYNC_UNITS: [u64; 3] = [1 << 10, 8 << 10, 16 << 10];
+/// A file system is set against the raw device here.
+const FILE_SYSTEM_THREADS: [u64; 2] = [1, 16];
+const FILE_SYSTEM_UNIT: u64 = 16 << 10;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    pub full: bool,
+    /// Overrides the default.
+    pub threads: Option<Vec<u64>>,
+    /// Of random access, in bytes; overrides the default.
+    pub units: Option<Vec<u64>>,
+}
+
+/// What the target can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Abilities {
+    pub raw: bool,
+    pub raw_writes: bool,
+    pub file: bool,
+    pub file_writes: bool,
+}
+
+/// `1,4,16` as numbers; the error is about `--threads`.
+pub fn parse_threads(text: &str) -> Result<Vec<u64>, UserError> {
+    let numbers: Option<Vec<u64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers {
+        Some(numbers) if numbers.iter().all(|number| (1..=THREADS_HIGH).contains(number)) => {
+            Ok(distinct(numbers))
+        }
+        _ => Err(UserError(format!(
+            "--threads: `{text}` must be numbers from 1 to {THREADS_HIGH} with commas between them, for example 1,4,16"
+        ))),
+    }
+}
+
+/// `4K,16K` as bytes; the error is about `--units`.
+pub fn parse_units(text: &str) -> Result<Vec<u64>, UserError> {
+    let sizes: Result<Vec<u64>, String> =
+        text.split(',').map(|size| crate::units::parse_size_bytes(size.trim())).collect();
+    let sizes = sizes.map_err(|problem| UserError(format!("--units: {problem}")))?;
+    match sizes.iter().find(|size| !(512..=MEBIBYTE).contains(*size) || !size.is_power_of_two()) {
+        Some(bad) => {
+            Err(UserError(format!("--units: {bad} bytes must be a power of two from 512 bytes to 1 MiB")))
+        }
+        None => Ok(distinct(sizes)),
+    }
+}
+
+fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// Reads before writes, so that what a write leaves behind in the disk spoils no read.
+pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
+    let threads = wishes.threads.clone().unwrap_or_else(|| match wishes.full {
+        true => THREADS_FULL.to_vec(),
+        false => THREADS_QUICK.to_vec(),
+    });
+    let units = wishes.units.clone().unwrap_or_else(|| match wishes.full {
+        true => RANDOM_UNITS_FULL.to_vec(),
+        false => RANDOM_UNITS_QUICK.to_vec(),
+    });
+    // Without a raw device, a file stands for the disk.
+    let place = if abilities.raw { Place::Raw } else { Place::FileSystem };
+    let writes = if abilities.raw { abilities.raw_writes } else { abilities.file_writes };
+    let mut questions = Vec::new();
+    let mut ask = |place, access: Access, unit_bytes, threads| {
+        let question = Question { place, access, unit_bytes, threads };
+        if !questions.contains(&question) {
+            questions.push(question);
+        }
+    };
+    let random = |ask: &mut dyn FnMut(Place, Access, u64, u64), access| {
+        for &unit_bytes in &units {
+            for &threads in &threads {
+                ask(place, access, unit_bytes, threads);
+            }
+        }
+    };
+    random(&mut ask, Access::RandomRead);
+    let streams: &[u64] = if wishes.full { &[1, 4] } else { &[1] };
+    for &threads in streams {
+        ask(place, Access::SequentialRead, MEBIBYTE, threads);
+    }
+    if writes {
+        for unit_bytes in FSYNC_UNITS {
+            ask(place, Access::Fsync, unit_bytes, 1);
+        }
+        for &threads in streams {
+            ask(place, Access::SequentialWrite, MEBIBYTE, threads);
+        }
+        random(&mut ask, Access::RandomWrite);
+    }
+    if abilities.raw && abilities.file {
+        let both_write = abilities.raw_writes && abilities.file_writes;
+        let accesses =
+            if both_write { &[Access::RandomRead, Access::RandomWrite][..] } else { &[Access::RandomRead] };
+        for &access in accesses {
+            for threads in FILE_SYSTEM_THREADS {
+                ask(Place::Raw, access, FILE_SYSTEM_UNIT, threads);
+                ask(Place::FileSystem, access, FILE_SYSTEM_UNIT, threads);
+            }
+        }
+    }
+    questions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: Wishes = Wishes { full: false, threads: None, units: None };
+    const ALL: Abilities = Abilities { raw: true, raw_writes: true, file: true, file_writes: true };
+
+    #[test]
+    fn nothing_is_asked_twice() {
+        for full in [false, true] {
+            let questions = questions(&Wishes { full, ..QUICK }, ALL);
+            let mut sorted = questions.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(sorted.len(), questions.len());
+        }
+    }
+
+    #[test]
+    fn without_leave_the_raw_device_is_not_written() {
+        for file in [false, true] {
+            let abilities = Abilities { raw: true, raw_writes: false, file, file_writes: file };
+            let mut questions = questions(&QUICK, abilities).into_iter();
+            assert!(!questions.any(|question| question.place == Place::Raw && question.access.is_write()));
+        }
+    }
+
+    #[test]
+    fn a_file_system_stands_beside_the_raw_device_at_1_and_16_threads() {
+        let questions = questions(&QUICK, ALL);
+        for question in questions.iter().filter(|question| question.place == Place::FileSystem) {
+            assert!(questions.contains(&Question { place: Place::Raw, ..*question }), "{question}");
+        }
+        let on_files = questions.iter().filter(|question| question.place == Place::FileSystem);
+        assert_eq!(on_files.map(|question| question.threads).collect::<Vec<_>>(), [1, 16, 1, 16]);
+    }
+
+    #[test]
+    fn threads_are_1_to_200() {
+        assert_eq!(parse_threads("16, 1,4,4").unwrap(), [1, 4, 16]);
+        for bad in ["", "0", "201", "1,,2", "four"] {
+            let sentence = parse_threads(bad).unwrap_err().0;
+            assert!(sentence.starts_with(&format!("--threads: `{bad}` must be")), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn units_are_powers_of_two_up_to_a_mebibyte() {
+        assert_eq!(parse_units("16K,4 KiB").unwrap(), [4 << 10, 16 << 10]);
+        assert!(parse_units("2M").is_err());
+        assert!(parse_units("3K").is_err());
+        assert!(parse_units("4").is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! The questions put to a real target, or to an emulated one in real time, by fio.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use spindle_model::split_mix;
+use spindle_mount::{Disk, FileSystem, Statistics};
+
+use super::fio::{self, Job};
+use super::target::{Target, is_emulated};
+use super::{Access, Place, Question, Row};
+use crate::emulated::{self, Wishes};
+use crate::interrupt::Interrupt;
+use crate::observe;
+use crate::profile_file::StackSpec;
+
+const MEBIBYTE: u64 = 1 << 20;
+/// Of a file of our own, unless the target is small.
+const FILE_BYTES: u64 = 1 << 30;
+/// A share of the disk that leaves the file system room for its own.
+const FILE_SHARE: u64 = 4;
+const READ_RAMP: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Of each row.
+    pub seconds: u64,
+    pub seed: u64,
+    /// Of the file on a directory; the default when absent.
+    pub file_bytes: Option<u64>,
+}
+
+/// Hands every row on as soon as it is there.
+///
+/// # Errors
+/// The disk does not come up, fio fails, or the user asked to stop; the rows until then have been handed on.
+pub fn measure(
+    target: &Target,
+    questions: &[Question],
+    options: Options,
+    interrupt: &Interrupt,
+    on_row: &mut dyn FnMut(Row) -> Result<()>,
+) -> Result<Vec<String>> {
+    let of = |place| -> Vec<Question> {
+        questions.iter().filter(|question| question.place == place).copied().collect()
+    };
+    let (raw, file) = (of(Place::Raw), of(Place::FileSystem));
+    let mut notes = Vec::new();
+    let mut ask = Ask { options, interrupt, on_row, real_time: false };
+    match target {
+        Target::Stack(stack) => {
+            ask.real_time = true;
+            if !raw.is_empty() {
+                let mut disk = up(stack, FileSystem::None, options.seed)?;
+                let earlier = disk.statistics()?;
+                let device = disk.device.clone();
+                ask.all(&raw, &device, stack.size_bytes(), true)?;
+                notes.extend(lateness_note(&earlier, &disk.statistics()?)?);
+                disk.down()?;
+            }
+            if !file.is_empty() {
+                let kind = match FileSystem::by_name(&stack.head().file_system) {
+                    None | Some(FileSystem::None) => FileSystem::Xfs,
+                    Some(kind) => kind,
+                };
+                let mut disk = up(stack, kind, options.seed)?;
+                let mount = disk.mount.clone().context("the emulated disk has no mount")?;
+                let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
+                disk.set_physics(false)?;
+                let own = OwnFile::create(&mount, file_bytes)?;
+                disk.set_physics(true)?;
+                ask.all(&file, &own.path, file_bytes, false)?;
+                drop(own);
+                notes.push(format!("file system: {}, a file of {} MiB", kind.name(), file_bytes / MEBIBYTE));
+                disk.set_physics(false)?;
+                disk.down()?;
+            }
+        }
+        Target::Running { device, mount, size_bytes, .. } => {
+            ask.real_time = true;
+            ask.all(&raw, device, *size_bytes, true)?;
+            if let Some(mount) = mount.as_deref().filter(|_| !file.is_empty()) {
+                let file_bytes = options.file_bytes.unwrap_or(FILE_BYTES.min(size_bytes / FILE_SHARE));
+                let own = OwnFile::create(mount, file_bytes)?;
+                ask.all(&file, &own.path, file_bytes, false)?;
+            }
+        }
+        Target::BlockDevice { path, size_bytes } => {
+            ask.real_time = is_emulated(path);
+            ask.all(&raw, path, *size_bytes, true)?;
+        }
+        Target::File { path, size_bytes } => ask.all(&file, path, *size_bytes, false)?,
+        Target::Directory(path) => {
+            let file_bytes = match options.file_bytes {
+                Some(bytes) => bytes,
+                None => FILE_BYTES.min(free_bytes(path)? / FILE_SHARE),
+            };
+            let own = OwnFile::create(path, file_bytes)?;
+            ask.all(&file, &own.path, file_bytes, false)?;
+            notes.push(format!("a file of {} MiB, removed afterwards", file_bytes / MEBIBYTE));
+        }
+    }
+    Ok(notes)
+}
+
+struct Ask<'a> {
+    options: Options,
+    interrupt: &'a Interrupt,
+    on_row: &'a mut dyn FnMut(Row) -> Result<()>,
+    real_time: bool,
+}
+
+impl Ask<'_> {
+    fn all(&mut self, questions: &[Question], path: &Path, size_bytes: u64, is_device: bool) -> Result<()> {
+        for question in questions {
+            self.interrupt.check()?;
+            let figures = fio::run(&self.job(*question, path, size_bytes, is_device), self.interrupt)?;
+            (self.on_row)(figures.row)?;
+        }
+        Ok(())
+    }
+
+    fn job<'b>(&self, question: Question, path: &'b Path, size_bytes: u64, is_device: bool) -> Job<'b> {
+        let is_fsync = question.access == Access::Fsync;
+        Job {
+            path,
+            question,
+            offset_bytes: 0,
+            span_bytes: size_bytes / question.unit_bytes * question.unit_bytes,
+            seconds: self.options.seconds,
+            // A write cache that was empty must not flatter the writes.
+            ramp: if question.access.is_write() && !is_fsync {
+                Duration::from_secs(self.options.seconds)
+            } else {
+                READ_RAMP
+            },
+            // Logs are written through the page cache; on a raw device that would be the cache of the device node.
+            direct: is_device || !is_fsync,
+            seed: self.options.seed,
+            real_time: self.real_time,
+        }
+    }
+}
+
+/// A disk of that stack, for as long as the value lives.
+///
+/// # Errors
+/// Whatever keeps a disk from coming up.
+pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64) -> Result<Disk> {
+    let wishes = Wishes {
+        name: format!("bench-{}", std::process::id()),
+        seed,
+        mount_at: None,
+        physics: true,
+        snapshot: None,
+        spill_directory: &std::env::temp_dir(),
+        die_with_parent: true,
+    };
+    let program = std::env::current_exe().context("looking for our own binary")?;
+    let options = spindle_mount::DiskOptions { file_system, ..emulated::options(stack, &wishes)? };
+    Disk::up(&program, &options)
+}
+
+fn lateness_note(earlier: &Statistics, later: &Statistics) -> Result<Option<String>> {
+    let lateness = observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
+    if lateness.is_empty() {
+        return Ok(None);
+    }
+    let late_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
+    Ok(Some(format!(
+        "the emulator answered {:.1} us later than the model said (p50), {:.1} us (p99), raw rows only",
+        late_us(0.50),
+        late_us(0.99)
+    )))
+}
+
+/// # Errors
+/// The directory cannot be asked.
+fn free_bytes(directory: &Path) -> Result<u64> {
+    let status = rustix::fs::statvfs(directory)
+        .with_context(|| format!("asking how much room there is in {}", directory.display()))?;
+    Ok(status.f_bavail * status.f_frsize)
+}
+
+/// Written once before it is measured, so that reads find blocks and writes overwrite; removed when dropped.
+#[derive(Debug)]
+pub struct OwnFile {
+    pub path: PathBuf,
+}
+
+impl OwnFile {
+    /// # Errors
+    /// The directory cannot be written, or is full.
+    pub fn create(directory: &Path, size_bytes: u64) -> Result<OwnFile> {
+        let own = OwnFile { path: directory.join(format!("spindle-bench-{}", std::process::id())) };
+        let write = || -> std::io::Result<()> {
+            let mut file = File::create_new(&own.path)?;
+            // Random, because drives with compression would be fast with zeroes.
+            let mut state = size_bytes;
+            let block: Vec<u8> = (0..MEBIBYTE / 8)
+                .flat_map(|index| {
+                    state = split_mix(state ^ index);
+                    state.to_le_bytes()
+                })
+                .collect();
+            let mut left = size_bytes;
+            while left > 0 {
+                let part = left.min(MEBIBYTE);
+                file.write_all(&block[..part as usize])?;
+                left -= part;
+            }
+            file.sync_all()
+        };
+        write().with_context(|| {
+            format!("making a file of {} MiB at {}", size_bytes / MEBIBYTE, own.path.display())
+        })?;
+        Ok(own)
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,117 @@
+//! A bench as text: one line per row, then what follows from the rows.
+
+use super::{Access, Bench, Deterioration, Place, Question, Row};
+use crate::units::format_size_bytes;
+
+/// Other units are divided by this one, a page of InnoDB.
+const REFERENCE_UNIT_BYTES: u64 = 16 << 10;
+
+pub fn render(bench: &Bench) -> String {
+    let mut text =
+        format!("{}: {}\n{}, seed {}\n", bench.target, bench.summary, bench.arm.words(), bench.seed);
+    text.push_str(&rows(&bench.rows));
+    text.push_str(&unit_effect(bench));
+    text.push_str(&file_system_effect(bench));
+    if let Some(deterioration) = &bench.deterioration {
+        text.push_str(&deterioration_lines(deterioration));
+    }
+    for note in &bench.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}
+
+fn rows(rows: &[Row]) -> String {
+    let mut text = format!(
+        "\n{:<12} {:<17} {:>8} {:>8} {:>11} {:>9} {:>12} {:>12} {:>12}\n",
+        "on", "access", "unit", "threads", "a second", "MB/s", "mean us", "p50 us", "p99 us"
+    );
+    for row in rows {
+        let question = row.question;
+        let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
+        text.push_str(&format!(
+            "{:<12} {:<17} {:>8} {:>8} {:>11} {:>9.1} {:>12.1} {:>12} {:>12}\n",
+            question.place.words(),
+            question.access.words(),
+            format_size_bytes(question.unit_bytes),
+            question.threads,
+            rate(row.per_second),
+            row.bytes_per_s / 1e6,
+            row.latency_us_mean,
+            optional(row.latency_us_p50),
+            optional(row.latency_us_p99),
+        ));
+    }
+    text
+}
+
+/// Three digits at least, and none that nobody measured.
+pub(super) fn rate(per_second: f64) -> String {
+    let decimals = if per_second < 100.0 { 1 } else { 0 };
+    format!("{per_second:.decimals$}")
+}
+
+/// Requests a second with other units, over those with 16 KiB.
+fn unit_effect(bench: &Bench) -> String {
+    let mut text = String::new();
+    for row in &bench.rows {
+        let question = row.question;
+        let is_random = matches!(question.access, Access::RandomRead | Access::RandomWrite);
+        let reference = Question { unit_bytes: REFERENCE_UNIT_BYTES, ..question };
+        if !is_random || question == reference {
+            continue;
+        }
+        let Some(reference) = bench.find(&reference) else { continue };
+        text.push_str(&format!(
+            "  {:<13} {:>8}, threads {:>3}: {:.2} times the requests of 16 KiB, {:.2} times the bytes\n",
+            question.access.words(),
+            format_size_bytes(question.unit_bytes),
+            question.threads,
+            row.per_second / reference.per_second,
+            row.bytes_per_s / reference.bytes_per_s
+        ));
+    }
+    headed("unit-size effect", &text)
+}
+
+fn file_system_effect(bench: &Bench) -> String {
+    let mut text = String::new();
+    for row in bench.rows.iter().filter(|row| row.question.place == Place::FileSystem) {
+        let Some(raw) = bench.find(&Question { place: Place::Raw, ..row.question }) else { continue };
+        text.push_str(&format!(
+            "  {:<13} {:>8}, threads {:>3}: {:.2} times the raw device\n",
+            row.question.access.words(),
+            format_size_bytes(row.question.unit_bytes),
+            row.question.threads,
+            row.per_second / raw.per_second
+        ));
+    }
+    headed("file system against raw", &text)
+}
+
+fn headed(title: &str, lines: &str) -> String {
+    if lines.is_empty() { String::new() } else { format!("\n{title}\n{lines}") }
+}
+
+fn deterioration_lines(curve: &Deterioration) -> String {
+    let Some(last) = curve.points.last() else { return String::new() };
+    let ratio = |rate: f64| rate / curve.fastest_per_s();
+    let mut text = format!(
+        "  {} random writes, {} threads, {:.1} h, {} GB written{}\n",
+        format_size_bytes(curve.unit_bytes),
+        curve.threads,
+        last.at_s / 3600.0,
+        rate(last.written_bytes as f64 / 1e9),
+        if curve.cut_short { " (the budget of requests ended it; --full goes on)" } else { "" },
+    );
+    for (name, value) in [
+        ("fastest", curve.fastest_per_s()),
+        ("slowest", curve.slowest_per_s()),
+        ("at the end", last.per_second),
+        ("after the pause", curve.recovered_per_s()),
+    ] {
+        text.push_str(&format!("  {name:<16} {:>9} a second  {:.2}\n", rate(value), ratio(value)));
+    }
+    text.push_str(&format!("  the pause is {:.1} h\n", curve.idle_s / 3600.0));
+    headed("write deterioration and recovery", &text)
+}

@@ -1,0 +1,317 @@
+//! What a bench is to measure: a stack, an emulated disk that is up, or something real.
+
+use std::collections::BTreeMap;
+use std::io::{Seek as _, SeekFrom};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use spindle_mount::disk;
+
+use super::plan::Abilities;
+use crate::near::did_you_mean;
+use crate::profile_file::{PROFILES, StackFile, StackSpec, StackTable, built_in_stack, ready_made_names};
+use crate::user_error::UserError;
+
+/// Smallest target that the questions fit on.
+const SIZE_LOW_BYTES: u64 = 16 << 20;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Emulated, and up only for the time of the bench; or never up, in virtual time.
+    Stack(Box<StackSpec>),
+    /// An emulated disk that is up already.
+    Running {
+        name: String,
+        device: PathBuf,
+        mount: Option<PathBuf>,
+        size_bytes: u64,
+    },
+    BlockDevice {
+        path: PathBuf,
+        size_bytes: u64,
+    },
+    /// On a real file system: a file is made there, and removed.
+    Directory(PathBuf),
+    File {
+        path: PathBuf,
+        size_bytes: u64,
+    },
+}
+
+/// How a target is named on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name<'a> {
+    pub text: &'a str,
+    /// Stack tables, or a scenario with some.
+    pub stacks_file: Option<&'a Path>,
+    /// Of a profile's emulated disk.
+    pub size: Option<&'a str>,
+    pub virtual_time: bool,
+}
+
+/// Any file with `[stacks.NAME]` in it.
+#[derive(Debug, Deserialize)]
+struct FileWithStacks {
+    #[serde(default)]
+    stacks: BTreeMap<String, StackTable>,
+}
+
+impl Target {
+    pub fn find(name: Name<'_>) -> Result<Target, UserError> {
+        let target = Target::find_any(name)?;
+        match (&target, name.virtual_time, name.size) {
+            (Target::Stack(_), ..) => {}
+            (_, true, _) => {
+                return Err(UserError(format!(
+                    "--virtual: `{}` is {}, and only a model has virtual time; name a profile or a stack",
+                    name.text,
+                    target.kind()
+                )));
+            }
+            (Target::Directory(_), ..) => {}
+            (_, _, Some(_)) => {
+                return Err(UserError(format!(
+                    "--size: `{}` is {}, which has its size already",
+                    name.text,
+                    target.kind()
+                )));
+            }
+            _ => {}
+        }
+        match target.size_bytes() {
+            Some(size_bytes) if size_bytes < SIZE_LOW_BYTES => Err(UserError(format!(
+                "`{}` has {size_bytes} bytes, must have at least {SIZE_LOW_BYTES} to be measured",
+                name.text
+            ))),
+            _ => Ok(target),
+        }
+    }
+
+    fn find_any(name: Name<'_>) -> Result<Target, UserError> {
+        let text = name.text;
+        if let Some(file) = name.stacks_file {
+            return stack_of_file(file, name).map(Box::new).map(Target::Stack);
+        }
+        let is_built_in = built_in_stack(text).is_some();
+        if !name.virtual_time
+            && !text.contains('/')
+            && let Some(running) = running(text)
+        {
+            return Ok(running);
+        }
+        if is_built_in || text.ends_with(".toml") {
+            return StackSpec::of_name(text, name.size, "none").map(Box::new).map(Target::Stack);
+        }
+        let path = Path::new(text);
+        match std::fs::metadata(path) {
+            Ok(metadata) => real(path, &metadata),
+            Err(error) if text.contains('/') => {
+                Err(UserError(format!("{text}: cannot be measured: {error}")))
+            }
+            Err(_) => {
+                let profiles = PROFILES.iter().map(|(known, _)| *known);
+                let nearby = did_you_mean(text, &profiles.chain(ready_made_names()).collect::<Vec<_>>());
+                Err(UserError(format!(
+                    "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{nearby}"
+                )))
+            }
+        }
+    }
+
+    /// A word for messages.
+    fn kind(&self) -> &'static str {
+        match self {
+            Target::Stack(_) => "a stack",
+            Target::Running { .. } => "an emulated disk that is up",
+            Target::BlockDevice { .. } => "a block device",
+            Target::Directory(_) => "a directory",
+            Target::File { .. } => "a file",
+        }
+    }
+
+    /// One sentence.
+    pub fn summary(&self) -> String {
+        match self {
+            Target::Stack(stack) => stack.summary().to_owned(),
+            Target::Running { name, .. } => format!("The emulated disk {name}."),
+            Target::BlockDevice { path, .. } => format!("The block device {}.", path.display()),
+            Target::Directory(path) => format!("A file in {}.", path.display()),
+            Target::File { path, .. } => format!("The file {}.", path.display()),
+        }
+    }
+
+    /// `None` for a directory, whose file is as large as it is made.
+    pub fn size_bytes(&self) -> Option<u64> {
+        match self {
+            Target::Stack(stack) => Some(stack.size_bytes()),
+            Target::Running { size_bytes, .. }
+            | Target::BlockDevice { size_bytes, .. }
+            | Target::File { size_bytes, .. } => Some(*size_bytes),
+            Target::Directory(_) => None,
+        }
+    }
+
+    /// Emulated disks of our own are always written; what holds somebody's data only when that was asked for.
+    pub fn abilities(&self, destructive: bool) -> Abilities {
+        let none = Abilities { raw: false, raw_writes: false, file: false, file_writes: false };
+        match self {
+            Target::Stack(_) => Abilities { raw: true, raw_writes: true, file: true, file_writes: true },
+            Target::Running { mount, .. } => Abilities {
+                raw: true,
+                raw_writes: destructive && mount.is_none(),
+                file: mount.is_some(),
+                file_writes: mount.is_some(),
+            },
+            Target::BlockDevice { .. } => Abilities { raw: true, raw_writes: destructive, ..none },
+            Target::Directory(_) => Abilities { file: true, file_writes: true, ..none },
+            Target::File { .. } => Abilities { file: true, file_writes: destructive, ..none },
+        }
+    }
+
+    /// Refuses to write on a device that something has mounted or opened for itself.
+    pub fn check_destructive(&self) -> Result<(), UserError> {
+        let path = match self {
+            Target::Running { mount: None, device, .. } => device,
+            Target::BlockDevice { path, .. } => path,
+            Target::Running { name, mount: Some(mount), .. } => {
+                return Err(UserError(format!(
+                    "--destructive: the disk {name} is mounted on {}; without the flag, it is written in a file there",
+                    mount.display()
+                )));
+            }
+            Target::Stack(_) | Target::Directory(_) => return Ok(()),
+            Target::File { path, .. } => path,
+        };
+        // On a block device O_EXCL fails while it is mounted or part of another device.
+        let flags = if matches!(self, Target::File { .. }) { 0 } else { libc::O_EXCL };
+        let opened = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+        match opened {
+            Ok(_) => Ok(()),
+            Err(error) => Err(UserError(format!(
+                "--destructive: {} cannot be written: {error}; a mounted device must be unmounted first",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// Whether one of our emulators is behind that device, which the kernel shows as any other.
+pub fn is_emulated(path: &Path) -> bool {
+    let device_of = |name: &String| disk::inspect(name).ok()?.1;
+    disk::list().is_ok_and(|names| names.iter().filter_map(device_of).any(|device| device == path))
+}
+
+fn running(name: &str) -> Option<Target> {
+    if !disk::list().ok()?.iter().any(|known| known == name) {
+        return None;
+    }
+    let (options, device, mount) = disk::inspect(name).ok()?;
+    let size_bytes = options.serve.size_bytes;
+    Some(Target::Running { name: name.to_owned(), device: device?, mount, size_bytes })
+}
+
+fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, UserError> {
+    if metadata.is_dir() {
+        return Ok(Target::Directory(path.to_owned()));
+    }
+    let unusable = |error| UserError(format!("{}: cannot be measured: {error}", path.display()));
+    let size_bytes =
+        || std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).map_err(unusable);
+    if metadata.file_type().is_block_device() {
+        return Ok(Target::BlockDevice { path: path.to_owned(), size_bytes: size_bytes()? });
+    }
+    if metadata.is_file() {
+        return Ok(Target::File { path: path.to_owned(), size_bytes: size_bytes()? });
+    }
+    Err(UserError(format!("{}: is neither a block device nor a directory nor a file", path.display())))
+}
+
+fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, UserError> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| UserError(format!("--stacks: {shown} cannot be read: {error}")))?;
+    let FileWithStacks { stacks } = toml::from_str(&text)
+        .map_err(|error| UserError(format!("--stacks: {shown}: {}", error.message().replace('\n', " "))))?;
+    if name.size.is_some() {
+        return Err(UserError("--size: a stack of a file has its size there".to_owned()));
+    }
+    let stack = StackFile { stacks }.resolve(&shown, name.text)?;
+    match stack.real() {
+        Some(_) => Err(UserError(format!(
+            "{shown}: stacks.{}: is a real disk; give its path as the target",
+            name.text
+        ))),
+        None => Ok(stack),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str, size: Option<&str>, virtual_time: bool) -> Result<Target, UserError> {
+        Target::find(Name { text, stacks_file: None, size, virtual_time })
+    }
+
+    fn complaint(text: &str, size: Option<&str>, virtual_time: bool) -> String {
+        find(text, size, virtual_time).unwrap_err().0
+    }
+
+    #[test]
+    fn a_profile_is_a_stack() {
+        let Target::Stack(stack) = find("x25m-80", Some("1 GiB"), true).unwrap() else { panic!("no stack") };
+        assert_eq!(stack.size_bytes(), 1 << 30);
+    }
+
+    #[test]
+    fn each_bad_name_gives_one_sentence() {
+        assert_eq!(
+            complaint("x25m-8", None, true),
+            "`x25m-8` is neither a profile nor an emulated disk that is up nor a block device, directory or file; \
+             did you mean `x25m-80`?"
+        );
+        assert_eq!(
+            complaint("/nowhere/disk", None, false),
+            "/nowhere/disk: cannot be measured: No such file or directory (os error 2)"
+        );
+        assert_eq!(
+            complaint("/tmp", None, true),
+            "--virtual: `/tmp` is a directory, and only a model has virtual time; name a profile or a stack"
+        );
+        assert_eq!(
+            complaint("/dev/null", None, false),
+            "/dev/null: is neither a block device nor a directory nor a file"
+        );
+        assert_eq!(
+            complaint("null", Some("1 MiB"), true),
+            "`null` has 1048576 bytes, must have at least 16777216 to be measured"
+        );
+    }
+
+    #[test]
+    fn somebodys_data_is_not_written_unasked() {
+        let device = Target::BlockDevice { path: "/dev/sda".into(), size_bytes: 1 << 30 };
+        assert!(!device.abilities(false).raw_writes && device.abilities(true).raw_writes);
+        let file = Target::File { path: "/data".into(), size_bytes: 1 << 30 };
+        assert!(!file.abilities(false).file_writes && file.abilities(true).file_writes);
+        let mounted = Target::Running {
+            name: "a".to_owned(),
+            device: "/dev/loop0".into(),
+            mount: Some("/mnt".into()),
+            size_bytes: 1 << 30,
+        };
+        assert!(!mounted.abilities(true).raw_writes && mounted.check_destructive().is_err());
+    }
+
+    #[test]
+    fn a_stack_comes_from_any_file_that_has_stacks() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("scenario.toml");
+        std::fs::write(&file, "title = \"x\"\n[stacks.slow]\nprofile = \"hdd-7200\"\nsize = \"1 GiB\"\n")
+            .unwrap();
+        let name = |text| Name { text, stacks_file: Some(&file), size: None, virtual_time: true };
+        assert!(matches!(Target::find(name("slow")), Ok(Target::Stack(_))));
+        assert!(Target::find(name("fast")).unwrap_err().0.contains("there is no stack `fast`"));
+    }
+}

@@ -1,0 +1,129 @@
+//! `spindle disk clone`: a profile of a device that is at hand.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use super::{print, print_json};
+use crate::bench::fio;
+use crate::bench::real::OwnFile;
+use crate::bench::target::{Name, Target, is_emulated};
+use crate::clone::{self, Options, Source};
+use crate::interrupt::Interrupt;
+use crate::provenance;
+use crate::units::format_size_bytes;
+use crate::user_error::UserError;
+
+/// Of the file that is made in a directory.
+const FILE_BYTES: u64 = 1 << 30;
+
+#[derive(Debug, Args)]
+pub(super) struct CloneArguments {
+    /// A block device, a file, a directory (a file is made there), or a disk that is up.
+    source: String,
+    /// What to call it: NAME.toml is the profile.
+    #[arg(long)]
+    name: String,
+    /// Also measure writes; what is on the device or in the file is lost.
+    #[arg(long)]
+    destructive: bool,
+    /// Seconds per measurement, of which there are about ten.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Where the profile goes.
+    #[arg(long, value_name = "DIRECTORY", default_value = ".")]
+    output: PathBuf,
+    /// Print the measurements beside the clone's as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// # Errors
+/// A mistake in the arguments, a fio that fails, a device that no parameters reproduce.
+pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
+    let paths = paths(arguments)?;
+    let target =
+        Target::find(Name { text: &arguments.source, stacks_file: None, size: None, virtual_time: false })?;
+    if arguments.destructive {
+        target.check_destructive()?;
+    }
+    fio::version()?;
+    let interrupt = Interrupt::listen()?;
+    let (source, _own_file, real_time) = source(&target, arguments)?;
+    let now = provenance::now();
+    let options = Options {
+        name: &arguments.name,
+        seconds: arguments.seconds,
+        date: now.split('T').next().unwrap_or(&now),
+        real_time,
+    };
+    let clone = clone::clone(&source, options, &interrupt)?;
+    let [profile, reference] = &paths;
+    write_new(profile, &clone.profile)?;
+    if let Some(distribution) = &clone.reference {
+        write_new(reference, &toml::to_string(distribution)?)?;
+        eprintln!(
+            "how far it is from the original: `spindle disk validate {} --size '{}' --reference {}`",
+            profile.display(),
+            format_size_bytes(source.size_bytes),
+            reference.display()
+        );
+    }
+    eprintln!("profile: {}", profile.display());
+    if arguments.json { print_json(&clone) } else { print(&clone::table(&clone)) }
+}
+
+/// Of the profile and of the distribution of read times; neither must be there.
+fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], UserError> {
+    let name = &arguments.name;
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
+        return Err(UserError(format!(
+            "--name: a profile cannot be called {name:?}; use up to 64 letters, digits, `-`, `_` and `.`"
+        )));
+    }
+    let paths = [format!("{name}.toml"), format!("{name}.reference.toml")];
+    let paths = paths.map(|file| arguments.output.join(file));
+    if let Some(there) = paths.iter().find(|path| path.exists()) {
+        return Err(UserError(format!("--name: {} is there already; choose another name", there.display())));
+    }
+    if !arguments.output.is_dir() {
+        return Err(UserError(format!("--output: {} is not a directory", arguments.output.display())));
+    }
+    Ok(paths)
+}
+
+/// The file of our own, if there is one, lives as long as the measurement; the last says whether an emulator answers.
+fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<OwnFile>, bool)> {
+    let of = |path: &Path, size_bytes| Source {
+        path: path.to_owned(),
+        size_bytes,
+        writes: arguments.destructive,
+        rotational: clone::rotational(path),
+        description: arguments.source.clone(),
+    };
+    Ok(match target {
+        Target::Stack(_) => {
+            return Err(UserError(format!(
+                "`{}` is a profile already; clone a block device, a file, a directory or a disk that is up",
+                arguments.source
+            ))
+            .into());
+        }
+        Target::Running { device, size_bytes, .. } => (of(device, *size_bytes), None, true),
+        Target::BlockDevice { path, size_bytes } => (of(path, *size_bytes), None, is_emulated(path)),
+        Target::File { path, size_bytes } => (of(path, *size_bytes), None, false),
+        Target::Directory(directory) => {
+            let own = OwnFile::create(directory, FILE_BYTES)?;
+            (Source { writes: true, ..of(&own.path, FILE_BYTES) }, Some(own), false)
+        }
+    })
+}
+
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    std::fs::File::create_new(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("writing {}", path.display()))
+}
