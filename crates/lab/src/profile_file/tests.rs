@@ -282,6 +282,7 @@ fn a_data_space_needs_flash() {
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",
         "a",
-        "s.toml: stacks.a.data_space: is unknown; known are stroke, write_cache, profile, layer, on, size, file_system, label",
+        "s.toml: stacks.a.data_space: is unknown; known are stroke, write_cache, profile, layer, on, size, file_system, \
+         mkfs_options, mount_options, path, destroy_content, label",
     );
 }
