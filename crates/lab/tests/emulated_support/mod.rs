@@ -219,11 +219,11 @@ impl SmallDisk {
         SmallDisk(at)
     }
 
-    /// What of a run is still on it; nobody may have anything open there.
+    /// What of a run is still on it; nobody may have anything open there, but a process that has just been told to end may need a moment.
     #[track_caller]
     pub fn unmount(self) -> Vec<PathBuf> {
         let left = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();
-        unmount(&self.0, UnmountFlags::empty()).unwrap();
+        wait_until("the small disk to be left alone", || unmount(&self.0, UnmountFlags::empty()).is_ok());
         left
     }
 }
