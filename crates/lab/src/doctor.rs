@@ -41,6 +41,7 @@ pub fn examine() -> Vec<Check> {
         program("mkfs.xfs", "xfsprogs", true, "makes xfs file systems"),
         program("mkfs.ext4", "e2fsprogs", false, "makes ext4 file systems"),
         program("mkfs.btrfs", "btrfs-progs", false, "makes btrfs file systems"),
+        program("zfs-fuse", "zfs-fuse", false, "makes ZFS pools"),
         mariadb(),
         program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
         program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),

@@ -54,6 +54,11 @@ pub fn memory_budget_bytes() -> Result<u64, UserError> {
 /// # Errors
 /// A name that cannot be a directory's; see also [`memory_budget_bytes`].
 pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
+    // ZFS wants the raw device.
+    let file_system = match stack.pool() {
+        Some(_) => FileSystem::None,
+        None => FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+    };
     let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
     Ok(DiskOptions {
         name: wishes.name.clone(),
@@ -61,7 +66,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         seed: wishes.seed,
         rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
         volatile_cache: stack.tree().has_volatile_cache(),
-        file_system: FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+        file_system,
         mkfs_options: stack.head().mkfs_options.clone(),
         mount_options: stack.head().mount_options.clone(),
         mount_at: wishes.mount_at.clone(),
@@ -87,6 +92,20 @@ pub fn device(options: &DiskOptions) -> Result<Box<dyn Device>> {
     let stack = StackFile::parse("stack", &served.tables)?.resolve("stack", &served.name)?;
     ensure!(stack.size_bytes() == options.serve.size_bytes, "the stack's size has changed");
     Ok(stack.build(options.seed))
+}
+
+/// # Errors
+/// The file system on an emulated disk is full.
+pub(crate) fn check_room(path: &Path) -> Result<()> {
+    let Ok(status) = rustix::fs::statvfs(path) else { return Ok(()) };
+    let free_bytes = status.f_bavail * status.f_frsize;
+    ensure!(
+        free_bytes >= GROWTH_BYTES,
+        "the file system on the emulated disk is full ({} MiB of {} MiB are free): raise the `size` of the stack",
+        free_bytes >> 20,
+        (status.f_blocks * status.f_frsize) >> 20
+    );
+    Ok(())
 }
 
 #[derive(Debug)]
@@ -121,15 +140,7 @@ impl Volume for EmulatedVolume {
 
     fn check(&mut self) -> Result<()> {
         self.statistics()?;
-        let Ok(status) = rustix::fs::statvfs(&self.path) else { return Ok(()) };
-        let free_bytes = status.f_bavail * status.f_frsize;
-        ensure!(
-            free_bytes >= GROWTH_BYTES,
-            "the file system on the emulated disk is full ({} MiB of {} MiB are free): raise the `size` of the stack",
-            free_bytes >> 20,
-            (status.f_blocks * status.f_frsize) >> 20
-        );
-        Ok(())
+        check_room(&self.path)
     }
 
     fn statistics(&mut self) -> Result<Option<Statistics>> {
@@ -140,8 +151,8 @@ impl Volume for EmulatedVolume {
         Some(&self.disk.device)
     }
 
-    fn process_id(&self) -> Option<u32> {
-        Some(self.disk.process_id)
+    fn process_ids(&self) -> Vec<u32> {
+        vec![self.disk.process_id]
     }
 
     fn into_snapshot(mut self: Box<Self>, directory: &Path) -> Result<()> {

@@ -37,3 +37,4 @@ pub mod units;
 pub mod user_error;
 pub mod validate;
 pub mod virtual_answer;
+pub mod zfs_volume;

@@ -108,7 +108,7 @@ impl Mounts {
 
     /// User and system CPU of all emulators since they came up.
     pub fn emulator_cpu_s(&self) -> f64 {
-        self.mounts.iter().filter_map(|mount| mount.volume.process_id()).map(observe::process_cpu_s).sum()
+        self.mounts.iter().flat_map(|mount| mount.volume.process_ids()).map(observe::process_cpu_s).sum()
     }
 
     /// Unmounts, keeps what is stored in `directory`, a part per mount, and takes everything down.

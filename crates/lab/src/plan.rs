@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use crate::layout::{FileClass, Layout};
-use crate::record::{Cell, MountHead};
+use crate::layout::{FileClass, Layout, LayoutMount};
+use crate::record::{Cell, MountHead, ZfsHead};
 use crate::scenario::{Scenario, ServerSpec, content_hash};
 use crate::server;
 
@@ -145,7 +145,13 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             WorkloadSpec::Mock(_) => (Duration::ZERO, Duration::from_millis(20)),
         };
         // Every further disk of a layout comes up, measures its floor and goes down again.
-        let further = scenario.layouts.iter().map(|layout| layout.mounts.len() as u32 - 1).max().unwrap_or(0);
+        let disks = |layout: &Layout| -> u32 {
+            let of_pool = |mount: &LayoutMount| {
+                scenario.stacks[&mount.stack].head().zfs.as_ref().map_or(0, ZfsHead::device_count)
+            };
+            layout.mounts.iter().map(|mount| 1 + of_pool(mount)).sum()
+        };
+        let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1;
         let mounting = if loading.is_zero() { Duration::ZERO } else { Duration::from_secs(2) };
         overhead = overhead.max(around + mounting * further);
         for server in &scenario.matrix.server {
@@ -162,6 +168,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
                             &head.mkfs_options,
                             &head.mount_options,
                             size_bytes,
+                            head.zfs.as_ref().map(ZfsHead::shape),
                         )
                     })
                     .collect();

@@ -22,7 +22,7 @@ use crate::near::did_you_mean;
 use crate::user_error::UserError;
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
 pub use ready_made::ready_made_names;
-pub use stacks::{On, StackFile, StackSpec, StackTable, built_in_stack};
+pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
 pub const PROFILES: [(&str, &str); 21] = [

@@ -54,8 +54,8 @@ impl Volume for RealVolume {
         self.disk.device()
     }
 
-    fn process_id(&self) -> Option<u32> {
-        None
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
     }
 
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()> {

@@ -123,8 +123,46 @@ pub struct StackHead {
     /// Not emulated, but a disk of the machine on which it ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real: bool,
+    /// When the file system is ZFS: what the pool has besides the stack's own device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zfs: Option<ZfsHead>,
     /// Parameters of the profiles that have no source, as sentences.
     pub assumptions: Vec<String>,
+}
+
+/// A pool of real ZFS.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct ZfsHead {
+    /// Of the intent log (ZIL), which otherwise lies with the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<ZfsDeviceHead>,
+    /// Of the second-level read cache (L2ARC).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<ZfsDeviceHead>,
+    pub record_bytes: u64,
+    /// Most memory for the first-level cache.
+    pub arc_bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct ZfsDeviceHead {
+    pub name: String,
+    /// One sentence: what is emulated.
+    pub summary: String,
+    pub size_bytes: u64,
+}
+
+impl ZfsHead {
+    /// What pools must have in common for one to start from another's snapshot: the sizes of log and cache, and the record size.
+    pub fn shape(&self) -> [Option<u64>; 3] {
+        let size = |device: &Option<ZfsDeviceHead>| device.as_ref().map(|device| device.size_bytes);
+        [size(&self.log), size(&self.cache), Some(self.record_bytes)]
+    }
+
+    /// Besides the data's.
+    pub fn device_count(&self) -> u32 {
+        u32::from(self.log.is_some()) + u32::from(self.cache.is_some())
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]

@@ -1,16 +1,17 @@
-//! The storage under a trial, as the runner sees it: an emulated disk, a real one, or a plain directory for the mock.
+//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several, a real disk, or a plain directory for the mock.
 
 use std::fmt::Debug;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use spindle_mount::real::{self, Place};
-use spindle_mount::{FileSystem, Formatting, Statistics, disk};
+use spindle_mount::{FileSystem, Formatting, Statistics, disk, zfs};
 
 use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::profile_file::StackSpec;
 use crate::real::RealVolume;
 use crate::user_error::UserError;
+use crate::zfs_volume::ZfsVolume;
 
 /// One volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
@@ -30,8 +31,8 @@ pub trait Volume: Debug {
     /// Whose counters the kernel keeps; `None` where there is none. A real one may have other users than us.
     fn block_device(&self) -> Option<&Path>;
 
-    /// The emulator's process, for CPU accounting.
-    fn process_id(&self) -> Option<u32>;
+    /// The processes that emulate it, for CPU accounting.
+    fn process_ids(&self) -> Vec<u32>;
 
     /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes the volume down.
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()>;
@@ -78,6 +79,9 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
         spill_directory: request.work_directory,
         die_with_parent: true,
     };
+    if let Some(pool) = request.stack.pool() {
+        return Ok(Box::new(ZfsVolume::up(request.stack, pool, &wishes, request.mount_count)?));
+    }
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
@@ -91,6 +95,11 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
         && let Err(error) = real::check_unused(path)
     {
         return Ok(Some(("path", format!("{error:#}"))));
+    }
+    if stack.pool().is_some() && !zfs::is_installed() {
+        let words =
+            "`zfs` needs zfs-fuse, which is not installed: on Debian, `apt-get install zfs-fuse` does it";
+        return Ok(Some(("file_system", words.to_owned())));
     }
     let head = stack.head();
     let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
@@ -106,11 +115,12 @@ pub fn check_environment() -> Result<(), UserError> {
     emulated::memory_budget_bytes().map(drop)
 }
 
-/// Takes down disks whose emulator is dead, and real disks: those of runs that were killed.
+/// Takes down pools and disks whose process is dead, and real disks: those of runs that were killed.
 ///
 /// # Errors
-/// A disk that cannot be taken down, by name.
+/// A pool or disk that cannot be taken down, by name.
 pub fn clear_leftovers() -> Result<()> {
+    zfs::clear_leftovers()?;
     for name in disk::list()?.iter().filter(|name| disk::is_abandoned(name)) {
         disk::down(name).with_context(|| format!("taking down the abandoned disk {name}"))?;
     }

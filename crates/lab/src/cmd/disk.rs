@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve};
+use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
 use crate::emulated::{self, Wishes};
@@ -289,15 +289,16 @@ fn sentence(disk: &DiskStatus) -> String {
     text
 }
 
-/// Goes on after a disk that cannot be taken down, and fails in the end.
+/// Goes on after a disk that cannot be taken down, and fails in the end. Pools go before the disks on which they lie.
 fn down_all() -> Result<()> {
-    let mut names = disk::list()?;
-    let emulated_count = names.len();
-    names.extend(real::list()?);
+    type Down = fn(&str) -> Result<()>;
+    let lists: [(Vec<String>, Down); 3] =
+        [(zfs::list()?, zfs::down), (disk::list()?, disk::down), (real::list()?, real::down)];
+    let names: Vec<(&String, Down)> =
+        lists.iter().flat_map(|(names, down)| names.iter().map(|name| (name, *down))).collect();
     let mut failed = Vec::new();
-    for (index, name) in names.iter().enumerate() {
-        let down = if index < emulated_count { disk::down(name) } else { real::down(name) };
-        match down {
+    for (name, down) in &names {
+        match down(name) {
             Ok(()) => eprintln!("{name} is down"),
             Err(error) => {
                 eprintln!("spindle: {name}: {error:#}");

@@ -72,6 +72,12 @@ impl<'a> Keys<'a> {
     }
 
     /// # Errors
+    /// The key is there, and nobody took it.
+    pub(super) fn refuse(&self, key: &str, message: &str) -> Result<(), Complaint> {
+        if self.left.contains_key(key) { Err(complaint(key, message)) } else { Ok(()) }
+    }
+
+    /// # Errors
     /// A key that nobody took.
     pub(super) fn finish(self) -> Result<(), Complaint> {
         let Some(key) = self.left.into_keys().next() else { return Ok(()) };

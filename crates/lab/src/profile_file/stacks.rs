@@ -35,7 +35,7 @@ pub struct StackTable {
     pub on: Option<On>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// `xfs` (the default), `ext4`, `btrfs` or `none`.
+    /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of [`PoolSpec`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<String>,
     /// Further arguments of mkfs.
@@ -101,6 +101,7 @@ pub struct StackSpec {
     /// Of a real disk a device that is never built.
     tree: Tree,
     real: Option<Place>,
+    pool: Option<Box<PoolSpec>>,
     tables: StackFile,
 }
 
@@ -118,6 +119,14 @@ impl StackSpec {
     pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, UserError> {
         let mut table = ready_made(name)
             .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
+        if table.file_system.as_deref() == Some(pool::FILE_SYSTEM) {
+            return Err(UserError(format!("`{name}` is a ZFS pool, which only a scenario can bring up")));
+        }
+        if file_system == pool::FILE_SYSTEM {
+            let message =
+                "--file-system: only a scenario can bring up a ZFS pool; `none` makes a raw disk for one";
+            return Err(UserError(message.to_owned()));
+        }
         table.size = size.map(str::to_owned).or(table.size);
         table.file_system = Some(file_system.to_owned());
         StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|(key, message)| match key.as_str() {
@@ -162,6 +171,11 @@ impl StackSpec {
         self.real.as_ref()
     }
 
+    /// What belongs to it besides its device, when its file system is ZFS.
+    pub fn pool(&self) -> Option<&PoolSpec> {
+        self.pool.as_deref()
+    }
+
     /// A running device. The stack was validated when it was resolved.
     ///
     /// # Panics
@@ -188,6 +202,9 @@ impl StackSpec {
             if !options.is_empty() {
                 text.push_str(&format!(" {name}={options:?}"));
             }
+        }
+        if let Some(pool) = &self.pool {
+            text.push_str(&format!(" {}", pool.stable_text()));
         }
         text
     }
@@ -243,6 +260,12 @@ impl Context<'_> {
         if table.path.is_some() {
             return Err(complaint(key, format!("`{name}` is a real disk, and layers are emulated")));
         }
+        if table.file_system.as_deref() == Some(pool::FILE_SYSTEM) {
+            return Err(complaint(
+                key,
+                format!("`{name}` is a ZFS pool, on which nothing else can be built"),
+            ));
+        }
         self.path.push(name.to_owned());
         let resolved = resolve(name, &table, size_bytes, self);
         self.path.pop();
@@ -273,18 +296,24 @@ fn resolve(
     let size = table.size.as_deref().map(parse_size_bytes).transpose();
     let size = size.map_err(|message| complaint("size", message))?.or(size_above);
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !FILE_SYSTEMS.contains(&file_system) {
-        let message = format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"none\"");
+    if !FILE_SYSTEMS.contains(&file_system) && file_system != pool::FILE_SYSTEM {
+        let message =
+            format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"zfs\", \"none\"");
         return Err(complaint("file_system", message));
     }
     let (mkfs_options, mount_options) =
         (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
     for (key, options) in [("mkfs_options", &mkfs_options), ("mount_options", &mount_options)] {
-        if file_system == "none" && !options.is_empty() {
-            return Err(complaint(key, "has no meaning with file_system = \"none\"; leave it out"));
+        if (file_system == "none" || file_system == pool::FILE_SYSTEM) && !options.is_empty() {
+            let message = format!("has no meaning with file_system = \"{file_system}\"; leave it out");
+            return Err(complaint(key, message));
         }
     }
     if table.path.is_some() {
+        if file_system == pool::FILE_SYSTEM {
+            let message = "`zfs` belongs to an emulated stack, and this one is a real disk (`path`)";
+            return Err(complaint("file_system", message));
+        }
         return real_disk::resolve(name, table);
     }
     if table.destroy_content.is_some() {
@@ -305,9 +334,19 @@ fn resolve(
         }
         (None, None) => return Err(complaint("", "needs a `profile`, a `layer` or a `path`")),
     };
+    let pool = PoolSpec::resolve(table, &mut keys, parts.size_bytes, context)?;
     keys.finish()?;
-    let Parts { tree, size_bytes, summary, assumptions, mut used } = parts;
+    let Parts { tree, size_bytes, mut summary, mut assumptions, mut used } = parts;
     tree.validate(size_bytes).map_err(|invalid| complaint(invalid.key, invalid.problem))?;
+    if let Some(pool) = &pool {
+        summary.push_str(&pool.summary());
+        for assumption in pool.devices().flat_map(|(_, stack)| stack.assumptions()) {
+            if !assumptions.contains(assumption) {
+                assumptions.push(assumption.clone());
+            }
+        }
+        used.extend(pool.tables());
+    }
     used.insert(name.to_owned(), table.clone());
     let head = StackHead {
         name: name.to_owned(),
@@ -317,10 +356,12 @@ fn resolve(
         mkfs_options,
         mount_options,
         real: false,
+        zfs: pool.as_ref().map(PoolSpec::head),
         assumptions,
     };
     let label = table.label.clone().unwrap_or_else(|| name.to_owned());
-    Ok(StackSpec { head, label, tree, real: None, tables: StackFile { stacks: used } })
+    let pool = pool.map(Box::new);
+    Ok(StackSpec { head, label, tree, real: None, pool, tables: StackFile { stacks: used } })
 }
 
 fn device(
@@ -389,4 +430,7 @@ fn override_write_cache(
     Ok(())
 }
 
+pub use pool::PoolSpec;
+
+mod pool;
 mod real_disk;

@@ -18,6 +18,7 @@ use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::mounts::{Mounts, MountsRequest};
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
+use crate::record::ZfsHead;
 use crate::scenario::content_hash;
 use crate::server::{Instance, Running, Server};
 
@@ -47,7 +48,14 @@ pub(super) struct MountRecipe<'a> {
 #[derive(Debug, Serialize)]
 pub(super) enum Form<'a> {
     /// Of an emulated disk.
-    Image { file_system: &'a str, mkfs_options: &'a [String], mount_options: &'a [String], size_bytes: u64 },
+    Image {
+        file_system: &'a str,
+        mkfs_options: &'a [String],
+        mount_options: &'a [String],
+        size_bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        zfs: Option<[Option<u64>; 3]>,
+    },
     /// Copied from a real disk: they fit anywhere.
     Files,
 }
@@ -64,6 +72,7 @@ impl<'a> MountRecipe<'a> {
                     mkfs_options: &head.mkfs_options,
                     mount_options: &head.mount_options,
                     size_bytes: head.size_bytes,
+                    zfs: head.zfs.as_ref().map(ZfsHead::shape),
                 },
             };
             MountRecipe { classes: &mount.classes, form }

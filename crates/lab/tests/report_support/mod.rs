@@ -139,6 +139,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                     mkfs_options: Vec::new(),
                     mount_options: Vec::new(),
                     real: false,
+                    zfs: None,
                     assumptions: vec![format!("the queue of {} is taken to be 32 deep", shape.name)],
                 },
                 server: "mariadb".to_owned(),

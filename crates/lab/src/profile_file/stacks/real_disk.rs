@@ -34,6 +34,7 @@ pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Compl
         label: table.label.clone().unwrap_or_else(|| name.to_owned()),
         tree: Tree::Device(Parameters::Null),
         real: Some(place),
+        pool: None,
         tables: StackFile { stacks: BTreeMap::from([(name.to_owned(), table.clone())]) },
     })
 }
@@ -61,6 +62,7 @@ fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, 
         mkfs_options: Vec::new(),
         mount_options: Vec::new(),
         real: true,
+        zfs: None,
         assumptions: Vec::new(),
     };
     Ok((head, Place::Directory { path: path.to_owned() }))
@@ -87,6 +89,7 @@ fn block_device(name: &str, path: &Path, table: &StackTable) -> Result<(StackHea
         mkfs_options: mkfs_options.clone(),
         mount_options: mount_options.clone(),
         real: true,
+        zfs: None,
         assumptions: Vec::new(),
     };
     let place = Place::BlockDevice {
