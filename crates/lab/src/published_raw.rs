@@ -260,8 +260,8 @@ fn used_device(figure: &Figure, seed: u64) -> Result<Box<dyn Device>, String> {
     if figure.size.is_some() {
         return Err("a device of which a part was used cannot be asked for yet".to_owned());
     }
-    let stack = StackSpec::of_name(&figure.profile, Some(USED_SIZE), "none")
-        .map_err(|UserError(problem)| problem)?;
+    let stack =
+        StackSpec::of_name(&figure.profile, Some(USED_SIZE), "none").map_err(|UserError(problem)| problem)?;
     let mut device = with_cache(&stack, figure.cache, seed).map_err(|invalid| invalid.to_string())?;
     device.age(&Ageing { fill_percent: 100, overwrite_percent: 300, seed });
     Ok(device)

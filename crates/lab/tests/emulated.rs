@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use emulated_support::{Bench, wait_until};
+use emulated_support::{Bench, is_running, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spindle_lab::records_file;
@@ -88,6 +88,21 @@ fn what_a_killed_run_leaves_is_cleared_by_one_command() {
     run.wait().unwrap();
     let output = bench.run(&["disk", "down", "--all"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.assert_clean();
+}
+
+#[test]
+fn a_run_killed_while_it_makes_a_database_leaves_no_process() {
+    let Some(bench) = Bench::new() else { return };
+    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
+    let mut command = bench.command(&["run", "short.toml", "--output", "results"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // A grandchild's child: what makes a database is a script.
+    wait_until("the server that makes a database", || is_running(&bench, "--bootstrap"));
+    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
+    run.wait().unwrap();
+    wait_until("that server to end", || !is_running(&bench, "--bootstrap"));
+    assert!(bench.run(&["disk", "down", "--all"]).status.success());
     bench.assert_clean();
 }
 

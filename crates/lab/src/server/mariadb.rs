@@ -137,7 +137,7 @@ impl Server for MariaDb {
         self.check(instance)?;
         own_directories(instance)?;
         let program = program("mariadb-install-db")?;
-        let mut command = Command::new(&program);
+        let mut command = as_server_user_with_all_children(&program);
         command
             .arg("--no-defaults")
             .arg(option("datadir", &instance.data_directory.to_string_lossy()))
@@ -152,9 +152,7 @@ impl Server for MariaDb {
             .current_dir(&instance.runtime_directory)
             .env("TMPDIR", mariadb_files::temporary_directory(instance))
             .stdin(Stdio::null());
-        let output = as_server_user(&mut command)
-            .output()
-            .with_context(|| format!("starting {}", program.display()))?;
+        let output = command.output().with_context(|| format!("starting {}", program.display()))?;
         if !output.status.success() {
             let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
             text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -322,6 +320,24 @@ fn as_server_user(command: &mut Command) -> &mut Command {
     }
     // After the change of user, which clears the request to die with the parent.
     die_with_parent(command)
+}
+
+/// As [`as_server_user`], for a program that starts others: they are alone in a process namespace, which ends with the
+/// first of them, and that one ends with us. Without root the program alone ends with us.
+fn as_server_user_with_all_children(program: &Path) -> Command {
+    if !geteuid().is_root() {
+        let mut command = Command::new(program);
+        die_with_parent(&mut command);
+        return command;
+    }
+    let user = USER_ID.to_string();
+    let mut command = Command::new("unshare");
+    command
+        .args(["--pid", "--fork", "--kill-child", "--", "setpriv", "--clear-groups", "--pdeathsig", "KILL"])
+        .args(["--reuid", &user, "--regid", &user, "--"])
+        .arg(program);
+    die_with_parent(&mut command);
+    command
 }
 
 #[derive(Debug)]

@@ -258,6 +258,13 @@ fn processes() -> impl Iterator<Item = (u32, String)> {
     })
 }
 
+/// Whether some process of this bench has that in its command line.
+pub fn is_running(bench: &Bench, words: &str) -> bool {
+    let here = bench.path("");
+    let here = here.to_str().unwrap();
+    processes().any(|(_, command_line)| command_line.contains(here) && command_line.contains(words))
+}
+
 /// What a run starts, by a part of the command line.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
