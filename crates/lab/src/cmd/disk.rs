@@ -87,7 +87,7 @@ enum DiskCommand {
 
 #[derive(Debug, Args)]
 struct UpArguments {
-    /// A built-in profile, or the path of a profile (TOML).
+    /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
     /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
     #[arg(long)]
@@ -111,7 +111,7 @@ struct UpArguments {
 
 #[derive(Debug, Args)]
 struct ValidateArguments {
-    /// A built-in profile, or the path of a profile (TOML).
+    /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
     /// Size of the disk.
     #[arg(long, default_value = "4 GiB")]

@@ -119,6 +119,8 @@ impl StackSpec {
     pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, UserError> {
         let mut table = ready_made(name)
             .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
+        let near: Vec<&str> = ready_made_names().collect();
+        let hint = if table.profile.is_some() { did_you_mean(name, &near) } else { String::new() };
         if table.file_system.as_deref() == Some(pool::FILE_SYSTEM) {
             return Err(UserError(format!("`{name}` is a ZFS pool, which only a scenario can bring up")));
         }
@@ -132,6 +134,7 @@ impl StackSpec {
         StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|(key, message)| match key.as_str() {
             "size" => UserError(format!("--size: {message}")),
             "file_system" => UserError(format!("--file-system: {message}")),
+            "profile" => UserError(format!("{message}{hint}")),
             _ => UserError(message),
         })
     }

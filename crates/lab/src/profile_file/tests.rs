@@ -369,3 +369,10 @@ fn log_cache_and_memory_of_a_pool_are_part_of_what_it_is() {
     let partition = "[stacks.a]\nlayer = \"partition\"\non = \"null\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\nlog = \"null\"";
     check_stack(partition, "a", "accepted");
 }
+
+#[test]
+fn a_misspelt_ready_made_stack_is_named_with_the_right_one() {
+    let refused = StackSpec::of_name("raid10-4x15k-w", None, "xfs").unwrap_err();
+    assert!(refused.0.contains("there is no profile `raid10-4x15k-w`"), "{}", refused.0);
+    assert!(refused.0.contains("did you mean `raid10-4x15k-wb`"), "{}", refused.0);
+}
