@@ -1,6 +1,6 @@
 //! What a controller with a cache is made of.
 
-use crate::profile::Invalid;
+use crate::profile::{Invalid, within};
 use crate::request::SECTOR_BYTES;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 
@@ -88,11 +88,4 @@ impl CacheParameters {
             _ => Ok(()),
         }
     }
-}
-
-fn within(key: &'static str, value: u64, low: u64, high: u64, unit: &str) -> Result<(), Invalid> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    Err(Invalid { key, problem: format!("is {value}{unit}, must be {low} to {high}{unit}") })
 }
