@@ -157,6 +157,18 @@ impl RingServer {
     }
 }
 
+/// What becomes of a request.
+enum Next {
+    /// So many bytes, or an error number.
+    Answer(Result<usize, i32>),
+    Submit {
+        operation: Operation,
+        offset_bytes: u64,
+        size_bytes: u64,
+        content: Content,
+    },
+}
+
 struct Turn {
     ring: Ring,
     store: Arc<Store>,
@@ -165,65 +177,73 @@ struct Turn {
 }
 
 impl Turn {
-    /// Looks at one request: answers it at once, or gives it to the model.
+    /// Answers a request at once, or gives it to the model.
     fn take(&mut self, slot: Slot) -> io::Result<()> {
+        match self.look_at(slot) {
+            Next::Answer(result) => self.ring.commit(slot, result),
+            Next::Submit { operation, offset_bytes, size_bytes, content } => {
+                let answer = RingAnswer { slot, content };
+                self.driver.accept(operation, offset_bytes, size_bytes, answer, &mut self.due);
+                Ok(())
+            }
+        }
+    }
+
+    fn look_at(&mut self, slot: Slot) -> Next {
         let request = self.ring.request(slot);
         let header = request.header;
-        let result = match request.opcode {
+        match request.opcode {
             opcode::READ => {
                 let offset_bytes = u64_at(header, 8);
                 match readable_bytes(&self.store, offset_bytes, u32_at(header, 16)) {
-                    0 => Ok(0),
-                    size_bytes => {
-                        let content = Content::Read { offset_bytes, size_bytes: size_bytes as usize };
-                        return self.submit(Operation::Read, offset_bytes, size_bytes, slot, content);
-                    }
+                    0 => Next::Answer(Ok(0)),
+                    size_bytes => Next::Submit {
+                        operation: Operation::Read,
+                        offset_bytes,
+                        size_bytes,
+                        content: Content::Read { offset_bytes, size_bytes: size_bytes as usize },
+                    },
                 }
             }
             opcode::WRITE => {
                 let offset_bytes = u64_at(header, 8);
                 let size_bytes = request.payload.len() as u32;
                 match store_write(&self.store, offset_bytes, request.payload) {
-                    Ok(()) => {
-                        let (size, content) = (size_bytes.into(), Content::Write { size_bytes });
-                        return self.submit(Operation::Write, offset_bytes, size, slot, content);
-                    }
-                    Err(error) => Err(error.into()),
+                    Ok(()) => Next::Submit {
+                        operation: Operation::Write,
+                        offset_bytes,
+                        size_bytes: size_bytes.into(),
+                        content: Content::Write { size_bytes },
+                    },
+                    Err(error) => Next::Answer(Err(error.into())),
                 }
             }
-            opcode::FSYNC => return self.submit(Operation::Flush, 0, 0, slot, Content::Empty),
+            opcode::FSYNC => Next::Submit {
+                operation: Operation::Flush,
+                offset_bytes: 0,
+                size_bytes: 0,
+                content: Content::Empty,
+            },
             opcode::FALLOCATE => {
-                let (offset, size) = (u64_at(header, 8), u64_at(header, 16));
-                match store_fallocate(&self.store, offset, size, u32_at(header, 24) as i32) {
-                    Ok(operation) => return self.submit(operation, offset, size, slot, Content::Empty),
-                    Err(error) => Err(error.into()),
+                let (offset_bytes, size_bytes) = (u64_at(header, 8), u64_at(header, 16));
+                match store_fallocate(&self.store, offset_bytes, size_bytes, u32_at(header, 24) as i32) {
+                    Ok(operation) => {
+                        Next::Submit { operation, offset_bytes, size_bytes, content: Content::Empty }
+                    }
+                    Err(error) => Next::Answer(Err(error.into())),
                 }
             }
             opcode::LOOKUP => {
                 let is_ours = request.inode == ROOT && name(request.payload) == FILE_NAME.as_bytes();
-                if is_ours { Ok(self.entry(slot)) } else { Err(libc::ENOENT) }
+                Next::Answer(if is_ours { Ok(self.entry(slot)) } else { Err(libc::ENOENT) })
             }
-            opcode::GETATTR => Ok(self.attributes(slot, request.inode)),
-            opcode::OPEN => Ok(self.opened(slot, OPEN_FLAGS.bits())),
-            opcode::OPENDIR => Ok(self.opened(slot, 0)),
-            opcode::STATFS => Ok(self.statfs(slot)),
-            opcode::RELEASE | opcode::RELEASEDIR | opcode::FLUSH => Ok(0),
-            _ => Err(libc::ENOSYS),
-        };
-        self.ring.commit(slot, result)
-    }
-
-    fn submit(
-        &mut self,
-        operation: Operation,
-        offset_bytes: u64,
-        size_bytes: u64,
-        slot: Slot,
-        content: Content,
-    ) -> io::Result<()> {
-        let answer = RingAnswer { slot, content };
-        self.driver.accept(operation, offset_bytes, size_bytes, answer, &mut self.due);
-        Ok(())
+            opcode::GETATTR => Next::Answer(Ok(self.attributes(slot, request.inode))),
+            opcode::OPEN => Next::Answer(Ok(self.opened(slot, OPEN_FLAGS.bits()))),
+            opcode::OPENDIR => Next::Answer(Ok(self.opened(slot, 0))),
+            opcode::STATFS => Next::Answer(Ok(self.statfs(slot))),
+            opcode::RELEASE | opcode::RELEASEDIR | opcode::FLUSH => Next::Answer(Ok(0)),
+            _ => Next::Answer(Err(libc::ENOSYS)),
+        }
     }
 
     fn answer_due(&mut self) -> io::Result<()> {

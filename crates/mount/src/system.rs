@@ -98,7 +98,7 @@ pub(crate) fn unmount(at: &Path) -> Result<()> {
     loop {
         match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
             Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(3) => {
+            Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(5) => {
                 sleep(Duration::from_millis(50));
             }
             Err(rustix::io::Errno::BUSY) => {

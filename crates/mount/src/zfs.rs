@@ -46,7 +46,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
-use crate::system::{is_mount_point, mounts_of};
+use crate::system::{is_mount_point, mounts_of, unmount};
 
 /// Every pool's name begins so, and no pool that does not is touched.
 const PREFIX: &str = "spindle-";
@@ -429,24 +429,6 @@ pub fn clear_leftovers() -> Result<()> {
         down(name).with_context(|| format!("taking down the abandoned ZFS pool {name}"))?;
     }
     Ok(())
-}
-
-/// Waits out a short use, as a process that is just ending.
-fn unmount(at: &Path) -> Result<()> {
-    let started = Instant::now();
-    loop {
-        match rustix::mount::unmount(at, UnmountFlags::empty()) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::BUSY) if started.elapsed() < PATIENCE => sleep(Duration::from_millis(50)),
-            Err(rustix::io::Errno::BUSY) => {
-                bail!(
-                    "{} is in use: end the processes that have files open there, then try again",
-                    at.display()
-                )
-            }
-            Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
-        }
-    }
 }
 
 fn retry(attempt: impl Fn() -> Result<String>) -> Result<()> {
