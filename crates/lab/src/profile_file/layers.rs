@@ -440,6 +440,14 @@ fn fast_and_slow(
     Ok((context.below("fast", &name, fast_size)?, context.below("on", on, size_bytes)?))
 }
 
+fn fits_on(fast: &StackSpec, key: &str, size_bytes: u64) -> Result<(), Complaint> {
+    if size_bytes <= fast.size_bytes() {
+        return Ok(());
+    }
+    let (size, most) = (format_size_bytes(size_bytes), format_size_bytes(fast.size_bytes()));
+    Err(complaint(key, format!("is {size}, must be at most the size of the fast stack, {most}")))
+}
+
 fn tier(
     on: &str,
     keys: &mut Keys<'_>,
@@ -476,14 +484,7 @@ fn tier(
         dirty_limit_percent: keys.percent("dirty_limit")?.unwrap_or(70),
         keeps_clean_blocks: keys.take("keeps_clean_blocks", boolean)?.unwrap_or(true),
     };
-    if parameters.cache_bytes > fast.size_bytes() {
-        let message = format!(
-            "is {}, must be at most the size of the fast stack, {}",
-            format_size_bytes(parameters.cache_bytes),
-            format_size_bytes(fast.size_bytes())
-        );
-        return Err(complaint("cache", message));
-    }
+    fits_on(&fast, "cache", parameters.cache_bytes)?;
     let summary = format!(
         "A {} cache of {} on: {} In front of: {}",
         policy.unwrap_or_default(),
@@ -525,14 +526,7 @@ fn intent_log(
         dirty_limit_bytes: dirty_limit.unwrap_or(256 << 20),
         pool_queue_depth: depth.unwrap_or(10),
     };
-    if parameters.log_bytes > fast.size_bytes() {
-        let message = format!(
-            "is {}, must be at most the size of the fast stack, {}",
-            format_size_bytes(parameters.log_bytes),
-            format_size_bytes(fast.size_bytes())
-        );
-        return Err(complaint("log", message));
-    }
+    fits_on(&fast, "log", parameters.log_bytes)?;
     let summary =
         format!("A log of synchronous writes on: {} In front of: {}", fast.summary(), slow.summary());
     let tree = Tree::IntentLog { parameters, fast: branch(&fast), slow: branch(&slow) };
