@@ -139,7 +139,7 @@ fn ring() -> Check {
     let detail = if passed {
         "present"
     } else {
-        "absent (Linux 6.14 has it), so a request costs a few microseconds more"
+        "absent (Linux 6.14 has it), so threads serve emulated disks, with a wake-up more per request"
     };
     Check { name: "FUSE over io_uring", passed, required: false, detail: detail.to_owned(), package: None }
 }
