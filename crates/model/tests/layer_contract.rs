@@ -2,21 +2,19 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::fmt;
 
+use common::contract::{Promise, Step, check_each_once, history, run_until_cut, steps};
 use common::{device, disk, flash};
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Congestion, Device, Dying, Fate, Fault, FaultParameters, Instant, IntentLog,
-    IntentLogParameters, LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters,
-    Operation, Outage, Outcome, Promotion, Protocol, ReadErrors, Request, RequestId, SECOND, SECTOR_BYTES,
-    Spikes, Stalls, Stuck, Survivor, Throttle, ThrottleParameters, Tier, TierParameters, Volume,
-    VolumeParameters, WriteCache, WritePolicy,
+    Completion, Congestion, Device, Dying, Fault, FaultParameters, IntentLog, IntentLogParameters,
+    LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters, Operation, Outage,
+    Promotion, Protocol, ReadErrors, SECOND, Spikes, Stalls, Stuck, Survivor, Throttle, ThrottleParameters,
+    Tier, TierParameters, Volume, VolumeParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
-/// Small, so that requests overlap.
-const SPAN_SECTORS: u64 = 2_000;
 
 fn volume(seed: u64) -> Box<dyn Device> {
     let latency = LatencyQuantiles {
@@ -244,180 +242,72 @@ fn every_stack() -> Vec<Stack> {
     ]
 }
 
-/// A request and the pause before it, in nanoseconds.
-type Step = (u64, Request);
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let operation = prop_oneof![
-        5 => Just(Operation::Read),
-        8 => Just(Operation::Write),
-        2 => Just(Operation::Flush),
-        1 => Just(Operation::Discard),
-        1 => Just(Operation::WriteZeroes),
-    ];
-    let pause_ns = prop_oneof![3 => Just(0), 2 => 0..200_000_u64, 1 => 0..50_000_000_u64];
-    let size_sectors = prop_oneof![4 => 1..40_u64, 1 => 1..600_u64];
-    let step = (pause_ns, operation, 0..SPAN_SECTORS, size_sectors, any::<bool>());
-    prop::collection::vec(step, 1..120).prop_map(|steps| {
-        steps
-            .into_iter()
-            .enumerate()
-            .map(|(index, (pause_ns, operation, offset_sectors, size_sectors, force_unit_access))| {
-                let is_flush = operation == Operation::Flush;
-                let request = Request {
-                    id: RequestId(index as u64),
-                    operation,
-                    offset_bytes: if is_flush { 0 } else { offset_sectors * SECTOR_BYTES },
-                    size_bytes: if is_flush { 0 } else { size_sectors * SECTOR_BYTES },
-                    force_unit_access: force_unit_access && operation == Operation::Write,
-                };
-                (pause_ns, request)
-            })
-            .collect()
-    })
-}
-
 /// Right after the last request, when buffers are full, or later, when the slow devices are still at work.
 fn cut_after_ns() -> impl Strategy<Value = u64> {
     prop_oneof![2 => 0..1_000_000_u64, 1 => 0..20_000_000_u64, 1 => 0..200_000_000_u64]
 }
 
-/// Polls up to `until` as a driver would, checking what every driver relies on.
-fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
-    while let Some(at) = device.poll_at().filter(|&at| at <= until) {
-        *now = at.max(*now);
-        while let Some(completion) = device.poll(*now) {
-            assert!(completion.at <= *now, "{completion:?} is in the future of {now:?}");
-            assert!(done.last().is_none_or(|last| last.at <= completion.at), "completions out of order");
-            done.push(completion);
-        }
-        assert!(device.poll_at().is_none_or(|at| at > *now), "poll_at is not after {now:?}");
-    }
-    *now = until;
-}
-
-fn history(stack: &Stack, seed: u64, steps: &[Step]) -> Vec<Completion> {
+fn checked_history(stack: &Stack, seed: u64, steps: &[Step]) -> Vec<Completion> {
     let mut device = (stack.build)(seed);
-    let mut now = Instant::ZERO;
-    let mut done = Vec::new();
-    for &(pause_ns, request) in steps {
-        let until = now + pause_ns;
-        drain(&mut *device, &mut now, until, &mut done);
-        device.submit(now, request);
-    }
-    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut done);
+    let done = history(&mut *device, steps);
     let counters = device.counters();
-    assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}: {counters:?}", stack.name);
     let of = |operation| steps.iter().filter(|(_, request)| request.operation == operation).count() as u64;
     assert_eq!(
         (counters.reads, counters.writes, counters.flushes),
         (of(Operation::Read), of(Operation::Write), of(Operation::Flush)),
-        "{}",
-        stack.name
+        "{stack:?}"
     );
     done
+}
+
+impl Stack {
+    fn promise(&self) -> Promise {
+        match (self.lies, self.is_write_through) {
+            (true, _) => Promise::Nothing,
+            (false, true) => Promise::Everything,
+            (false, false) => Promise::Flushed,
+        }
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_completes_exactly_once_and_in_order(steps in steps(), seed: u64) {
+    fn every_request_completes_exactly_once_and_in_order(steps in steps(2, 120), seed: u64) {
         for stack in every_stack() {
-            let done = history(&stack, seed, &steps);
-            let mut ids: Vec<u64> = done.iter().map(|completion| completion.id.0).collect();
-            ids.sort_unstable();
-            prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{}", stack.name);
+            check_each_once(&checked_history(&stack, seed, &steps), &steps, &stack)?;
         }
     }
 
     #[test]
-    fn one_seed_gives_one_history(steps in steps(), seed: u64) {
+    fn one_seed_gives_one_history(steps in steps(2, 120), seed: u64) {
         for stack in every_stack() {
-            prop_assert_eq!(history(&stack, seed, &steps), history(&stack, seed, &steps), "{}", stack.name);
+            let once = || checked_history(&stack, seed, &steps);
+            prop_assert_eq!(once(), once(), "{:?}", stack);
         }
     }
 
     #[test]
-    fn a_power_cut_spares_what_was_promised(steps in steps(), cut_after_ns in cut_after_ns(), seed: u64) {
+    fn a_power_cut_spares_what_was_promised(steps in steps(2, 120), cut_after_ns in cut_after_ns(), seed: u64) {
         for stack in every_stack() {
-            check_power_cut(&stack, seed, &steps, cut_after_ns)?;
+            let mut device = (stack.build)(seed);
+            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
+            if stack.counts_host_data {
+                let named_bytes: u64 = aftermath.writes.iter().map(|write| write.size_bytes).sum();
+                prop_assert!(
+                    named_bytes >= aftermath.volatile_bytes,
+                    "{:?}: {} of {}", stack, named_bytes, aftermath.volatile_bytes
+                );
+            }
+            aftermath.check_fates(stack.promise(), &steps, &stack)?;
+            aftermath.check_power_on(&mut *device, &steps)?;
         }
     }
-}
-
-fn check_power_cut(stack: &Stack, seed: u64, steps: &[Step], cut_after_ns: u64) -> Result<(), TestCaseError> {
-    let mut device = (stack.build)(seed);
-    let mut now = Instant::ZERO;
-    let mut done = Vec::new();
-    let mut covered: BTreeMap<RequestId, Vec<RequestId>> = BTreeMap::new();
-    for &(pause_ns, request) in steps {
-        let until = now + pause_ns;
-        drain(&mut *device, &mut now, until, &mut done);
-        if request.operation == Operation::Flush {
-            covered.insert(request.id, done.iter().map(|completion| completion.id).collect());
-        }
-        device.submit(now, request);
-    }
-    let until = now + cut_after_ns;
-    drain(&mut *device, &mut now, until, &mut done);
-    let volatile_bytes = device.counters().volatile_bytes;
-    let cut = device.power_cut(now);
-    if stack.counts_host_data {
-        let named_bytes: u64 = cut.writes.iter().map(|write| write.size_bytes).sum();
-        prop_assert!(named_bytes >= volatile_bytes, "{}: {} of {}", stack.name, named_bytes, volatile_bytes);
-    }
-    let counters = device.counters();
-    prop_assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{}", stack.name);
-
-    // What a completed flush covers, forced writes, and every write of a device without a volatile cache.
-    let mut durable: Vec<RequestId> = Vec::new();
-    for completion in done.iter().filter(|completion| completion.outcome == Outcome::Success) {
-        durable.extend(covered.get(&completion.id).into_iter().flatten());
-        let request = steps[completion.id.0 as usize].1;
-        if request.force_unit_access || stack.is_write_through {
-            durable.push(request.id);
-        }
-    }
-    let acknowledged: Vec<RequestId> = done.iter().map(|completion| completion.id).collect();
-    let mut parts: BTreeMap<RequestId, Vec<(u64, u64)>> = BTreeMap::new();
-    for write in &cut.writes {
-        let request = steps[write.id.0 as usize].1;
-        prop_assert_eq!(request.operation, Operation::Write);
-        prop_assert!(write.size_bytes > 0 && write.offset_bytes >= request.offset_bytes);
-        prop_assert!(write.offset_bytes + write.size_bytes <= request.end_bytes());
-        prop_assert!(
-            stack.lies || !durable.contains(&write.id),
-            "{:?} was durable under {}",
-            write,
-            stack.name
-        );
-        prop_assert_eq!(write.acknowledged, acknowledged.contains(&write.id), "{}: {:?}", stack.name, write);
-        if let Fate::Torn { kept_bytes } = write.fate {
-            prop_assert!(kept_bytes > 0 && kept_bytes < write.size_bytes);
-            prop_assert!(kept_bytes.is_multiple_of(SECTOR_BYTES));
-        }
-        parts.entry(write.id).or_default().push((write.offset_bytes, write.offset_bytes + write.size_bytes));
-    }
-    prop_assert!(
-        cut.writes.is_sorted_by_key(|write| write.id),
-        "{}: not in the order of submission",
-        stack.name
-    );
-    for (id, mut parts) in parts {
-        parts.sort_unstable();
-        prop_assert!(
-            parts.windows(2).all(|pair| pair[0].1 <= pair[1].0),
-            "{}: {:?} in overlapping parts",
-            stack.name,
-            id
-        );
-    }
-    // After power-on the device works again, and completes only what comes after.
-    let again = Request { id: RequestId(1_000_000), ..steps[0].1 };
-    device.submit(now, again);
-    let mut after = Vec::new();
-    drain(&mut *device, &mut now, Instant::FAR_FUTURE, &mut after);
-    prop_assert_eq!(after.iter().map(|done| done.id.0).collect::<Vec<_>>(), [1_000_000]);
-    Ok(())
 }

@@ -1,4 +1,8 @@
-//! Devices to put layers over.
+//! Devices to put layers over, and what every device owes its driver.
+
+#![allow(dead_code, clippy::allow_attributes, reason = "no test uses all of it")]
+
+pub(crate) mod contract;
 
 use spindle_model::{
     Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
@@ -23,7 +27,7 @@ pub(crate) fn disk(write_cache: WriteCache) -> Parameters {
         queue_depth: 4,
         age_limit_ns: 50 * MILLISECOND,
         write_cache,
-        cache_bytes: 512 << 10,
+        cache_bytes: 128 << 10,
         physical_sector_bytes: 4_096,
         read_segments: 2,
         dirty_runs: 8,
