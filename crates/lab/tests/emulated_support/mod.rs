@@ -312,3 +312,15 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
+
+/// What a tool prints; it must succeed.
+pub fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Where the kernel says whether a block device has a volatile cache.
+pub fn write_cache(device: &str) -> PathBuf {
+    Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
+}
