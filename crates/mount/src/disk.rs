@@ -287,8 +287,10 @@ fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
     }
 }
 
-/// Sets what a real drive of this kind would have told the kernel.
+/// Sets what a real drive of this kind would have told the kernel, and that a completion goes to the very core that asked
+/// (queue-sysfs.rst): there it is dealt with in the interrupt. On our thread's core it would wait for ksoftirqd to be scheduled.
 fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
+    tell_queue(device, "rq_affinity", "2")?;
     tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
     tell_queue(device, "write_cache", if options.volatile_cache { "write back" } else { "write through" })
 }
