@@ -38,7 +38,10 @@ pub struct Row {
     /// Real over virtual; absent for a device that takes no time.
     pub ratio: Option<f64>,
     pub real_p50_us: f64,
+    pub virtual_p99_us: f64,
     pub real_p99_us: f64,
+    /// Real over virtual; absent for a device that takes no time.
+    pub ratio_p99: Option<f64>,
     pub real_iops: f64,
     /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins are 1.6 % wide.
     pub demerit_us: Option<f64>,
@@ -116,15 +119,18 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
             let distance = demerit(&model, &measured);
             let distance_p999 = demerit_within(&model, &measured, 0.0, TAIL);
             let real = real.row;
-            let ratio = (virtual_mean_us > 0.0).then(|| real.latency_us_mean / virtual_mean_us);
+            let virtual_p99_us = model.value(0.99);
+            let real_p99_us = real.latency_us_p99.context("fio's output lacks the 99 % quantile")?;
             rows.push(Row {
                 queue_depth,
                 cores_busy,
                 virtual_mean_us,
                 real_mean_us: real.latency_us_mean,
-                ratio,
+                ratio: ratio(real.latency_us_mean, virtual_mean_us),
                 real_p50_us: real.latency_us_p50.context("fio's output lacks the median")?,
-                real_p99_us: real.latency_us_p99.context("fio's output lacks the 99 % quantile")?,
+                virtual_p99_us,
+                real_p99_us,
+                ratio_p99: ratio(real_p99_us, virtual_p99_us),
                 real_iops: real.per_second,
                 demerit_us: distance.map(|distance| distance.absolute),
                 demerit_share: distance.and_then(|distance| distance.share_of_mean),
@@ -139,9 +145,14 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
     Ok(rows)
 }
 
+/// `None` when the model says that it takes no time.
+fn ratio(real_us: f64, virtual_us: f64) -> Option<f64> {
+    (virtual_us > 0.0).then(|| real_us / virtual_us)
+}
+
 pub fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>10}  {:>8}  {:>9}  {:>9}\n",
+        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>11}  {:>10}  {:>6}  {:>8}  {:>9}  {:>9}\n",
         "depth",
         "cores",
         "virtual mean",
@@ -150,29 +161,37 @@ pub fn table(rows: &[Row]) -> String {
         "demerit",
         "up to p99.9",
         "real p50",
+        "virtual p99",
         "real p99",
+        "ratio",
         "IOPS",
         "late p50",
         "late p99"
     );
     for row in rows {
         text.push_str(&format!(
-            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>7.1} us  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
+            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>8.1} us  {:>7.1} us  {:>6}  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
             row.queue_depth,
             if row.cores_busy { "busy" } else { "idle" },
             row.virtual_mean_us,
             row.real_mean_us,
-            row.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}")),
+            ratio_words(row.ratio),
             demerit_words(row.demerit_us, row.demerit_share),
             demerit_words(row.demerit_p999_us, row.demerit_p999_share),
             row.real_p50_us,
+            row.virtual_p99_us,
             row.real_p99_us,
+            ratio_words(row.ratio_p99),
             row.real_iops,
             row.lateness_p50_us,
             row.lateness_p99_us,
         ));
     }
     text
+}
+
+fn ratio_words(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"))
 }
 
 fn demerit_words(absolute_us: Option<f64>, share: Option<f64>) -> String {

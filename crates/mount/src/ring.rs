@@ -205,30 +205,31 @@ impl Ring {
         slot.0 as usize * (PAYLOAD_AT + self.payload_bytes)
     }
 
-    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time. False when the file system is gone.
+    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time, of which the last `lead` is
+    /// watched instead of slept through. False when the file system is gone.
     ///
     /// # Errors
     /// The kernel did not take an answer.
-    pub(crate) fn wait(&mut self, timeout: Option<Duration>, arrived: &mut Vec<Slot>) -> io::Result<bool> {
-        let asked = Instant::now();
-        if timeout.is_none() && self.pace.is_steady() {
-            while !self.io.submission().taskrun() && asked.elapsed() < Pace::SOON {
-                std::hint::spin_loop();
+    pub(crate) fn wait(
+        &mut self,
+        timeout: Option<Duration>,
+        lead: Duration,
+        arrived: &mut Vec<Slot>,
+    ) -> io::Result<bool> {
+        let begun = Instant::now();
+        match timeout {
+            None => {
+                if self.pace.is_steady() {
+                    self.watch(begun + Pace::SOON);
+                }
+                self.sleep(None)?;
+                self.pace.note(begun.elapsed());
             }
-        }
-        let waited = match timeout {
-            Some(timeout) => {
-                let timeout = types::Timespec::from(timeout);
-                self.io.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
+            Some(timeout) if self.sleep(Some(timeout.saturating_sub(lead)))? && !lead.is_zero() => {
+                self.watch(begun + timeout);
+                self.sleep(Some(Duration::ZERO))?;
             }
-            None => self.io.submitter().submit_and_wait(1),
-        };
-        match waited.map_err(|error| (error.raw_os_error(), error)) {
-            Ok(_) | Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY), _)) => {}
-            Err((_, error)) => return Err(error),
-        }
-        if timeout.is_none() {
-            self.pace.note(asked.elapsed());
+            Some(_) => {}
         }
         let mut woken = false;
         for completion in self.io.completion() {
@@ -250,6 +251,29 @@ impl Ring {
             self.listen()?;
         }
         Ok(self.live > 0)
+    }
+
+    /// Spins until something arrives or the time has come.
+    fn watch(&mut self, until: Instant) {
+        while !self.io.submission().taskrun() && Instant::now() < until {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Submits, and sleeps until something arrives; true when nothing did within the time.
+    fn sleep(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let slept = match timeout {
+            Some(timeout) => {
+                let timeout = types::Timespec::from(timeout);
+                self.io.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
+            }
+            None => self.io.submitter().submit_and_wait(1),
+        };
+        match slept.map_err(|error| (error.raw_os_error(), error)) {
+            Err((Some(libc::ETIME), _)) => Ok(true),
+            Ok(_) | Err((Some(libc::EINTR | libc::EBUSY), _)) => Ok(false),
+            Err((_, error)) => Err(error),
+        }
     }
 
     pub(crate) fn request(&self, slot: Slot) -> Arrived<'_> {

@@ -142,7 +142,11 @@ impl RingServer {
             .context("registering the FUSE ring")?;
         let mut turn = Turn { ring, store, driver, due: Vec::new() };
         let mut arrived = Vec::new();
-        while turn.ring.wait(turn.driver.next_due(), &mut arrived).context("waiting for the FUSE ring")? {
+        loop {
+            let (timeout, lead) = (turn.driver.next_due(), turn.driver.lead());
+            if !turn.ring.wait(timeout, lead, &mut arrived).context("waiting for the FUSE ring")? {
+                return Ok(());
+            }
             for slot in arrived.drain(..) {
                 turn.take(slot)?;
             }
@@ -153,7 +157,6 @@ impl RingServer {
                 turn.send(answer, outcome)?;
             }
         }
-        Ok(())
     }
 }
 
