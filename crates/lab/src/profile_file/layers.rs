@@ -202,6 +202,7 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
     let command_ns = keys.duration("command")?;
     let parameters = CacheParameters {
         read_cache_bytes: keys.size("read_cache")?.unwrap_or(assumed.read_cache_bytes),
+        read_ahead_bytes: keys.size("read_ahead")?.unwrap_or(assumed.read_ahead_bytes),
         command_ns: command_ns.unwrap_or(assumed.command_ns),
         command_interval_ns: keys.duration("command_interval")?.unwrap_or(assumed.command_interval_ns),
         link_bytes_per_s: keys.rate("link_rate")?.unwrap_or(assumed.link_bytes_per_s),
@@ -221,8 +222,15 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
         CachePolicy::WriteBackAlways => "write-back without regard to the battery",
     };
     let memory = format_size_bytes(cache_bytes);
-    let summary =
-        format!("A controller with {memory} of battery-backed cache, {name}, on: {}", below.summary());
+    let read_ahead = match parameters.read_ahead_bytes {
+        0 => String::new(),
+        bytes => format!(", reading ahead by stripes of {}", format_size_bytes(bytes)),
+    };
+    let summary = format!(
+        "A controller with {memory} of battery-backed cache, {name}{read_ahead}, on: {}",
+        below.summary()
+    );
+    let read_ahead_bytes = parameters.read_ahead_bytes;
     let tree = Tree::Cache { parameters, below: branch(&below) };
     let mut parts = natural(tree, summary, vec![below], size_bytes, u64::MAX)?;
     if command_ns.is_none() {
@@ -230,6 +238,11 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
             "command = 40 us: a battery-backed controller is taken to need 20 to 50 us for a write"
                 .to_owned(),
         );
+    }
+    if read_ahead_bytes > 0 {
+        parts
+            .assumptions
+            .push("32 sequential readers are told apart: firmwares do not publish it".to_owned());
     }
     Ok(parts)
 }
