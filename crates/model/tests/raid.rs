@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use spindle_model::{
     Cache, CacheParameters, CachePolicy, Completion, Device, FlashParameters, Instant, MICROSECOND,
     MILLISECOND, MemberState, Operation, Outcome, Parameters, Raid, RaidLevel, RaidParameters, Request,
-    StackSpec, WriteCache,
+    Resync, StackSpec, WriteCache,
 };
 
 const MEMBER_BYTES: u64 = 4 << 20;
@@ -65,6 +65,11 @@ fn cache(policy: CachePolicy, battery_out_at_ns: Option<u64>) -> CacheParameters
     }
 }
 
+fn resyncing(level: RaidLevel, member_count: usize, missing: &[usize], resync: Resync) -> Layer {
+    let Layer::Raid { parameters, .. } = raid(level, member_count, missing, &[]) else { unreachable!() };
+    Layer::Raid { parameters: RaidParameters { resync, ..parameters }, member_count }
+}
+
 fn cached_raid() -> Layer {
     let Layer::Raid { parameters, member_count } = raid(RaidLevel::Raid5, 4, &[], &[]) else {
         unreachable!()
@@ -91,6 +96,10 @@ fn every_layer() -> Vec<Layer> {
         raid(RaidLevel::Raid10, 4, &[], &[]),
         raid(RaidLevel::Raid10, 3, &[1], &[]),
         raid(RaidLevel::Raid10, 4, &[3], &[0]),
+        resyncing(RaidLevel::Raid1, 3, &[0], Resync::Whole),
+        resyncing(RaidLevel::Raid5, 4, &[], Resync::Bitmap { region_bytes: 16_384 }),
+        resyncing(RaidLevel::Raid6, 5, &[1], Resync::Whole),
+        resyncing(RaidLevel::Raid10, 3, &[], Resync::Bitmap { region_bytes: 65_536 }),
     ]
 }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
     LVM_DATA_STARTS_BYTES, Limit, MICROSECOND, MirrorParameters, Outage, PARTITION_STARTS_BYTES, Promotion,
-    Protocol, RaidLevel, RaidParameters, ReadErrors, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck,
-    Survivor, ThrottleParameters, TierParameters, WritePolicy,
+    Protocol, RaidLevel, RaidParameters, ReadErrors, Resync, SECOND, Spikes, StackSpec as Tree, Stalls,
+    Stuck, Survivor, ThrottleParameters, TierParameters, WritePolicy,
 };
 use toml::Value;
 
@@ -160,6 +160,16 @@ fn raid(
     parameters.rebuild_most_bytes_per_s =
         keys.rate("rebuild_most")?.unwrap_or(parameters.rebuild_most_bytes_per_s);
     parameters.rebuild_idle_ns = keys.duration("rebuild_idle")?.unwrap_or(parameters.rebuild_idle_ns);
+    let bitmap_chunk = keys.size("bitmap_chunk")?;
+    parameters.resync = match keys.choice("resync", &["never", "whole", "bitmap"])?.as_deref() {
+        // mdadm's own choice for an internal bitmap.
+        Some("bitmap") => Resync::Bitmap { region_bytes: bitmap_chunk.unwrap_or(64 << 20) },
+        _ if bitmap_chunk.is_some() => {
+            return Err(complaint("bitmap_chunk", "belongs to resync = \"bitmap\""));
+        }
+        Some("whole") => Resync::Whole,
+        _ => Resync::Never,
+    };
     parameters.validate(names.len()).map_err(|invalid| match invalid.key {
         "members" => complaint("on", format!("the members {}", invalid.problem)),
         key => complaint(key, invalid.problem),
