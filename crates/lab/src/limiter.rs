@@ -3,7 +3,8 @@
 //! The shares are estimates from independent counters and need not add up to one:
 //! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead, at most as many as reached the
 //!   device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
-//!   over the terminals' time.
+//!   over the terminals' time. In a ZFS pool, those of the data disk and of the cache device together; what its memory (ARC) answered is
+//!   no read.
 //! * `commit`: the terminals' own stopwatch around COMMIT.
 //! * `locks`: `Innodb_row_lock_time`.
 //! * `cpu`: busy share of all cores of the machine.
@@ -52,9 +53,11 @@ pub struct Evidence {
     pub commit_wait_s: f64,
     /// Zero where the server does not count them.
     pub foreground_reads: f64,
-    /// Of the stack that has the data.
+    /// Of the devices that have the data.
     pub read_latency_mean_ms: f64,
-    /// Where the redo log has a stack of its own.
+    /// Those devices in words, when there are others.
+    pub read_place: Option<String>,
+    /// Where the redo log has a device of its own.
     pub redo: Option<RedoEvidence>,
     pub lock_wait_s: f64,
     /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
@@ -64,9 +67,8 @@ pub struct Evidence {
 /// Where commits go, when it is not where reads come from.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RedoEvidence {
-    pub data_stack: String,
-    /// Under the redo log.
-    pub stack: String,
+    /// In words: what is under the redo log.
+    pub place: String,
     pub write_latency_mean_ms: f64,
     /// `None` where the device needs no FLUSH.
     pub flush_latency_mean_ms: Option<f64>,
@@ -79,7 +81,7 @@ impl RedoEvidence {
             Some(ms) => format!(" and flushes of {ms:.2} ms"),
             None => String::new(),
         };
-        format!(", with writes of {:.2} ms{flushes} on `{}`", self.write_latency_mean_ms, self.stack)
+        format!(", with writes of {:.2} ms{flushes} on {}", self.write_latency_mean_ms, self.place)
     }
 }
 
@@ -116,7 +118,7 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
             format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
         )
     } else if read >= WAIT_SHARE && read >= commit {
-        let from = evidence.redo.as_ref().map(|redo| format!(" from `{}`", redo.data_stack));
+        let from = evidence.read_place.as_ref().map(|place| format!(" from {place}"));
         let reason = format!(
             "{} of the terminals' time went into {:.0} reads of {:.2} ms each{}; {cores}",
             percent(read),

@@ -72,6 +72,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     };
     let server_counters = counter_differences(first, last);
     let counter = |name: &str| server_counters.get(name).copied().unwrap_or(0.0);
+    let reads = reads(&window.layout, &mounts[0]);
     let evidence = Evidence {
         cpu_busy: cpu.busy,
         cpu_own: ratio(
@@ -83,22 +84,19 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         // What the page cache answered was not waited for.
-        foreground_reads: mounts[0]
-            .host
-            .as_ref()
-            .map_or(0.0, |host| counter("Innodb_buffer_pool_reads").min(host.reads as f64)),
-        // Pages come from where the data lies, whatever else the layout has.
-        read_latency_mean_ms: mounts[0].host.as_ref().map_or(0.0, |host| host.read_latency_mean_ms),
+        foreground_reads: counter("Innodb_buffer_pool_reads").min(reads.count as f64),
+        read_latency_mean_ms: reads.latency_mean_ms,
+        read_place: reads.place,
         redo: redo_evidence(&window.layout, &mounts),
         lock_wait_s: counter("Innodb_row_lock_time") / 1e3,
         // Comes with devices that state their bandwidth.
         bandwidth_share: None,
     };
     let per_transaction = per_transaction(ended, &mounts, &cpu);
-    let data = mounts.remove(0);
-    let series = series(window, data.series);
+    let mut data = mounts.remove(0);
+    let series = series(window, std::mem::take(&mut data.series));
     let emulators: Vec<&EmulatorSummary> =
-        data.emulator.iter().chain(mounts.iter().filter_map(|mount| mount.emulator.as_ref())).collect();
+        std::iter::once(&data).chain(&mounts).flat_map(emulators).collect();
     // The latest of the emulators: one of them is enough to spoil a latency.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
     let symptoms = Symptoms {
@@ -121,6 +119,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         per_transaction,
         emulator: data.emulator,
         host: data.host,
+        devices: data.devices,
         other_mounts: mounts,
         cpu,
         limiter: limiter::verdict(&evidence),
@@ -159,13 +158,62 @@ fn counter_differences(first: &Sample, last: &Sample) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// What the limiter must know where the redo log does not lie with the data.
+/// One for each device.
+fn emulators(mount: &MountView) -> Vec<&EmulatorSummary> {
+    match mount.devices.as_slice() {
+        [] => mount.emulator.iter().collect(),
+        devices => devices.iter().filter_map(|device| device.emulator.as_ref()).collect(),
+    }
+}
+
+/// Reads of pages, as the kernel saw them.
+#[derive(Debug, Default)]
+struct Reads {
+    count: u64,
+    latency_mean_ms: f64,
+    /// Where they went, when that is not the only place there is.
+    place: Option<String>,
+}
+
+/// Pages come from where the data lies, whatever else the layout has; in a ZFS pool that is its cache device as well.
+fn reads(layout: &Layout, data: &MountView) -> Reads {
+    let stack = layout.stack_of(FileClass::Data);
+    let devices: Vec<(&str, &HostView)> = data
+        .devices
+        .iter()
+        .filter(|device| device.name != "log")
+        .filter_map(|device| Some((device.name.as_str(), device.host.as_ref()?)))
+        .collect();
+    let (hosts, place): (Vec<&HostView>, _) = match devices.as_slice() {
+        [] => {
+            let is_apart = layout.mount_of(FileClass::Redo) > 0;
+            (data.host.iter().collect(), is_apart.then(|| format!("`{stack}`")))
+        }
+        [(name, host)] => (vec![host], Some(format!("the {name} device of `{stack}`"))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+            let hosts = several.iter().map(|(_, host)| *host).collect();
+            (hosts, Some(format!("the {} devices of `{stack}`", names.join(" and "))))
+        }
+    };
+    let count = hosts.iter().map(|host| host.reads).sum();
+    let total_ms: f64 = hosts.iter().map(|host| host.reads as f64 * host.read_latency_mean_ms).sum();
+    Reads { count, latency_mean_ms: ratio(total_ms, count as f64), place }
+}
+
+/// What the limiter must know where the redo log does not lie with the data: on a mount of its own, or, as a ZFS pool has it, on a
+/// device for what must be durable at once.
 fn redo_evidence(layout: &Layout, mounts: &[MountView]) -> Option<RedoEvidence> {
-    let redo = layout.mount_of(FileClass::Redo);
-    let host = mounts.get(redo)?.host.as_ref()?;
-    (redo > 0).then(|| RedoEvidence {
-        data_stack: layout.stack_of(FileClass::Data).to_owned(),
-        stack: layout.mounts[redo].stack.clone(),
+    let index = layout.mount_of(FileClass::Redo);
+    let (mount, stack) = (mounts.get(index)?, &layout.mounts[index].stack);
+    let log = mount.devices.iter().find(|device| device.name == "log");
+    let (host, place) = match log {
+        Some(log) => (log.host.as_ref()?, format!("the log device of `{stack}`")),
+        None if index > 0 => (mount.host.as_ref()?, format!("`{stack}`")),
+        None => return None,
+    };
+    Some(RedoEvidence {
+        place,
         write_latency_mean_ms: host.write_latency_mean_ms,
         flush_latency_mean_ms: (host.flushes > 0).then_some(host.flush_latency_mean_ms),
     })

@@ -103,7 +103,7 @@ impl Mounts {
     /// # Errors
     /// An emulator that is dead.
     pub fn samples(&mut self) -> Result<Vec<MountSample>> {
-        self.mounts.iter_mut().map(|mount| MountSample::take(&mut *mount.volume)).collect()
+        self.mounts.iter_mut().map(|mount| mount.volume.sample()).collect()
     }
 
     /// User and system CPU of all emulators since they came up.

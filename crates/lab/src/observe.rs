@@ -12,7 +12,6 @@ use spindle_mount::Statistics;
 
 use crate::mounts::Mounts;
 use crate::server::Running;
-use crate::storage::Volume;
 
 /// One look at everything; all values are cumulative or levels.
 #[derive(Debug, Clone)]
@@ -48,15 +47,8 @@ pub struct MountSample {
     pub statistics: Option<Statistics>,
     /// The kernel's view of the same storage; `None` when there is no block device.
     pub block_device: Option<BlockCounters>,
-}
-
-impl MountSample {
-    pub fn take(volume: &mut dyn Volume) -> Result<MountSample> {
-        Ok(MountSample {
-            statistics: volume.statistics().context("asking the emulated disk for its statistics")?,
-            block_device: volume.block_device().map(BlockCounters::read).transpose()?,
-        })
-    }
+    /// Of the devices it lies on, by their names, where there are several; these have none of their own.
+    pub devices: Vec<(&'static str, MountSample)>,
 }
 
 /// Counters of a block device since it was attached (Linux, Documentation/block/stat.rst).
@@ -79,7 +71,7 @@ pub struct BlockOperation {
 const SECTOR_BYTES: u64 = 512;
 
 impl BlockCounters {
-    fn read(device: &Path) -> Result<BlockCounters> {
+    pub(crate) fn read(device: &Path) -> Result<BlockCounters> {
         let name = device.file_name().context("a block device without a name")?;
         // Partitions are here too, as they are when a real disk is measured.
         let path = Path::new("/sys/class/block").join(name).join("stat");

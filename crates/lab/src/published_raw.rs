@@ -533,6 +533,30 @@ mod tests {
     }
 
     #[test]
+    fn the_arrays_of_the_figures_are_ready_made() {
+        let arrays = [
+            "areca-bbwc",
+            "iodrive-160-raid0x2",
+            "iodrive-160-raid1x2",
+            "raid10-4x15k-megaraid",
+            "raid10-8x15k",
+        ];
+        for name in arrays {
+            assert!(Against::find(name).is_ok() && built_in_stack(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_controller_that_reads_ahead_meets_the_sequential_reads_of_its_array() {
+        let name = "raid10-4x15k-megaraid";
+        let stack = StackSpec::of_name(name, None, "none").unwrap();
+        let mut against = Against::find(name).unwrap();
+        against.figures.retain(|figure| figure.operation == Access::SequentialRead);
+        let comparisons = against.compare_virtual(&stack, 1);
+        assert_eq!(count(&comparisons), "3 of 3 within 25 %", "{comparisons:?}");
+    }
+
+    #[test]
     fn unknown_figures_are_refused() {
         let sentence = Against::find("x25m").unwrap_err().0;
         assert!(sentence.starts_with(

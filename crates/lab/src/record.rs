@@ -226,6 +226,10 @@ pub struct Measurement {
     /// The same storage as the kernel above it saw it; `None` where there is no block device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
+    /// The devices under the data where there are several, the data's own first; `emulator` is their sum then, and `host` the
+    /// first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceView>,
     /// The layout's mounts besides the data's, in the order of [`Cell::other_mounts`]. `emulator`, `host` and the storage
     /// part of `series` are the data's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -299,6 +303,21 @@ pub struct Series {
 /// What one mount did over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct MountView {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulator: Option<EmulatorSummary>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostView>,
+    pub series: StorageSeries,
+    /// As [`Measurement::devices`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceView>,
+}
+
+/// What one of several devices of a mount did over the measured window.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct DeviceView {
+    /// Of a ZFS pool `data`, `log` or `cache`.
+    pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulator: Option<EmulatorSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

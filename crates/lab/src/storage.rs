@@ -8,6 +8,7 @@ use spindle_mount::real::{self, Place};
 use spindle_mount::{FileSystem, Formatting, Statistics, disk, zfs};
 
 use crate::emulated::{self, EmulatedVolume, Wishes};
+use crate::observe::{BlockCounters, MountSample};
 use crate::profile_file::StackSpec;
 use crate::real::RealVolume;
 use crate::user_error::UserError;
@@ -27,6 +28,15 @@ pub trait Volume: Debug {
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
+
+    /// One look at it, and at each of the devices that it lies on where there are several.
+    fn sample(&mut self) -> Result<MountSample> {
+        Ok(MountSample {
+            statistics: self.statistics().context("asking the emulated disk for its statistics")?,
+            block_device: self.block_device().map(BlockCounters::read).transpose()?,
+            devices: Vec::new(),
+        })
+    }
 
     /// Whose counters the kernel keeps; `None` where there is none. A real one may have other users than us.
     fn block_device(&self) -> Option<&Path>;

@@ -1,11 +1,10 @@
 //! The ZFS pool under a trial: an emulated disk for its data, perhaps others for its intent log and its read cache, and a
 //! zfs-fuse process above them.
 //!
-//! What is said of the volume as a whole, and what it means:
+//! Each device is looked at by itself ([`Volume::sample`]). What is said of the volume as a whole, and what it means:
 //! * Statistics are sums over the disks. Counts, bytes and the mean queue depth are those of all devices together; a mean latency
 //!   is that of a request to any of them, so that many flushes of a fast log hide a few slow reads of the data disk.
-//! * The block device is the data disk. The limiter takes reads and their latency from there, so that what ARC and L2ARC answered is
-//!   not counted as a wait for the disk.
+//! * The block device is the data disk.
 //! * The CPU time is that of all emulators and of zfs-fuse, where the file system's work is done.
 
 use std::path::{Path, PathBuf};
@@ -16,6 +15,7 @@ use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics};
 
 use crate::emulated::{self, Wishes};
+use crate::observe::{BlockCounters, MountSample};
 use crate::profile_file::{PoolSpec, StackSpec};
 use crate::storage::Volume;
 
@@ -109,6 +109,23 @@ impl Volume for ZfsVolume {
             .map(|part| part.disk.statistics().with_context(|| format!("the pool's device for {}", part.key)))
             .collect();
         sum(&each?).map(Some)
+    }
+
+    fn sample(&mut self) -> Result<MountSample> {
+        let look = |PoolDisk { key, disk }: &mut PoolDisk| {
+            let statistics = disk.statistics().with_context(|| format!("the pool's device for {key}"))?;
+            let block_device = Some(BlockCounters::read(&disk.device)?);
+            let sample = MountSample { statistics: Some(statistics), block_device, devices: Vec::new() };
+            Ok((*key, sample))
+        };
+        let devices: Vec<(&'static str, MountSample)> =
+            self.disks.iter_mut().map(look).collect::<Result<_>>()?;
+        let each: Vec<Statistics> =
+            devices.iter().filter_map(|(_, device)| device.statistics.clone()).collect();
+        let block_device = devices.first().and_then(|(_, data)| data.block_device);
+        // A pool of one device is that device.
+        let devices = if devices.len() > 1 { devices } else { Vec::new() };
+        Ok(MountSample { statistics: Some(sum(&each)?), block_device, devices })
     }
 
     fn block_device(&self) -> Option<&Path> {

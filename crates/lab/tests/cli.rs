@@ -195,6 +195,24 @@ fn the_plan_of_the_mock_scenario() {
 }
 
 #[test]
+fn every_scenario_of_the_repository_is_accepted_and_short() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
+            .arg("plan")
+            .arg(&path)
+            .arg("--json")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let seconds = plan["estimate_s"]["total"].as_f64().unwrap();
+        assert!(seconds <= 15.0 * 60.0, "{}: {seconds} s", path.display());
+    }
+}
+
+#[test]
 fn the_plan_as_json_lists_trials_in_their_order() {
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
     let output =

@@ -256,7 +256,7 @@ fn a_mounted_disk_is_not_erased() {
 /// One of each kind of layer, over FUSE and a loop device.
 #[test]
 fn stacks_of_layers_keep_what_is_written_on_them() {
-    for name in ["raid5-4x-x25e-controller", "raid1-2x-iodrive", "drbd-c-10g", "barracuda-logged-cached"] {
+    for name in ["raid5-4x-x25e-controller", "iodrive-160-raid1x2", "drbd-c-10g", "barracuda-logged-cached"] {
         let Some(bench) = Bench::new() else { return };
         let disk = bench.json(&["disk", "up", name, "--size", "1 GiB", "--name", "stack", "--json"]);
         let path = Path::new(disk["mount"].as_str().unwrap()).join("file");

@@ -3,6 +3,7 @@
 mod report_support;
 
 use report_support::*;
+use spindle_lab::record::DeviceView;
 use spindle_lab::report::{self, Format, View, parse};
 
 fn render(records: &str, format: Format) -> String {
@@ -216,4 +217,26 @@ fn the_command_writes_the_page_where_it_is_told() {
 fn a_missing_file_is_named() {
     let error = report::read("no/such/run.jsonl".as_ref()).expect_err("missing").to_string();
     assert!(error.starts_with("no/such/run.jsonl: cannot be read: "), "{error}");
+}
+
+/// Each device of a pool has its row; what the pool is, is said once.
+#[test]
+fn the_devices_of_a_pool_are_told_apart() {
+    let text = file(&[DISK], 2, |trial, _| {
+        let measurement = trial.measurement.as_mut().unwrap();
+        measurement.devices = ["data", "log"]
+            .map(|name| DeviceView {
+                name: name.to_owned(),
+                emulator: measurement.emulator.clone(),
+                ..DeviceView::default()
+            })
+            .to_vec();
+    });
+    let markdown = render(&text, Format::Md);
+    for name in ["hdd-7200, all devices:", "hdd-7200, data device:", "hdd-7200, log device:"] {
+        assert!(markdown.contains(name), "{name} is not in {markdown}");
+    }
+    let page = render(&text, Format::Html);
+    assert!(page.contains("hdd-7200, log device"));
+    assert_eq!(page.matches("<li><b>hdd-7200").count(), 1);
 }

@@ -354,3 +354,37 @@ fn the_mock_scenario_of_the_repository_runs() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains("report: results/report.html"), "{stdout}");
 }
+
+/// Every scenario of the repository, its layouts as they are, with the mock in the database's place.
+#[test]
+fn the_scenarios_of_the_repository_run_on_the_mock() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut count = 0;
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let mut scenario: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        scenario["servers"] =
+            toml::from_str("mariadb = { kind = \"mock\" }\nmock = { kind = \"mock\" }").unwrap();
+        let mock = "kind = \"mock\"\nterminals = 2\nlatency_us = 500";
+        scenario["workloads"] = toml::from_str(&format!("[tpcc]\n{mock}\n[mock]\n{mock}")).unwrap();
+        scenario["run"] =
+            toml::from_str("trials = 1\nstart = \"cold\"\nmeasure = \"100 ms\"\nseed = 1").unwrap();
+        for (_, layout) in
+            scenario.get_mut("layouts").and_then(toml::Value::as_table_mut).into_iter().flatten()
+        {
+            // The mock has logs, and nothing else to keep apart.
+            layout.as_table_mut().unwrap().retain(|class, _| class != "doublewrite");
+        }
+        let cells = scenario["matrix"].as_table().unwrap();
+        let cells = cells.get("layout").or(cells.get("stack")).unwrap().as_array().unwrap().len();
+        let bench = Bench::new(&scenario.to_string());
+        bench.run(&[], 0);
+        let (_, trials) = bench.read();
+        assert_eq!(trials.len(), cells, "{}", path.display());
+        for trial in trials {
+            assert!(trial.measurement.is_some(), "{}: {:?}", path.display(), trial.error);
+        }
+        count += 1;
+    }
+    assert!(count >= 5, "{count} scenarios");
+}

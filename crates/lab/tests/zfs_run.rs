@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use emulated_support::{Bench, Part, kill, part, wait_until};
 use rustix::process::{Pid, Signal};
+use spindle_lab::record::EmulatorSummary;
 use spindle_mount::zfs;
 
 /// One warehouse on a pool with log and cache, as short as can be.
@@ -73,6 +74,13 @@ fn a_database_on_a_pool_is_measured_and_verified_and_nothing_is_left() {
     // Commits go to the log, whose flushes are in the sum and not among those of the data disk.
     assert!(emulators.flushes > data.flushes, "{emulators:?} {data:?}");
     assert!(emulators.writes > data.writes, "{emulators:?} {data:?}");
+    let names: Vec<&str> = measurement.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["data", "log", "cache"]);
+    let each: Vec<&EmulatorSummary> =
+        measurement.devices.iter().map(|device| device.emulator.as_ref().unwrap()).collect();
+    assert_eq!(each.iter().map(|device| device.writes).sum::<u64>(), emulators.writes);
+    assert!(each[1].writes > 0 && each[1].flushes > 0, "{each:?}");
+    assert_eq!(measurement.devices[0].host.as_ref(), Some(data));
     assert!(measurement.cpu.emulator_s > 0.0, "{:?}", measurement.cpu);
     bench.assert_clean();
 }

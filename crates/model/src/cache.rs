@@ -10,7 +10,8 @@
 //! nothing is dirty.
 //!
 //! A read is served from memory if all of it is dirty, or all of it is in the optional read cache; else from
-//! below.
+//! below. With read-ahead, one that goes on where an earlier read ended brings the rest of its stripe with it,
+//! from all members of an array at a time (`read_ahead.rs`).
 //!
 //! FLUSH and FUA are free while the memory counts as safe. Everything is written below with FUA: the drives'
 //! own caches are off, as such controllers set them. In write-through a write is done when the device below
@@ -24,7 +25,8 @@
 //! without one.
 //!
 //! # Divergence
-//! * No read-ahead.
+//! * Read-ahead is adaptive and goes to the end of a stripe, never beyond; there is no mode that reads whole
+//!   stripes for random reads, too.
 //! * A read of which a part is dirty goes below as a whole.
 //! * One watermark, no hysteresis; firmwares also write back data by age.
 //! * A learn cycle is an outage of the battery: real controllers drain the memory before they begin one.
@@ -34,6 +36,7 @@
 mod destage;
 mod parameters;
 mod power_cut;
+mod read_ahead;
 mod read_cache;
 #[cfg(test)]
 mod tests;
@@ -52,6 +55,7 @@ use crate::time::Instant;
 use crate::volatile::VolatileWrites;
 use destage::Destages;
 pub use parameters::{CacheParameters, CachePolicy};
+use read_ahead::ReadAhead;
 use read_cache::ReadCache;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,6 +100,7 @@ pub struct Cache {
     waiting_for_drain: Vec<Slot>,
     destages: Destages,
     read_cache: ReadCache,
+    read_ahead: ReadAhead,
     host_idle_since: Instant,
     next_number: u32,
     /// By slot: the number under which a request was last passed to the device below.
@@ -107,23 +112,30 @@ pub struct Cache {
 enum Target {
     Host { slot: Slot, number: u32 },
     Destage { index: usize, number: u32 },
+    ReadAhead { index: usize, number: u32 },
 }
 
 const NUMBER_BITS: u32 = 31;
+const KIND_BITS: u32 = 2;
 
 impl Target {
     fn id(self) -> RequestId {
         let (index, number, kind) = match self {
             Target::Host { slot, number } => (slot, number, 0),
             Target::Destage { index, number } => (index, number, 1),
+            Target::ReadAhead { index, number } => (index, number, 2),
         };
-        RequestId((index as u64) << (NUMBER_BITS + 1) | u64::from(number) << 1 | kind)
+        RequestId((index as u64) << (NUMBER_BITS + KIND_BITS) | u64::from(number) << KIND_BITS | kind)
     }
 
     fn of(id: RequestId) -> Target {
-        let number = (id.0 >> 1) as u32 & ((1 << NUMBER_BITS) - 1);
-        let index = (id.0 >> (NUMBER_BITS + 1)) as usize;
-        if id.0 & 1 == 0 { Target::Host { slot: index, number } } else { Target::Destage { index, number } }
+        let number = (id.0 >> KIND_BITS) as u32 & ((1 << NUMBER_BITS) - 1);
+        let index = (id.0 >> (NUMBER_BITS + KIND_BITS)) as usize;
+        match id.0 & ((1 << KIND_BITS) - 1) {
+            0 => Target::Host { slot: index, number },
+            1 => Target::Destage { index, number },
+            _ => Target::ReadAhead { index, number },
+        }
     }
 }
 
@@ -137,6 +149,7 @@ impl Cache {
             .collect();
         Ok(Cache {
             read_cache: ReadCache::new(parameters.read_cache_bytes),
+            read_ahead: ReadAhead::default(),
             destages: Destages::default(),
             parameters,
             below,
@@ -233,7 +246,6 @@ impl Cache {
 
     fn start_command(&mut self, at: Instant, slot: Slot) {
         let request = self.commands.get(slot).request;
-        let (start, end) = self.commands.get(slot).sectors();
         match request.operation {
             Operation::Flush => self.waiting_for_drain.push(slot),
             Operation::Discard | Operation::WriteZeroes => self.pass_below(at, slot),
@@ -244,14 +256,25 @@ impl Cache {
                 let passed_at = self.cross_link(at, request.size_bytes);
                 self.schedule(passed_at, Event::Passed(slot));
             }
-            Operation::Read
-                if self.dirty.covers(start, end)
-                    || self.destages.holds(start, end)
-                    || self.read_cache.hit(request.offset_bytes, request.end_bytes()) =>
-            {
-                self.deliver(at, slot);
-            }
-            Operation::Read => self.pass_below(at, slot),
+            Operation::Read => self.start_read(at, slot),
+        }
+    }
+
+    fn start_read(&mut self, at: Instant, slot: Slot) {
+        let request = self.commands.get(slot).request;
+        let (start, end) = self.commands.get(slot).sectors();
+        let (start_bytes, end_bytes) = (request.offset_bytes, request.end_bytes());
+        let goes_on = self.read_ahead.goes_on(start_bytes, end_bytes);
+        if self.dirty.covers(start, end)
+            || self.destages.holds(start, end)
+            || self.read_cache.hit(start_bytes, end_bytes)
+        {
+            self.deliver(at, slot);
+            return;
+        }
+        let is_on_its_way = self.read_ahead.joins(slot, start_bytes, end_bytes);
+        if !is_on_its_way && (!goes_on || !self.fetch_stripe(at, slot)) {
+            self.pass_below(at, slot);
         }
     }
 
@@ -332,6 +355,7 @@ impl Cache {
             match Target::of(completion.id) {
                 Target::Host { slot, .. } => self.finish_passed(at, slot, completion.outcome),
                 Target::Destage { index, .. } => self.finish_destage(index, completion.outcome),
+                Target::ReadAhead { index, .. } => self.finish_fetch(at, index, completion.outcome),
             }
         }
         self.below_at = self.below.poll_at();
@@ -360,6 +384,7 @@ impl Cache {
             Operation::Discard | Operation::WriteZeroes => {
                 self.dirty.forget(start, end, command.sequence);
                 self.read_cache.remove(start_bytes, end_bytes);
+                self.read_ahead.void(start_bytes, end_bytes);
             }
             Operation::Flush => {}
         }

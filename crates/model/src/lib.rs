@@ -37,7 +37,7 @@ pub use mirror::{Congestion, Mirror, MirrorParameters, Outage, Protocol, Survivo
 pub use null::Null;
 pub use partition::Partition;
 pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, VictimChoice, WriteCache};
-pub use raid::{MemberState, Raid, RaidLevel, RaidParameters};
+pub use raid::{MemberState, Raid, RaidLevel, RaidParameters, Resync};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
 pub use stack::{Branch, StackSpec};

@@ -18,7 +18,7 @@
 //! * A missing member: reads are reconstructed from the others, writes leave it out. A rebuilding member gets
 //!   writes at once and serves reads below the point that the rebuild has reached. The rebuild runs at most
 //!   at one rate while the host is idle and at least at another always (md's `sync_speed_max` and
-//!   `sync_speed_min`).
+//!   `sync_speed_min`). So does the resynchronisation after a power cut, where one is wanted (`resync.rs`).
 //!
 //! # The write hole
 //! A power cut can separate a row's data from its parity, since each member keeps or loses its own. It shows
@@ -37,7 +37,8 @@
 //!   does.
 //! * Members that are equal disks turn in phase, so a mirrored write does not wait for the later of two
 //!   rotations.
-//! * No resynchronisation after a power cut, and no bitmap: what the write hole left stays as it is.
+//! * A resynchronisation reads what there is to compare; that it mends the few rows that differ costs nothing. Reads meanwhile
+//!   go to any copy, where md keeps to the first.
 //! * A failed read drops its member at once, where md first writes the sector anew.
 //! * A degraded read, and a discard, do not wait for a write to the same row.
 //! * What is known of a write is forgotten after half a million later ones; a member that still has it in a
@@ -51,6 +52,7 @@ mod parameters;
 mod parity;
 mod power_cut;
 mod rebuild;
+mod resync;
 #[cfg(test)]
 mod tests;
 
@@ -67,6 +69,8 @@ pub use members::MemberState;
 use members::{Extents, Members, OpIndex, Purpose, Target, WriteEntry, target};
 pub use parameters::{RaidLevel, RaidParameters};
 use rebuild::Rebuild;
+pub use resync::Resync;
+use resync::Unsynced;
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +86,8 @@ enum Task {
     Rebuild {
         member: usize,
     },
+    /// Makes copies and parity agree after a power cut.
+    Resync,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +104,9 @@ struct Op {
     task: Task,
     stage: Stage,
     serial: u64,
-    /// The host's request; none for a rebuild.
+    /// The host's request; none for a rebuild or a resynchronisation.
     slot: Option<Slot>,
-    /// In the host's coordinates; of a rebuild and an erasure of rows, in a member's.
+    /// In the host's coordinates; of a rebuild, a resynchronisation and an erasure of rows, in a member's.
     start_bytes: u64,
     end_bytes: u64,
     /// Part of the members that it keeps others from.
@@ -136,6 +142,7 @@ pub struct Raid {
     waiting: Vec<OpIndex>,
     extents: Extents,
     rebuild: Rebuild,
+    unsynced: Unsynced,
     write_hole_rows: u64,
     damaged: Vec<(u64, u64)>,
 }
@@ -173,6 +180,7 @@ impl Raid {
             active: Vec::new(),
             waiting: Vec::new(),
             extents: Extents::default(),
+            unsynced: Unsynced::default(),
             write_hole_rows: 0,
             damaged: Vec::new(),
         })
@@ -341,6 +349,7 @@ impl Raid {
             Task::WriteRow => self.run_row(at, op, &mut extents),
             Task::Erase => self.run_erase(at, op, &mut extents),
             Task::Rebuild { member } => self.run_rebuild(at, op, member, &mut extents),
+            Task::Resync => self.run_resync(at, op, &mut extents),
             Task::Flush => {
                 for member in 0..self.members.list.len() {
                     if self.members.list[member].is_writable() {
@@ -425,6 +434,7 @@ impl Raid {
             self.ops[op].stage = Stage::Last;
             match state.task {
                 Task::Rebuild { member } => self.write_rebuilt(at, op, member),
+                Task::Resync => self.write_resynced(at, op),
                 _ => self.write_row(at, op),
             }
             if self.ops[op].waiting_for == 0 {
@@ -437,8 +447,11 @@ impl Raid {
 
     fn finish_op(&mut self, at: Instant, op: OpIndex) {
         let state = self.ops[op];
-        if let Task::Rebuild { member } = state.task {
-            self.finish_rebuild(at, member, &state);
+        match state.task {
+            Task::Rebuild { member } => self.finish_rebuild(at, member, &state),
+            Task::Resync => self.finish_resync(&state),
+            Task::Write | Task::WriteRow => self.unsynced.note(self.parameters.resync, at, state.lock),
+            Task::Read | Task::Flush | Task::Erase => {}
         }
         self.free_ops.push(op);
         if let Some(slot) = state.slot {

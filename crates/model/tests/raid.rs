@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::contract::{Promise, check_each_once, drain, history, run_until_cut, steps};
+use common::contract::{Promise, Step, check_each_once, drain, history, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Cache, CacheParameters, CachePolicy, Completion, Device, FlashParameters, Instant, MICROSECOND,
-    MILLISECOND, MemberState, Outcome, Parameters, Raid, RaidLevel, RaidParameters, StackSpec, WriteCache,
+    MILLISECOND, MemberState, Operation, Outcome, Parameters, Raid, RaidLevel, RaidParameters, Request,
+    Resync, StackSpec, WriteCache,
 };
 
 const MEMBER_BYTES: u64 = 4 << 20;
@@ -64,6 +65,11 @@ fn cache(policy: CachePolicy, battery_out_at_ns: Option<u64>) -> CacheParameters
     }
 }
 
+fn resyncing(level: RaidLevel, member_count: usize, missing: &[usize], resync: Resync) -> Layer {
+    let Layer::Raid { parameters, .. } = raid(level, member_count, missing, &[]) else { unreachable!() };
+    Layer::Raid { parameters: RaidParameters { resync, ..parameters }, member_count }
+}
+
 fn cached_raid() -> Layer {
     let Layer::Raid { parameters, member_count } = raid(RaidLevel::Raid5, 4, &[], &[]) else {
         unreachable!()
@@ -90,6 +96,10 @@ fn every_layer() -> Vec<Layer> {
         raid(RaidLevel::Raid10, 4, &[], &[]),
         raid(RaidLevel::Raid10, 3, &[1], &[]),
         raid(RaidLevel::Raid10, 4, &[3], &[0]),
+        resyncing(RaidLevel::Raid1, 3, &[0], Resync::Whole),
+        resyncing(RaidLevel::Raid5, 4, &[], Resync::Bitmap { region_bytes: 16_384 }),
+        resyncing(RaidLevel::Raid6, 5, &[1], Resync::Whole),
+        resyncing(RaidLevel::Raid10, 3, &[], Resync::Bitmap { region_bytes: 65_536 }),
     ]
 }
 
@@ -144,6 +154,38 @@ impl Stack {
     }
 }
 
+/// Controllers that read ahead, by stripes that a few requests fill.
+fn reading_ahead() -> Vec<Stack> {
+    let ahead = |policy| CacheParameters { read_ahead_bytes: 16 << 10, ..cache(policy, None) };
+    let Layer::Raid { parameters, .. } = raid(RaidLevel::Raid10, 4, &[], &[]) else { unreachable!() };
+    let layers = [
+        Layer::Cache(ahead(CachePolicy::WriteBack)),
+        Layer::Cache(ahead(CachePolicy::WriteThrough)),
+        Layer::CachedRaid(ahead(CachePolicy::WriteBack), parameters, 4),
+    ];
+    let below = [disk(WriteCache::Off), flash(WriteCache::Volatile)];
+    let stack = |layer: &Layer, below: &StackSpec| Stack { layer: layer.clone(), below: below.clone() };
+    layers.iter().flat_map(|layer| below.iter().map(move |below| stack(layer, below))).collect()
+}
+
+/// The same with reads of at most 8 KiB, each of which goes on where the one before ended.
+fn reading_on(steps: &[Step]) -> Vec<Step> {
+    let mut end_bytes = 0;
+    let on = |&(pause_ns, request): &Step| {
+        if request.operation != Operation::Read {
+            return (pause_ns, request);
+        }
+        let request = Request {
+            offset_bytes: end_bytes % (MEMBER_BYTES / 2),
+            size_bytes: request.size_bytes.min(8_192),
+            ..request
+        };
+        end_bytes = request.end_bytes();
+        (pause_ns, request)
+    };
+    steps.iter().map(on).collect()
+}
+
 fn all_succeed(done: &[Completion]) -> bool {
     done.iter().all(|completion| completion.outcome == Outcome::Success)
 }
@@ -174,6 +216,23 @@ proptest! {
             let mut device = stack.build(seed);
             let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
             prop_assert!(all_succeed(&aftermath.done), "{:?}", stack);
+            aftermath.check_fates(stack.promise(), &steps, &stack)?;
+            let after = aftermath.check_power_on(&mut *device, &steps)?;
+            prop_assert!(all_succeed(&after), "{:?}", stack);
+        }
+    }
+
+    #[test]
+    fn a_controller_that_reads_ahead_keeps_the_contract(steps in steps(1, 80), cut_after_ns in 0..20_000_000_u64, seed: u64) {
+        let steps = reading_on(&steps);
+        for stack in reading_ahead() {
+            let once = || history(&mut *stack.build(seed), &steps);
+            let done = once();
+            prop_assert!(all_succeed(&done), "{:?}", stack);
+            check_each_once(&done, &steps, &stack)?;
+            prop_assert_eq!(&done, &once(), "{:?}", stack);
+            let mut device = stack.build(seed);
+            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
             aftermath.check_fates(stack.promise(), &steps, &stack)?;
             let after = aftermath.check_power_on(&mut *device, &steps)?;
             prop_assert!(all_succeed(&after), "{:?}", stack);

@@ -31,8 +31,7 @@ fn waiting_for_commit_is_commit_latency() {
 #[test]
 fn a_verdict_names_the_stack_that_was_waited_for() {
     let redo = RedoEvidence {
-        data_stack: "card".to_owned(),
-        stack: "hdd".to_owned(),
+        place: "`hdd`".to_owned(),
         write_latency_mean_ms: 0.3,
         flush_latency_mean_ms: Some(9.25),
     };
@@ -43,7 +42,8 @@ fn a_verdict_names_the_stack_that_was_waited_for() {
     let redo = Some(RedoEvidence { flush_latency_mean_ms: None, ..redo });
     let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms on `hdd`; the 2 cores were 30 % busy.";
     check(&Evidence { redo: redo.clone(), ..commits }, LimiterKind::CommitLatency, reason);
-    let reads = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, redo, ..idle() };
+    let read_place = Some("`card`".to_owned());
+    let reads = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, redo, read_place, ..idle() };
     let reason = "80 % of the terminals' time went into 8000 reads of 10.00 ms each from `card`; \
                   the 2 cores were 30 % busy.";
     check(&reads, LimiterKind::ReadLatency, reason);

@@ -7,7 +7,7 @@ use spindle_mount::{OperationStatistics, Statistics};
 
 use super::{Window, ratio};
 use crate::observe::{self, BlockCounters, BlockOperation, MountSample, Sample};
-use crate::record::{EmulatorSummary, HostView, MountView, StorageSeries};
+use crate::record::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 
 /// In the order of the layout.
 pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
@@ -23,7 +23,19 @@ pub(super) fn major_faults(first: &Sample, last: &Sample) -> u64 {
 }
 
 fn mount(window: &Window, index: usize) -> Result<MountView> {
-    let sample = |sample: &Sample| sample.mounts.get(index).cloned().unwrap_or_default();
+    let mut mount = view(window, |sample| sample.mounts.get(index).cloned())?;
+    let names = window.first.mounts.get(index).into_iter().flat_map(|mount| &mount.devices);
+    for (place, (name, _)) in names.enumerate() {
+        let device = |sample: &Sample| Some(sample.mounts.get(index)?.devices.get(place)?.1.clone());
+        let MountView { emulator, host, series, .. } = view(window, device)?;
+        mount.devices.push(DeviceView { name: (*name).to_owned(), emulator, host, series });
+    }
+    Ok(mount)
+}
+
+/// Of whatever `pick` finds in each sample.
+fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Result<MountView> {
+    let sample = |sample: &Sample| pick(sample).unwrap_or_default();
     let (first, last) = (sample(&window.first), sample(&window.last));
     let elapsed = window.last.at.duration_since(window.first.at);
     let emulator = match (&first.statistics, &last.statistics) {
@@ -40,7 +52,7 @@ fn mount(window: &Window, index: usize) -> Result<MountView> {
         push(&mut series, &Activity::between(&earlier, &later, elapsed), elapsed);
         (earlier, earlier_at) = (later, second.at);
     }
-    Ok(MountView { emulator, host, series })
+    Ok(MountView { emulator, host, series, devices: Vec::new() })
 }
 
 /// Requests between two looks.

@@ -69,6 +69,7 @@ fn mount_sample(second: u64, times: u64) -> MountSample {
             write: BlockOperation { count: 50 * second, bytes: 204_800 * second, milliseconds: 100 * second },
             flush: BlockOperation { count: 10 * second, bytes: 0, milliseconds: 80 * second },
         }),
+        devices: Vec::new(),
     }
 }
 
@@ -232,4 +233,60 @@ fn each_mount_of_a_layout_has_its_own_view() {
         "{}",
         measurement.limiter.reason
     );
+}
+
+/// A pool with 100 reads a second of 5 ms from its data device and 300 of 3 ms from its cache device.
+fn pool(seconds: u64) -> Window {
+    changed(window(seconds), |mounts, second| {
+        let mut cache = mount_sample(second, 3);
+        if let Some(counters) = &mut cache.block_device {
+            counters.read.milliseconds = 900 * second;
+        }
+        mounts[0].devices =
+            vec![("data", mount_sample(second, 1)), ("log", mount_sample(second, 0)), ("cache", cache)];
+    })
+}
+
+#[test]
+fn each_device_of_a_pool_has_its_own_view() {
+    let (measurement, _) = measurement(&pool(3), Vec::new()).unwrap();
+    let reads: Vec<(&str, u64)> = measurement
+        .devices
+        .iter()
+        .map(|device| (device.name.as_str(), device.emulator.as_ref().unwrap().reads))
+        .collect();
+    assert_eq!(reads, [("data", 300), ("log", 0), ("cache", 900)]);
+    assert_eq!(measurement.devices[2].series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
+    assert_eq!(measurement.per_transaction.reads, 2.5, "those of the volume, once");
+}
+
+#[test]
+fn reads_of_a_pool_are_waited_for_on_its_data_and_its_cache_device() {
+    let (measurement, _) = measurement(&pool(10), Vec::new()).unwrap();
+    // 90 reads a second; (100 of 5 ms and 300 of 3 ms) have a mean of 3.5 ms.
+    assert!((measurement.limiter.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.limiter);
+    let words = "900 reads of 3.50 ms each from the data and cache devices of `disk`";
+    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+}
+
+#[test]
+fn commits_of_a_pool_are_waited_for_on_its_log_device() {
+    let mut window = pool(10);
+    window.summary.commit_wait_s = 6.0;
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
+    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+}
+
+#[test]
+fn the_latest_device_of_a_pool_is_the_one_that_is_warned_of() {
+    let window = changed(pool(10), |mounts, second| {
+        let log = mounts[0].devices[1].1.statistics.as_mut().unwrap();
+        log.late_ns = 340_000_000 * second;
+    });
+    let (_, warnings) = measurement(&window, Vec::new()).unwrap();
+    let late =
+        |warning: &Warning| matches!(warning, Warning::Late { share, .. } if (*share - 0.5).abs() < 1e-9);
+    assert!(warnings.iter().any(late), "{warnings:?}");
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
     LVM_DATA_STARTS_BYTES, Limit, MICROSECOND, MirrorParameters, Outage, PARTITION_STARTS_BYTES, Promotion,
-    Protocol, RaidLevel, RaidParameters, ReadErrors, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck,
-    Survivor, ThrottleParameters, TierParameters, WritePolicy,
+    Protocol, RaidLevel, RaidParameters, ReadErrors, Resync, SECOND, Spikes, StackSpec as Tree, Stalls,
+    Stuck, Survivor, ThrottleParameters, TierParameters, WritePolicy,
 };
 use toml::Value;
 
@@ -160,6 +160,16 @@ fn raid(
     parameters.rebuild_most_bytes_per_s =
         keys.rate("rebuild_most")?.unwrap_or(parameters.rebuild_most_bytes_per_s);
     parameters.rebuild_idle_ns = keys.duration("rebuild_idle")?.unwrap_or(parameters.rebuild_idle_ns);
+    let bitmap_chunk = keys.size("bitmap_chunk")?;
+    parameters.resync = match keys.choice("resync", &["never", "whole", "bitmap"])?.as_deref() {
+        // mdadm's own choice for an internal bitmap.
+        Some("bitmap") => Resync::Bitmap { region_bytes: bitmap_chunk.unwrap_or(64 << 20) },
+        _ if bitmap_chunk.is_some() => {
+            return Err(complaint("bitmap_chunk", "belongs to resync = \"bitmap\""));
+        }
+        Some("whole") => Resync::Whole,
+        _ => Resync::Never,
+    };
     parameters.validate(names.len()).map_err(|invalid| match invalid.key {
         "members" => complaint("on", format!("the members {}", invalid.problem)),
         key => complaint(key, invalid.problem),
@@ -202,6 +212,7 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
     let command_ns = keys.duration("command")?;
     let parameters = CacheParameters {
         read_cache_bytes: keys.size("read_cache")?.unwrap_or(assumed.read_cache_bytes),
+        read_ahead_bytes: keys.size("read_ahead")?.unwrap_or(assumed.read_ahead_bytes),
         command_ns: command_ns.unwrap_or(assumed.command_ns),
         command_interval_ns: keys.duration("command_interval")?.unwrap_or(assumed.command_interval_ns),
         link_bytes_per_s: keys.rate("link_rate")?.unwrap_or(assumed.link_bytes_per_s),
@@ -221,8 +232,15 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
         CachePolicy::WriteBackAlways => "write-back without regard to the battery",
     };
     let memory = format_size_bytes(cache_bytes);
-    let summary =
-        format!("A controller with {memory} of battery-backed cache, {name}, on: {}", below.summary());
+    let read_ahead = match parameters.read_ahead_bytes {
+        0 => String::new(),
+        bytes => format!(", reading ahead by stripes of {}", format_size_bytes(bytes)),
+    };
+    let summary = format!(
+        "A controller with {memory} of battery-backed cache, {name}{read_ahead}, on: {}",
+        below.summary()
+    );
+    let read_ahead_bytes = parameters.read_ahead_bytes;
     let tree = Tree::Cache { parameters, below: branch(&below) };
     let mut parts = natural(tree, summary, vec![below], size_bytes, u64::MAX)?;
     if command_ns.is_none() {
@@ -230,6 +248,11 @@ fn cache(below: StackSpec, keys: &mut Keys<'_>, size_bytes: Option<u64>) -> Resu
             "command = 40 us: a battery-backed controller is taken to need 20 to 50 us for a write"
                 .to_owned(),
         );
+    }
+    if read_ahead_bytes > 0 {
+        parts
+            .assumptions
+            .push("32 sequential readers are told apart: firmwares do not publish it".to_owned());
     }
     Ok(parts)
 }

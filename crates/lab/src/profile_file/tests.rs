@@ -246,7 +246,7 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
         "a",
         "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
-         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, profile, layer, on, size, file_system, mkfs_options, \
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, bitmap_chunk, resync, profile, layer, on, size, file_system, mkfs_options, \
          mount_options, path, destroy_content, label",
     );
     check_stack(
@@ -375,4 +375,38 @@ fn a_misspelt_ready_made_stack_is_named_with_the_right_one() {
     let refused = StackSpec::of_name("raid10-4x15k-w", None, "xfs").unwrap_err();
     assert!(refused.0.contains("there is no profile `raid10-4x15k-w`"), "{}", refused.0);
     assert!(refused.0.contains("did you mean `raid10-4x15k-wb`"), "{}", refused.0);
+}
+
+#[test]
+fn an_array_is_told_what_to_do_after_a_power_cut() {
+    let array = |level: u64, more: &str| {
+        format!("[stacks.a]\nlayer = \"raid\"\nlevel = {level}\non = \"null\"\nmembers = 4\n{more}")
+    };
+    check_stack(&array(5, "resync = \"whole\""), "a", "accepted");
+    check_stack(&array(10, "resync = \"bitmap\"\nbitmap_chunk = \"4 MiB\""), "a", "accepted");
+    check_stack(
+        &array(0, "resync = \"whole\""),
+        "a",
+        "s.toml: stacks.a.resync: has nothing to compare at level 0",
+    );
+    check_stack(
+        &array(5, "resync = \"whole\"\nbitmap_chunk = \"4 MiB\""),
+        "a",
+        "s.toml: stacks.a.bitmap_chunk: belongs to resync = \"bitmap\"",
+    );
+}
+
+#[test]
+fn what_is_read_ahead_needs_room() {
+    let controller = |more: &str| {
+        format!(
+            "[stacks.a]\nlayer = \"cache\"\npolicy = \"write-back\"\ncache = \"1 MiB\"\non = \"null\"\n{more}"
+        )
+    };
+    check_stack(&controller("read_cache = \"1 MiB\"\nread_ahead = \"128 KiB\""), "a", "accepted");
+    check_stack(
+        &controller("read_ahead = \"128 KiB\""),
+        "a",
+        "s.toml: stacks.a.read_ahead: is 131072 bytes, must be at most `read_cache`, 0 bytes, where it is kept",
+    );
 }

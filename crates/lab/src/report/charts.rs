@@ -21,7 +21,7 @@ struct CellCharts {
     shares: Option<std::collections::BTreeMap<String, f64>>,
     cpu: Option<f64>,
     trials: Vec<TrialCharts>,
-    /// The data's mount first.
+    /// As the cell's view has them.
     storages: Vec<StorageCharts>,
 }
 
@@ -98,21 +98,15 @@ impl Charts {
 }
 
 fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts> {
-    let series = |index: usize| -> Vec<Series> {
-        let of = |m: &&Measurement| match index.checked_sub(1) {
-            None => Some(m.series.clone()),
-            Some(other) => m.other_mounts.get(other).map(|mount| Series::from(mount.series.clone())),
-        };
-        measurements.iter().filter_map(of).collect()
-    };
-    let charts = |(index, storage): (usize, &StorageView)| {
-        let series = series(index);
+    let charts = |storage: &StorageView| {
+        let series: Vec<Series> =
+            measurements.iter().filter_map(|measurement| storage.place.series(measurement)).collect();
         StorageCharts {
             name: storage.name.clone(),
             panels: PANELS.iter().map(|(select, gaps)| panel(&series, *select, *gaps)).collect(),
         }
     };
-    cell.storages.iter().enumerate().map(charts).collect()
+    cell.storages.iter().map(charts).collect()
 }
 
 fn panel(series: &[Series], select: fn(&Series) -> &Vec<f64>, zero_is_none: bool) -> Vec<Option<f64>> {

@@ -251,6 +251,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         latency: latency(&all),
         series,
         host: None,
+        devices: Vec::new(),
         other_mounts: Vec::new(),
         emulator: Some(EmulatorSummary {
             scheduler: "SCHED_FIFO".to_owned(),

@@ -22,6 +22,9 @@ pub struct CacheParameters {
     pub cache_bytes: u64,
     /// Memory for what was read, given up least recently used first; zero for none.
     pub read_cache_bytes: u64,
+    /// A read that goes on where an earlier one ended brings everything up to the next multiple of this into the
+    /// read cache: set it to the stripe of the array below (data members times chunk). Zero for no read-ahead.
+    pub read_ahead_bytes: u64,
     /// Latency that the firmware adds to each command; commands overlap in it.
     pub command_ns: u64,
     /// Firmware work per command that does not overlap: its inverse is the highest rate of commands.
@@ -53,6 +56,7 @@ impl CacheParameters {
             policy,
             cache_bytes,
             read_cache_bytes: 0,
+            read_ahead_bytes: 0,
             command_ns: 40 * MICROSECOND,
             command_interval_ns: 0,
             link_bytes_per_s: 2_000_000_000,
@@ -69,6 +73,7 @@ impl CacheParameters {
     pub fn validate(&self) -> Result<(), Invalid> {
         within("cache", self.cache_bytes, 64 << 10, 1 << 50, " bytes")?;
         within("read_cache", self.read_cache_bytes, 0, 1 << 50, " bytes")?;
+        self.validate_read_ahead()?;
         within("command", self.command_ns, 0, SECOND, " ns")?;
         within("command_interval", self.command_interval_ns, 0, SECOND, " ns")?;
         within("link_rate", self.link_bytes_per_s, 1 << 20, 1 << 50, " bytes/s")?;
@@ -87,5 +92,21 @@ impl CacheParameters {
             }
             _ => Ok(()),
         }
+    }
+
+    fn validate_read_ahead(&self) -> Result<(), Invalid> {
+        within("read_ahead", self.read_ahead_bytes, 0, 1 << 30, " bytes")?;
+        let invalid = |problem| Err(Invalid { key: "read_ahead", problem });
+        // Of the lines of the read cache.
+        if !self.read_ahead_bytes.is_multiple_of(4_096) {
+            return invalid(format!("is {} bytes, must be a multiple of 4096", self.read_ahead_bytes));
+        }
+        if self.read_ahead_bytes > self.read_cache_bytes {
+            return invalid(format!(
+                "is {} bytes, must be at most `read_cache`, {} bytes, where it is kept",
+                self.read_ahead_bytes, self.read_cache_bytes
+            ));
+        }
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! What a power cut leaves of the host's writes.
 
+use super::read_ahead::ReadAhead;
 use super::{Cache, Target};
 use crate::device::{Fate, PowerCut, WriteFate};
 use crate::fan_out::part_of;
@@ -71,6 +72,7 @@ impl Cache {
         self.waiting_for_drain.clear();
         self.destages.reset();
         self.read_cache.reset();
+        self.read_ahead = ReadAhead::default();
         self.host_idle_since = now;
         self.passed.clear();
     }

@@ -21,7 +21,7 @@ impl Raid {
     fn lock_range(&self, op: &Op) -> (u64, u64) {
         match op.task {
             Task::WriteRow => self.row_range(op),
-            Task::Rebuild { .. } => (op.start_bytes, op.end_bytes),
+            Task::Rebuild { .. } | Task::Resync => (op.start_bytes, op.end_bytes),
             _ if op.start_bytes == op.end_bytes => (0, 0),
             _ if self.parameters.level == RaidLevel::Raid1 => (op.start_bytes, op.end_bytes),
             // Copies may lie one chunk apart when the number of members is odd.
@@ -36,7 +36,7 @@ impl Raid {
 
     fn conflict(&self, one: OpIndex, other: OpIndex) -> bool {
         let (one, other) = (&self.ops[one], &self.ops[other]);
-        let is_rebuild = |op: &Op| matches!(op.task, Task::Rebuild { .. });
+        let is_rebuild = |op: &Op| matches!(op.task, Task::Rebuild { .. } | Task::Resync);
         (self.layout.has_parity() || is_rebuild(one) || is_rebuild(other))
             && one.lock.0 < other.lock.1
             && other.lock.0 < one.lock.1

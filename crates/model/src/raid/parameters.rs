@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use super::members;
+use super::resync::Resync;
 use crate::profile::Invalid;
 use crate::time::MILLISECOND;
 
@@ -46,6 +47,8 @@ pub struct RaidParameters {
     pub rebuild_least_bytes_per_s: u64,
     /// Rate of the rebuild while the host is idle. md's default is 200,000 KiB/s.
     pub rebuild_most_bytes_per_s: u64,
+    /// What an array does about a power cut; at the rates of a rebuild.
+    pub resync: Resync,
     /// The host counts as idle when it has had nothing in the array for this long.
     pub rebuild_idle_ns: u64,
 }
@@ -62,6 +65,7 @@ impl RaidParameters {
             rebuild_least_bytes_per_s: 1_000 << 10,
             rebuild_most_bytes_per_s: 200_000 << 10,
             rebuild_idle_ns: 20 * MILLISECOND,
+            resync: Resync::Never,
         }
     }
 
@@ -99,6 +103,15 @@ impl RaidParameters {
                 self.rebuild_least_bytes_per_s, self.rebuild_most_bytes_per_s
             );
             return invalid("rebuild_least", problem);
+        }
+        if self.level == RaidLevel::Raid0 && self.resync != Resync::Never {
+            return invalid("resync", "has nothing to compare at level 0".to_owned());
+        }
+        if let Resync::Bitmap { region_bytes } = self.resync
+            && !(region_bytes.is_power_of_two() && (4_096..=1 << 40).contains(&region_bytes))
+        {
+            let problem = format!("is {region_bytes} bytes, must be a power of two, 4096 to {}", 1_u64 << 40);
+            return invalid("bitmap_chunk", problem);
         }
         self.validate_absent("missing_members", &self.missing_members, member_count)?;
         self.validate_absent("rebuilding_members", &self.rebuilding_members, member_count)

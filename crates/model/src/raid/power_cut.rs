@@ -67,6 +67,7 @@ impl Raid {
         if self.layout.has_parity() {
             self.add_write_holes(&fared, &mut parts);
         }
+        self.plan_resync(now);
         self.reset(now);
         parts.sort_by_key(|part| (part.serial, part.fate.offset_bytes));
         let writes = parts
@@ -226,6 +227,6 @@ impl Raid {
         self.free_ops.clear();
         self.active.clear();
         self.waiting.clear();
-        self.rebuild.resume(now);
+        self.rebuild.resume(now, self.unsynced.left_bytes() > 0);
     }
 }

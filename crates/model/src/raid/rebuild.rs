@@ -1,4 +1,4 @@
-//! Filling a new member in the background.
+//! Filling a new member in the background; the clock of the resynchronisation as well.
 //!
 //! One unit at a time: read from the members that have it, write to the new one, while host writes to the
 //! same place wait. The next unit starts by the clock of one of two rates, depending on whether the host is
@@ -44,8 +44,9 @@ impl Rebuild {
         }
     }
 
-    /// After a power cut: goes on where it was.
-    pub(super) fn resume(&mut self, now: Instant) {
+    /// After a power cut: goes on where it was, or begins with what the cut left to do.
+    pub(super) fn resume(&mut self, now: Instant, has_resync: bool) {
+        self.is_running |= has_resync;
         self.is_unit_in_flight = false;
         self.unit_started_at = now;
         self.unit_bytes = 0;
@@ -79,15 +80,18 @@ impl Raid {
     }
 
     pub(super) fn start_rebuild(&mut self, at: Instant) {
-        let Some((member, start)) = self.next_rebuild() else {
+        let all = self.layout.member_bytes;
+        let rebuild = self.next_rebuild().map(|(member, start)| (Task::Rebuild { member }, start, all));
+        let resync = || self.unsynced.next().map(|(start, end)| (Task::Resync, start, end));
+        let Some((task, start, end)) = rebuild.or_else(resync) else {
             self.rebuild.is_running = false;
             return;
         };
-        let end = self.layout.member_bytes.min(start + UNIT_BYTES);
+        let end = end.min(start + UNIT_BYTES);
         self.rebuild.is_unit_in_flight = true;
         self.rebuild.unit_started_at = at;
         self.rebuild.unit_bytes = end - start;
-        let op = self.new_op(Task::Rebuild { member }, None, start, end);
+        let op = self.new_op(task, None, start, end);
         self.lock_and_run(at, op);
     }
 
@@ -147,6 +151,11 @@ impl Raid {
                 MemberState::Rebuilding { valid_bytes: op.end_bytes }
             };
         }
-        self.rebuild.is_running = self.next_rebuild().is_some();
+        self.end_unit();
+    }
+
+    pub(super) fn end_unit(&mut self) {
+        self.rebuild.is_unit_in_flight = false;
+        self.rebuild.is_running = self.next_rebuild().is_some() || self.unsynced.next().is_some();
     }
 }

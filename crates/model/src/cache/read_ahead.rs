@@ -1,0 +1,117 @@
+//! Reading the rest of a stripe for a host that reads on.
+//!
+//! A controller with read-ahead reads not only the block that was asked for, but the stripe that it lies in (Intel,
+//! "Configuring RAID for Optimal Performance", 4.3, for LSI's controllers; IBM's ServeRAID "to the end of the
+//! stripe"). An adaptive one does so when the two most recent reads went over neighbouring sectors, and stops when they do
+//! not (Dell OpenManage Server Administrator, User's Guide, "Read Policy"). How many readers a firmware can tell
+//! apart is not published.
+
+use std::collections::VecDeque;
+
+use super::{Cache, Target};
+use crate::commands::Slot;
+use crate::request::{Operation, Outcome, Request};
+use crate::time::Instant;
+
+/// Readers that are told apart [assumption].
+const READERS: usize = 32;
+
+/// A stripe, or the rest of one, on its way from the device below.
+#[derive(Debug)]
+struct Fetch {
+    start_bytes: u64,
+    end_bytes: u64,
+    /// Reads of the host that it answers.
+    waiting: Vec<Slot>,
+    /// What it brings is not kept: the data was discarded meanwhile.
+    is_void: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ReadAhead {
+    /// Where the last reads ended, the most recent at the back.
+    ends: VecDeque<u64>,
+    fetches: Vec<Option<Fetch>>,
+}
+
+impl ReadAhead {
+    /// Takes note of a read; whether it goes on where an earlier one ended.
+    pub(super) fn goes_on(&mut self, start_bytes: u64, end_bytes: u64) -> bool {
+        let earlier = self.ends.iter().position(|&end| end == start_bytes);
+        if let Some(place) = earlier {
+            self.ends.remove(place);
+        } else if self.ends.len() == READERS {
+            self.ends.pop_front();
+        }
+        self.ends.push_back(end_bytes);
+        earlier.is_some()
+    }
+
+    /// Lets a read wait for a fetch that brings all of it; whether there is one.
+    pub(super) fn joins(&mut self, slot: Slot, start_bytes: u64, end_bytes: u64) -> bool {
+        let brings = |fetch: &&mut Fetch| fetch.start_bytes <= start_bytes && end_bytes <= fetch.end_bytes;
+        let fetch = self.fetches.iter_mut().flatten().find(brings);
+        fetch.map(|fetch| fetch.waiting.push(slot)).is_some()
+    }
+
+    /// The data is gone from the device.
+    pub(super) fn void(&mut self, start_bytes: u64, end_bytes: u64) {
+        for fetch in self.fetches.iter_mut().flatten() {
+            fetch.is_void |= fetch.start_bytes < end_bytes && start_bytes < fetch.end_bytes;
+        }
+    }
+
+    fn add(&mut self, fetch: Fetch) -> usize {
+        match self.fetches.iter().position(Option::is_none) {
+            Some(index) => {
+                self.fetches[index] = Some(fetch);
+                index
+            }
+            None => {
+                self.fetches.push(Some(fetch));
+                self.fetches.len() - 1
+            }
+        }
+    }
+}
+
+impl Cache {
+    /// Reads from the start of the host's read to the end of its stripe; whether that is more than was asked for.
+    pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
+        let stripe_bytes = self.parameters.read_ahead_bytes;
+        let request = self.commands.get(slot).request;
+        if stripe_bytes == 0 {
+            return false;
+        }
+        let stripe_end = request.end_bytes().next_multiple_of(stripe_bytes);
+        let (start_bytes, end_bytes) = (request.offset_bytes, stripe_end.min(self.below.size_bytes()));
+        // A longer one would not fit into the read cache; the array has all its members busy with it anyway.
+        if end_bytes == request.end_bytes() || end_bytes - start_bytes > stripe_bytes {
+            return false;
+        }
+        let fetch = Fetch { start_bytes, end_bytes, waiting: vec![slot], is_void: false };
+        let (index, number) = (self.read_ahead.add(fetch), self.next_number());
+        let read = Request {
+            id: Target::ReadAhead { index, number }.id(),
+            operation: Operation::Read,
+            offset_bytes: start_bytes,
+            size_bytes: end_bytes - start_bytes,
+            force_unit_access: false,
+        };
+        self.submit_below(at, read);
+        true
+    }
+
+    pub(super) fn finish_fetch(&mut self, at: Instant, index: usize, outcome: Outcome) {
+        let Some(fetch) = self.read_ahead.fetches[index].take() else { return };
+        if outcome == Outcome::Failure {
+            // Perhaps none of it is what the host asked for.
+            fetch.waiting.into_iter().for_each(|slot| self.pass_below(at, slot));
+            return;
+        }
+        if !fetch.is_void {
+            self.read_cache.insert(fetch.start_bytes, fetch.end_bytes);
+        }
+        fetch.waiting.into_iter().for_each(|slot| self.deliver(at, slot));
+    }
+}
