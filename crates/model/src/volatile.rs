@@ -6,8 +6,8 @@
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
-use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
