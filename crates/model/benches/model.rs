@@ -78,7 +78,7 @@ fn raid(level: RaidLevel) -> StackSpec {
     StackSpec::Raid { parameters: RaidParameters::new(level), members: vec![null(); 4] }
 }
 
-fn layers() -> [(&'static str, StackSpec); 8] {
+fn layers() -> [(&'static str, StackSpec); 11] {
     let below = || Box::new(null());
     let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1_000_000_000_000) };
     let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
@@ -119,8 +119,11 @@ fn layers() -> [(&'static str, StackSpec); 8] {
     };
     let cache = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
     [
+        ("partition", StackSpec::Partition { offset_bytes: 0, below: below() }),
+        ("raid1", raid(RaidLevel::Raid1)),
         ("raid10", raid(RaidLevel::Raid10)),
         ("raid5", raid(RaidLevel::Raid5)),
+        ("raid6", raid(RaidLevel::Raid6)),
         ("cache", StackSpec::Cache { parameters: cache, below: below() }),
         ("throttle", StackSpec::Throttle { parameters: throttle, below: below() }),
         ("fault", StackSpec::Fault { parameters: fault, below: below() }),

@@ -97,6 +97,9 @@ impl Buckets {
 struct Direction {
     buckets: Buckets,
     waiting: VecDeque<HostSlot>,
+    /// When the head of the queue may go, and its submission number. Time does not change it, only what is taken from
+    /// the buckets.
+    head: Option<(Instant, u64)>,
 }
 
 #[derive(Debug)]
@@ -115,7 +118,7 @@ impl Throttle {
     pub fn new(parameters: ThrottleParameters, below: Box<dyn Device>) -> Result<Throttle, Invalid> {
         parameters.validate()?;
         let buckets = |limit| Buckets::new(limit, parameters.burst_ns);
-        let direction = |limit| Direction { buckets: buckets(limit), waiting: VecDeque::new() };
+        let direction = |limit| Direction { buckets: buckets(limit), waiting: VecDeque::new(), head: None };
         Ok(Throttle {
             now: Instant::ZERO,
             hosts: HostRequests::default(),
@@ -125,20 +128,28 @@ impl Throttle {
         })
     }
 
-    /// When the head of a queue may go, and its submission number.
-    fn head(&self, direction: &Direction) -> Option<(Instant, u64)> {
-        let host = self.hosts.get(*direction.waiting.front()?);
-        let size_bytes = host.request.size_bytes;
-        let at = direction.buckets.earliest(self.now, size_bytes);
-        Some((at.max(self.total.earliest(self.now, size_bytes)), host.sequence))
+    /// Finds out anew when the head of a queue may go.
+    fn look_at_head(&mut self, index: usize) {
+        let direction = &self.directions[index];
+        let head = direction.waiting.front().map(|&slot| {
+            let host = self.hosts.get(slot);
+            let size_bytes = host.request.size_bytes;
+            let at = direction.buckets.earliest(self.now, size_bytes);
+            (at.max(self.total.earliest(self.now, size_bytes)), host.sequence)
+        });
+        self.directions[index].head = head;
     }
 
-    fn next_head_at(&self) -> Option<Instant> {
-        self.directions.iter().filter_map(|direction| self.head(direction)).map(|(at, _)| at).min()
+    fn enqueue(&mut self, index: usize, slot: HostSlot) {
+        self.directions[index].waiting.push_back(slot);
+        if self.directions[index].waiting.len() == 1 {
+            self.look_at_head(index);
+        }
     }
 
     fn next_event_at(&self) -> Option<Instant> {
-        self.below.poll_at().into_iter().chain(self.next_head_at()).min()
+        let heads = self.directions.iter().filter_map(|direction| direction.head).map(|(at, _)| at);
+        self.below.poll_at().into_iter().chain(heads).min()
     }
 
     fn advance(&mut self, now: Instant) {
@@ -154,7 +165,7 @@ impl Throttle {
 
     fn dispatch(&mut self) {
         loop {
-            let heads = [0, 1].map(|index| self.head(&self.directions[index]));
+            let heads = [0, 1].map(|index: usize| self.directions[index].head);
             let ready = (0..2).filter(|&index| heads[index].is_some_and(|(at, _)| at <= self.now));
             let Some(index) = ready.min_by_key(|&index| heads[index].map(|(_, sequence)| sequence)) else {
                 return;
@@ -164,6 +175,8 @@ impl Throttle {
             let request = self.hosts.get(slot).request;
             direction.buckets.take(self.now, request.size_bytes);
             self.total.take(self.now, request.size_bytes);
+            self.look_at_head(0);
+            self.look_at_head(1);
             self.below.pass_on(self.now, request, slot);
         }
     }
@@ -178,8 +191,8 @@ impl Device for Throttle {
         self.advance(now);
         let slot = self.hosts.accept(request, self.below.size_bytes());
         match request.operation {
-            Operation::Read => self.directions[0].waiting.push_back(slot),
-            Operation::Write => self.directions[1].waiting.push_back(slot),
+            Operation::Read => self.enqueue(0, slot),
+            Operation::Write => self.enqueue(1, slot),
             _ => self.below.pass_on(now, request, slot),
         }
         self.dispatch();
@@ -203,6 +216,7 @@ impl Device for Throttle {
         writes.extend(waiting.map(|&slot| self.hosts.get(slot).unacknowledged(Fate::Lost)));
         for direction in &mut self.directions {
             direction.waiting.clear();
+            direction.head = None;
         }
         self.hosts.reset();
         PowerCut { writes }

@@ -6,7 +6,8 @@
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
@@ -71,7 +72,28 @@ impl VolatileWrites {
         self.dirty_sectors == 0
     }
 
-    pub(crate) fn insert(&mut self, start: u64, end: u64, id: RequestId, sequence: u64) {
+    /// Returns whether the write stands apart: it neither overlaps a dirty piece nor continues one.
+    pub(crate) fn insert(&mut self, start: u64, end: u64, id: RequestId, sequence: u64) -> bool {
+        let is_apart = !self.touches(start.saturating_sub(1), end + 1);
+        let replaced = if is_apart { Vec::new() } else { self.replace(start, end) };
+        let write = Write { id, sequence, remaining: end - start, replaced };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.writes[index] = write;
+                index
+            }
+            None => {
+                self.writes.push(write);
+                self.writes.len() - 1
+            }
+        };
+        self.dirty_sectors += end - start;
+        self.pieces.insert(start, Piece { end, write: index });
+        is_apart
+    }
+
+    /// Takes out what a newer write to the range replaces.
+    fn replace(&mut self, start: u64, end: u64) -> Vec<Part> {
         let mut replaced = Vec::new();
         for piece in self.cut_out(start, end, u64::MAX) {
             self.dirty_sectors -= piece.end - piece.start;
@@ -93,19 +115,7 @@ impl VolatileWrites {
                 self.free.push(piece.write);
             }
         }
-        let write = Write { id, sequence, remaining: end - start, replaced };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.writes[index] = write;
-                index
-            }
-            None => {
-                self.writes.push(write);
-                self.writes.len() - 1
-            }
-        };
-        self.dirty_sectors += end - start;
-        self.pieces.insert(start, Piece { end, write: index });
+        replaced
     }
 
     /// Takes what is dirty in the range out of the map, to be made durable; then comes [`VolatileWrites::settle`].
@@ -146,8 +156,15 @@ impl VolatileWrites {
     }
 
     fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64) -> Vec<Taken> {
-        // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
         let writes = &self.writes;
+        if let Entry::Occupied(entry) = self.pieces.entry(start) {
+            let piece = *entry.get();
+            if piece.end == end && writes[piece.write].sequence < before_sequence {
+                entry.remove();
+                return vec![Taken { start, end, write: piece.write }];
+            }
+        }
+        // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
         let mut found: Vec<(u64, Piece)> = self
             .pieces
             .range(..end)

@@ -55,10 +55,9 @@ impl Disk {
             self.reserved_runs -= 1;
             if start < end {
                 // A run is known by any of its sectors, so what touches one needs no entry of its own.
-                if !self.cache.touches(start.saturating_sub(1), end + 1) {
+                if self.cache.insert(start, end, id, sequence) {
                     self.dirty.push(self.geometry.locate(start, true), start);
                 }
-                self.cache.insert(start, end, id, sequence);
             }
             self.commands.mark_placed(slot);
         }

@@ -156,8 +156,7 @@ impl Ftl {
         self.map.get(unit)
     }
 
-    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss that nothing waits for
-    /// costs little.
+    /// Looks at a map entry that will be needed soon, so that it is in the processor's cache then.
     #[inline]
     pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
         let unit = (offset_bytes >> self.geometry.unit_bits) as usize;

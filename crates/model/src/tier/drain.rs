@@ -25,6 +25,8 @@ pub(super) struct Drain {
 #[derive(Debug)]
 pub(super) struct Drainer {
     rate: TokenBucket,
+    /// When the rate allows the next block.
+    allowed_at: Instant,
     next_number: u64,
     next_block: u64,
     /// Being read or written: the drain, and its writes that are not done.
@@ -38,6 +40,7 @@ impl Drainer {
     pub(super) fn new(parameters: &TierParameters) -> Drainer {
         Drainer {
             rate: TokenBucket::new(parameters.writeback_bytes_per_s, parameters.block_bytes),
+            allowed_at: Instant::ZERO,
             next_number: 0,
             next_block: 0,
             in_work: BTreeMap::new(),
@@ -55,7 +58,7 @@ impl Tier {
 
     pub(super) fn next_drain_at(&self) -> Option<Instant> {
         let is_possible = self.wants_drain() && self.drainer.in_work.len() < GROUP;
-        is_possible.then(|| self.drainer.rate.earliest(self.now, self.parameters.block_bytes))
+        is_possible.then(|| self.drainer.allowed_at.max(self.now))
     }
 
     /// Starts the drains that are due, and the FLUSH behind a group of them.
@@ -66,6 +69,7 @@ impl Tier {
             self.drainer.next_number += 1;
             self.drainer.next_block = self.map.get(index).block + 1;
             self.drainer.rate.take(self.now, self.parameters.block_bytes);
+            self.drainer.allowed_at = self.drainer.rate.earliest(self.now, self.parameters.block_bytes);
             let drain = Drain { number, index };
             self.drainer.in_work.insert(number, (drain, 0));
             let (low, high) = (sectors.trailing_zeros(), u128::BITS - sectors.leading_zeros());
