@@ -9,6 +9,7 @@ use spindle_mount::real::Place;
 use toml::Value;
 
 use super::keys::Keys;
+use super::misses::Miss;
 use super::ready_made::{ready_made, ready_made_names};
 use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error, write_cache_mode};
 use crate::near::did_you_mean;
@@ -53,6 +54,9 @@ pub struct StackTable {
     /// What reports call it; the table's name by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Published figures that it does not meet; they change nothing in what it does.
+    #[serde(default, skip_serializing)]
+    pub misses: Vec<Miss>,
     /// What only this layer or this kind of device has.
     #[serde(flatten)]
     pub keys: BTreeMap<String, Value>,
