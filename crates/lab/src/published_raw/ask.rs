@@ -24,8 +24,9 @@ const TIME_LIMIT_NS: u64 = 120 * SECOND;
 const FILL_NS: u64 = 20 * SECOND;
 /// And they go no further into a fresh drive than this part of it, so that a small one stays fresh.
 const FILL_SHARE: u64 = 8;
-/// Of each flash drive that must be brought into a state first.
-const STATE_BYTES: u64 = 8_000_000_000;
+/// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block of every die).
+const STATE_BYTES: u64 = 4_000_000_000;
+const STATE_SUPERBLOCKS: u64 = 20;
 /// Turns over a part of a drive until that changes nothing any more; a small part of a full drive takes over the spare space first, which
 /// is larger than the part.
 const TURNS: u64 = 4;
@@ -290,37 +291,54 @@ impl<D: Driver> Driver for Shifted<'_, D> {
     }
 }
 
-/// The capacity of a stack whose drives were used whole; a layer of several drives is as much smaller as its largest drive is.
-fn natural_bytes(stack: &StackSpec) -> u64 {
-    let size_bytes = stack.size_bytes();
-    match largest_drive(stack.tree(), size_bytes) {
-        Some((drive_bytes, capacity_bytes)) => {
-            (size_bytes as f64 * (capacity_bytes as f64 / drive_bytes as f64)) as u64 / 4096 * 4096
-        }
-        None => size_bytes,
+/// The largest drive of a stack.
+struct Drive<'a> {
+    parameters: &'a Parameters,
+    capacity_bytes: u64,
+    /// Of the stack over this drive's.
+    stack_share: f64,
+}
+
+impl Drive<'_> {
+    fn of(stack: &StackSpec) -> Option<Drive<'_>> {
+        let (size_bytes, parameters) = largest_drive(stack.tree(), stack.size_bytes())?;
+        let stack_share = stack.size_bytes() as f64 / size_bytes as f64;
+        Some(Drive { parameters, capacity_bytes: parameters.capacity_bytes()?, stack_share })
+    }
+
+    /// Of the stack when this drive has so many bytes.
+    fn stack_bytes(&self, drive_bytes: u64) -> u64 {
+        (drive_bytes as f64 * self.stack_share) as u64 / 4096 * 4096
     }
 }
 
-/// Its size and its capacity.
-fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, u64)> {
+/// Its size and what it is, among those that have a capacity.
+fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
     match tree {
-        Tree::Device(parameters) => parameters.capacity_bytes().map(|capacity| (size_bytes, capacity)),
+        Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
         _ => {
             let drives = tree.branches().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
-            drives.max_by_key(|(_, capacity)| *capacity)
+            drives.max_by_key(|(_, parameters)| parameters.capacity_bytes())
         }
     }
+}
+
+/// The capacity of a stack whose drives were used whole.
+fn natural_bytes(stack: &StackSpec) -> u64 {
+    Drive::of(stack).map_or(stack.size_bytes(), |drive| drive.stack_bytes(drive.capacity_bytes))
 }
 
 /// The stack at the size at which it is asked.
 fn sized(figure: &Figure, stack: &StackSpec, natural_bytes: u64) -> Result<StackSpec, String> {
-    let is_disks_only = !stack.tree().any_device(
-        &|parameters| !matches!(parameters, Parameters::Disk(disk) if disk.stroke == Stroke::Full),
-    );
-    let has_flash = stack.tree().any_device(&|parameters| matches!(parameters, Parameters::Flash(_)));
-    let size_bytes = match figure.state {
-        _ if is_disks_only => natural_bytes,
-        Some(_) if has_flash => STATE_BYTES.min(natural_bytes),
+    let is_no_whole_disk = |parameters: &Parameters| !matches!(parameters, Parameters::Disk(disk) if disk.stroke == Stroke::Full);
+    let size_bytes = match (Drive::of(stack), figure.state) {
+        _ if !stack.tree().any_device(&is_no_whole_disk) => natural_bytes,
+        (Some(drive), Some(_)) => {
+            let Parameters::Flash(flash) = drive.parameters else { return Ok(stack.clone()) };
+            let superblock_bytes = flash.block_bytes * flash.channel_count * flash.dies_per_channel;
+            let drive_bytes = STATE_BYTES.max(STATE_SUPERBLOCKS * superblock_bytes);
+            drive.stack_bytes(drive_bytes.min(drive.capacity_bytes))
+        }
         _ => return Ok(stack.clone()),
     };
     let mut tables = StackFile::parse("the stack", &stack.to_stack_file()).map_err(|error| error.0)?;
