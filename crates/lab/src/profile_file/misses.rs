@@ -25,3 +25,37 @@ pub fn built_in_misses(name: &str) -> Vec<Miss> {
     let profile = is_built_in.then(|| Profile::find(name)).and_then(Result::ok);
     profile.map_or_else(Vec::new, |profile| profile.misses)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile_file::StackFile;
+
+    const STACK: &str = "[stacks.pair]\nlayer = \"raid\"\nlevel = 1\non = \"null\"\nmembers = 2\n\
+        [[stacks.pair.misses]]\noperation = \"fsync\"\nsource = \"a sheet\"\nreason = \"Nobody knows.\"\n";
+
+    #[test]
+    fn a_stack_keeps_its_misses_on_the_way_to_another_process() {
+        let stack = StackFile::parse("mine.toml", STACK).unwrap().resolve("mine.toml", "pair").unwrap();
+        let read = StackFile::parse("its text", &stack.to_stack_file()).unwrap();
+        let expected = Miss {
+            operation: "fsync".to_owned(),
+            source: "a sheet".to_owned(),
+            reason: "Nobody knows.".to_owned(),
+        };
+        assert_eq!(read.stacks["pair"].misses, [expected]);
+    }
+
+    #[test]
+    fn a_miss_without_a_reason_is_refused() {
+        let text = STACK.replace("reason = \"Nobody knows.\"\n", "");
+        let sentence = StackFile::parse("mine.toml", &text).unwrap_err().0;
+        assert!(sentence.contains("missing field `reason`"), "{sentence}");
+    }
+
+    #[test]
+    fn a_name_that_is_not_built_in_has_no_misses() {
+        assert_eq!(built_in_misses("nowhere"), []);
+        assert!(!built_in_misses("agility3-60").is_empty());
+    }
+}

@@ -54,12 +54,12 @@ pub struct StackTable {
     /// What reports call it; the table's name by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Published figures that it does not meet; they change nothing in what it does.
-    #[serde(default, skip_serializing)]
-    pub misses: Vec<Miss>,
     /// What only this layer or this kind of device has.
     #[serde(flatten)]
     pub keys: BTreeMap<String, Value>,
+    /// Published figures that it does not meet; they change nothing in what it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
 }
 
 /// Names of stacks or of profiles.
