@@ -5,6 +5,7 @@
 
 mod keys;
 mod layers;
+mod misses;
 mod reader;
 mod ready_made;
 mod stacks;
@@ -20,6 +21,7 @@ use spindle_model::{
 
 use crate::near::did_you_mean;
 use crate::user_error::UserError;
+pub use misses::{Miss, built_in_misses};
 use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
 pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
@@ -57,6 +59,8 @@ pub struct Profile {
     pub parameters: Parameters,
     /// Parameters without a source, as sentences.
     pub assumptions: Vec<String>,
+    /// Published figures that it does not meet.
+    pub misses: Vec<Miss>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,6 +69,8 @@ struct ProfileFile {
     kind: Kind,
     summary: String,
     parameters: BTreeMap<String, Entry>,
+    #[serde(default)]
+    misses: Vec<Miss>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -113,7 +119,13 @@ impl Profile {
         parameters.validate().map_err(|invalid| {
             UserError(format!("{file}: parameters.{}: {}", invalid.key, invalid.problem))
         })?;
-        Ok(Profile { name: name.to_owned(), summary: read.summary, parameters, assumptions })
+        Ok(Profile {
+            name: name.to_owned(),
+            summary: read.summary,
+            parameters,
+            assumptions,
+            misses: read.misses,
+        })
     }
 }
 

@@ -95,12 +95,6 @@ fn latencies_ns<'a>(question: &Question, measured: &'a Measured) -> Box<dyn Iter
 }
 
 #[cfg(test)]
-mod disks;
-
-#[cfg(test)]
-mod published;
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::profile_file::StackSpec;

@@ -9,6 +9,7 @@ use spindle_mount::real::Place;
 use toml::Value;
 
 use super::keys::Keys;
+use super::misses::Miss;
 use super::ready_made::{ready_made, ready_made_names};
 use super::{Complaint, PROFILES, Profile, complaint, layers, toml_error, write_cache_mode};
 use crate::near::did_you_mean;
@@ -56,6 +57,9 @@ pub struct StackTable {
     /// What only this layer or this kind of device has.
     #[serde(flatten)]
     pub keys: BTreeMap<String, Value>,
+    /// Published figures that it does not meet; they change nothing in what it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<Miss>,
 }
 
 /// Names of stacks or of profiles.
