@@ -14,8 +14,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use spindle_model::{
-    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VictimChoice, VolumeParameters,
-    WriteCache,
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, SlcParameters, Stroke, VictimChoice,
+    VolumeParameters, WriteCache,
 };
 
 use crate::near::did_you_mean;
@@ -205,7 +205,33 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         gc_victim: gc_victim(reader)?,
         gc_low_percent: reader.take("gc_low_watermark", percent)?,
         gc_high_percent: reader.take("gc_high_watermark", percent)?,
+        slc: slc(reader)?,
     })
+}
+
+/// All of these keys, or none for a drive without an SLC write cache.
+fn slc(reader: &mut Reader) -> Result<Option<SlcParameters>, Complaint> {
+    let keys = [
+        "cell_bits",
+        "slc_static",
+        "slc_dynamic",
+        "slc_dynamic_full",
+        "slc_dynamic_gone",
+        "slc_program",
+        "slc_read",
+    ];
+    if !reader.has_any(&keys) {
+        return Ok(None);
+    }
+    Ok(Some(SlcParameters {
+        cell_bits: reader.take("cell_bits", count)?,
+        static_bytes: reader.take("slc_static", size)?,
+        dynamic_bytes: reader.take("slc_dynamic", size)?,
+        dynamic_full_percent: reader.take("slc_dynamic_full", percent)?,
+        dynamic_gone_percent: reader.take("slc_dynamic_gone", percent)?,
+        page_program_ns: reader.take("slc_program", duration)?,
+        page_read_ns: reader.take("slc_read", duration)?,
+    }))
 }
 
 fn volume(reader: &mut Reader) -> Result<VolumeParameters, Complaint> {
