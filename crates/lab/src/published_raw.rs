@@ -16,8 +16,9 @@ const SCHEMA: &str = "raw-figures/1";
 const TOLERANCE: f64 = 0.25;
 const THREADS_HIGH: u64 = 1_024;
 
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("raw-devices.toml", include_str!("../../../published/raw-devices.toml")),
+    ("raw-newer-flash.toml", include_str!("../../../published/raw-newer-flash.toml")),
     ("raw-matsunobu-2010.toml", include_str!("../../../published/raw-matsunobu-2010.toml")),
     (
         "raw-percona-2011-io-alignment.toml",
@@ -536,7 +537,7 @@ mod tests {
     fn unknown_figures_are_refused() {
         let sentence = Against::find("x25m").unwrap_err().0;
         assert!(sentence.starts_with(
-            "--against: there are no published figures of `x25m`; there are figures of 850evo-250,"
+            "--against: there are no published figures of `x25m`; there are figures of 660p-1024,"
         ));
     }
 }
