@@ -15,8 +15,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 use spindle_model::{
-    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, Stroke, VictimChoice, VolumeParameters,
-    WriteCache,
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, SlcParameters, Stroke, VictimChoice,
+    VolumeParameters, WriteCache,
 };
 
 use crate::near::did_you_mean;
@@ -27,8 +27,11 @@ pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 21] = [
+pub const PROFILES: [(&str, &str); 29] = [
+    ("660p-1024", include_str!("../../../profiles/660p-1024.toml")),
     ("850evo-250", include_str!("../../../profiles/850evo-250.toml")),
+    ("870evo", include_str!("../../../profiles/870evo.toml")),
+    ("870qvo-1000", include_str!("../../../profiles/870qvo-1000.toml")),
     ("970pro-512", include_str!("../../../profiles/970pro-512.toml")),
     ("agility3-60", include_str!("../../../profiles/agility3-60.toml")),
     ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
@@ -42,12 +45,17 @@ pub const PROFILES: [(&str, &str); 21] = [
     ("hdd-7200", include_str!("../../../profiles/hdd-7200.toml")),
     ("intel320-160", include_str!("../../../profiles/intel320-160.toml")),
     ("iodrive-160", include_str!("../../../profiles/iodrive-160.toml")),
+    ("iodrive-duo-320", include_str!("../../../profiles/iodrive-duo-320.toml")),
+    ("iodrive-mlc-320", include_str!("../../../profiles/iodrive-mlc-320.toml")),
+    ("micron7300-pro", include_str!("../../../profiles/micron7300-pro.toml")),
     ("null", include_str!("../../../profiles/null.toml")),
     ("pm883-960", include_str!("../../../profiles/pm883-960.toml")),
+    ("pm9a3", include_str!("../../../profiles/pm9a3.toml")),
     ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
     ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
     ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
     ("x25e-32", include_str!("../../../profiles/x25e-32.toml")),
+    ("x25m-160", include_str!("../../../profiles/x25m-160.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
 ];
 
@@ -217,7 +225,33 @@ fn flash(reader: &mut Reader) -> Result<FlashParameters, Complaint> {
         gc_victim: gc_victim(reader)?,
         gc_low_percent: reader.take("gc_low_watermark", percent)?,
         gc_high_percent: reader.take("gc_high_watermark", percent)?,
+        slc: slc(reader)?,
     })
+}
+
+/// All of these keys, or none for a drive without an SLC write cache.
+fn slc(reader: &mut Reader) -> Result<Option<SlcParameters>, Complaint> {
+    let keys = [
+        "cell_bits",
+        "slc_static",
+        "slc_dynamic",
+        "slc_dynamic_full",
+        "slc_dynamic_gone",
+        "slc_program",
+        "slc_read",
+    ];
+    if !reader.has_any(&keys) {
+        return Ok(None);
+    }
+    Ok(Some(SlcParameters {
+        cell_bits: reader.take("cell_bits", count)?,
+        static_bytes: reader.take("slc_static", size)?,
+        dynamic_bytes: reader.take("slc_dynamic", size)?,
+        dynamic_full_percent: reader.take("slc_dynamic_full", percent)?,
+        dynamic_gone_percent: reader.take("slc_dynamic_gone", percent)?,
+        page_program_ns: reader.take("slc_program", duration)?,
+        page_read_ns: reader.take("slc_read", duration)?,
+    }))
 }
 
 fn volume(reader: &mut Reader) -> Result<VolumeParameters, Complaint> {

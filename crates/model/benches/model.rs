@@ -67,6 +67,7 @@ fn flash() -> Parameters {
         gc_victim: VictimChoice::Greedy,
         gc_low_percent: 0,
         gc_high_percent: 25,
+        slc: None,
     })
 }
 

@@ -11,6 +11,8 @@
 //! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage, [`garbage`] says when and how
 //! fast. Discard and WriteZeroes unmap whole units, as drives do that read trimmed sectors as zeroes.
 //!
+//! An SLC write cache ([`slc`]), where the drive has one, takes the host's data first and is emptied when the drive is idle.
+//!
 //! # Divergence
 //! * A unit that was never written or was trimmed reads as slowly as any other, from a die by its number: what a drive answers
 //!   from its map alone would flatter every measurement of an empty drive.
@@ -20,6 +22,10 @@
 //! * A unit being programmed at that moment is read from its die, not from the buffer.
 //! * A program that is not full waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
 //! * The map costs nothing but the commit after a FLUSH: no map cache, no map writes in between.
+//! * What is moved out of the SLC cache, and the rest of a unit that is part-written, is read at the native speed.
+//! * Cells wear as much by an erase in SLC mode as by any other; the cache's superblocks are not the same ones for ever.
+//! * The SLC cache is folded only when the drive is idle or short of space, not beside a light load, and the superblock that is being
+//!   filled stays as it is. Firmware differs in when it folds and in how much of the cache it keeps for later reads; little is published.
 //! * No page types (LSB, MSB), no read retries, no static wear levelling, no bad blocks.
 
 mod buffer;
@@ -31,6 +37,9 @@ mod ftl_tests;
 mod garbage;
 mod geometry;
 mod map;
+mod slc;
+#[cfg(test)]
+mod slc_tests;
 #[cfg(test)]
 mod tests;
 mod victims;
@@ -375,7 +384,8 @@ impl Flash {
         if self.dies[die].jobs.len() >= JOBS_PER_DIE {
             return false;
         }
-        let batch = self.buffer.issue(full, self.ftl.geometry.unit_sectors);
+        let mut batch = self.buffer.issue(full, self.ftl.geometry.unit_sectors);
+        batch.is_slc = self.ftl.host_is_in_slc();
         let mut next = Some(batch.first);
         while let Some(index) = next {
             self.ftl.place_host(self.buffer.entry(index).unit);

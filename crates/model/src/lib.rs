@@ -36,7 +36,9 @@ pub use flash::Flash;
 pub use mirror::{Congestion, Mirror, MirrorParameters, Outage, Protocol, Survivor};
 pub use null::Null;
 pub use partition::Partition;
-pub use profile::{DiskParameters, FlashParameters, Invalid, Parameters, Stroke, VictimChoice, WriteCache};
+pub use profile::{
+    DiskParameters, FlashParameters, Invalid, Parameters, SlcParameters, Stroke, VictimChoice, WriteCache,
+};
 pub use raid::{MemberState, Raid, RaidLevel, RaidParameters, Resync};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};

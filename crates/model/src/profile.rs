@@ -133,6 +133,25 @@ pub struct FlashParameters {
     pub gc_low_percent: u64,
     /// Up to which an idle drive collects.
     pub gc_high_percent: u64,
+    pub slc: Option<SlcParameters>,
+}
+
+/// A write cache of native cells that are programmed with one bit each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlcParameters {
+    /// Bits of a native cell: a byte in the cache takes the space of so many.
+    pub cell_bits: u64,
+    /// Host data that it holds at any fill.
+    pub static_bytes: u64,
+    /// Host data that it holds on top of that, while enough of the drive is not filled.
+    pub dynamic_bytes: u64,
+    /// Fill of the drive up to which all of the dynamic part is there.
+    pub dynamic_full_percent: u64,
+    /// And from which nothing of it is left.
+    pub dynamic_gone_percent: u64,
+    /// In SLC mode, of as many pages as a native program writes.
+    pub page_program_ns: u64,
+    pub page_read_ns: u64,
 }
 
 /// Which superblock garbage collection empties next.
@@ -200,6 +219,13 @@ pub(crate) fn at_least(
         return Ok(());
     }
     Err(Invalid { key, problem: format!("is {value}{unit}, must be at least `{other_key}`, {other}{unit}") })
+}
+
+fn at_most(key: &'static str, value: u64, other_key: &str, other: u64, unit: &str) -> Result<(), Invalid> {
+    if value <= other {
+        return Ok(());
+    }
+    Err(Invalid { key, problem: format!("is {value}{unit}, must be at most `{other_key}`, {other}{unit}") })
 }
 
 impl DiskParameters {
@@ -291,7 +317,41 @@ impl FlashParameters {
         within("buffer", self.buffer_bytes, SECTOR_BYTES, PEBIBYTE, " bytes")?;
         within("flush_commit", self.flush_commit_ns, 0, SECOND, " ns")?;
         within("gc_low_watermark", self.gc_low_percent, 0, 50, " %")?;
-        within("gc_high_watermark", self.gc_high_percent, 0, 90, " %")
+        within("gc_high_watermark", self.gc_high_percent, 0, 90, " %")?;
+        self.slc.as_ref().map_or(Ok(()), |slc| self.validate_slc(slc))
+    }
+
+    fn validate_slc(&self, slc: &SlcParameters) -> Result<(), Invalid> {
+        let bits = slc.cell_bits;
+        within("cell_bits", bits, 2, 8, "")?;
+        if self.block_bytes < bits * self.program_bytes() {
+            let problem = format!(
+                "is {} bytes, must be at least one program for each bit of a cell, {} bytes",
+                self.block_bytes,
+                bits * self.program_bytes()
+            );
+            return Err(Invalid { key: "block", problem });
+        }
+        at_most("slc_program", slc.page_program_ns, "page_program", self.page_program_ns, " ns")?;
+        at_most("slc_read", slc.page_read_ns, "page_read", self.page_read_ns, " ns")?;
+        within("slc_dynamic_gone", slc.dynamic_gone_percent, 0, 100, " %")?;
+        at_most(
+            "slc_dynamic_full",
+            slc.dynamic_full_percent,
+            "slc_dynamic_gone",
+            slc.dynamic_gone_percent,
+            " %",
+        )?;
+        if slc.static_bytes == 0 && slc.dynamic_bytes == 0 {
+            let problem = "and `slc_dynamic` are 0 bytes, one of them must be above; leave all of these keys out for a drive \
+                           without an SLC cache";
+            return Err(Invalid { key: "slc_static", problem: problem.to_owned() });
+        }
+        let spare_bytes = (self.raw_bytes - self.capacity_bytes) / 100 * (100 - self.gc_high_percent);
+        let room = "spare space that `gc_high_watermark` leaves";
+        fits("slc_static", slc.static_bytes, bits, spare_bytes, room)?;
+        let unfilled_bytes = self.capacity_bytes / 100 * (100 - slc.dynamic_full_percent);
+        fits("slc_dynamic", slc.dynamic_bytes, bits, unfilled_bytes, "space that `slc_dynamic_full` leaves")
     }
 
     fn validate_geometry(&self) -> Result<(), Invalid> {
@@ -319,6 +379,18 @@ impl FlashParameters {
     pub fn program_bytes(&self) -> u64 {
         self.page_bytes * self.pages_per_program
     }
+}
+
+/// A cache of cells that could hold `bits` times as much, in a place of `room_bytes`.
+fn fits(key: &'static str, bytes: u64, bits: u64, room_bytes: u64, room: &str) -> Result<(), Invalid> {
+    let most = room_bytes / bits;
+    if bytes <= most {
+        return Ok(());
+    }
+    let problem = format!(
+        "is {bytes} bytes, must be at most {most} bytes: one part in {bits} (`cell_bits`) of the {room}"
+    );
+    Err(Invalid { key, problem })
 }
 
 fn power_of_two(key: &'static str, bytes: u64) -> Result<(), Invalid> {

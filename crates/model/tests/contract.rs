@@ -6,7 +6,7 @@ use common::contract::{Promise, check_each_once, history, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, RaidLevel,
-    RaidParameters, Request, RequestId, StackSpec, ThrottleParameters, WriteCache,
+    RaidParameters, Request, RequestId, SlcParameters, StackSpec, ThrottleParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -26,6 +26,22 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
         flush_blocks_queue,
         ..flash
     }))
+}
+
+/// With an SLC write cache that a handful of large writes fills: 96 KiB of the emulated size, and as much again while it is empty.
+fn flash_with_slc(write_cache: WriteCache) -> StackSpec {
+    let Parameters::Flash(flash) = common::flash(write_cache) else { unreachable!("a flash drive") };
+    let cache_bytes = flash.capacity_bytes / SIZE_BYTES * (96 << 10);
+    let slc = Some(SlcParameters {
+        cell_bits: 3,
+        static_bytes: cache_bytes,
+        dynamic_bytes: cache_bytes,
+        dynamic_full_percent: 0,
+        dynamic_gone_percent: 80,
+        page_program_ns: 100 * MICROSECOND,
+        page_read_ns: 20 * MICROSECOND,
+    });
+    StackSpec::Device(Parameters::Flash(FlashParameters { slc, ..flash }))
 }
 
 fn partition(stack: StackSpec, size_bytes: u64) -> StackSpec {
@@ -50,6 +66,7 @@ fn every_stack() -> Vec<StackSpec> {
         stacks.push(disk(write_cache));
         stacks.push(flash(write_cache, true));
         stacks.push(flash(write_cache, false));
+        stacks.push(flash_with_slc(write_cache));
     }
     stacks.push(partition(disk(WriteCache::Volatile), 2 * SIZE_BYTES));
     stacks.push(throttle(raid_1(disk(WriteCache::Volatile))));

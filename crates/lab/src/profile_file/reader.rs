@@ -59,6 +59,12 @@ impl Reader {
         }
     }
 
+    /// Whether the file has one of the keys, which all are known from then on.
+    pub(super) fn has_any(&mut self, keys: &[&'static str]) -> bool {
+        self.known.extend(keys);
+        keys.iter().any(|key| self.entries.contains_key(*key))
+    }
+
     fn misspelt(&self, key: &str) -> Option<Complaint> {
         let near = self.entries.keys().find(|other| distance(other, key) <= 2)?;
         Some((near.clone(), format!("is unknown; did you mean `{key}`?")))

@@ -105,6 +105,32 @@ fn a_value_out_of_bounds_is_named_with_the_bound() {
     );
 }
 
+/// The profile of a drive with an SLC cache, changed.
+fn check_slc_profile(change: (&str, &str), expect: &str) {
+    let (_, text) = PROFILES.iter().find(|(name, _)| *name == "850evo-250").unwrap();
+    let line = text.lines().find(|line| line.starts_with(change.0)).unwrap();
+    let parsed = Profile::parse("my.toml", "my", &text.replacen(line, change.1, 1));
+    assert_eq!(parsed.map(|_| "accepted".to_owned()).unwrap_or_else(|error| error.0), expect);
+}
+
+#[test]
+fn an_slc_cache_has_all_of_its_keys_or_none() {
+    check_slc_profile(("slc_program", ""), "my.toml: parameters.slc_program: is missing");
+    check_slc_profile(
+        ("slc_program", "slc_progam = { value = \"1 us\", source = \"x\" }"),
+        "my.toml: parameters.slc_progam: is unknown; did you mean `slc_program`?",
+    );
+}
+
+#[test]
+fn an_slc_cache_that_does_not_fit_is_refused_with_the_key() {
+    check_slc_profile(
+        ("slc_static", "slc_static = { value = \"30 GB\", source = \"x\" }"),
+        "my.toml: parameters.slc_static: is 30000000000 bytes, must be at most 6225000000 bytes: one part in 3 \
+         (`cell_bits`) of the spare space that `gc_high_watermark` leaves",
+    );
+}
+
 #[test]
 fn broken_toml_is_named_with_its_line() {
     let sentence = profile_with(("kind = \"disk\"", "kind = \"tape\""));

@@ -11,8 +11,9 @@ const SCHEMA: &str = "raw-figures/1";
 const THREADS_HIGH: u64 = 1_024;
 const WRITES_HIGH: u64 = 10_000;
 
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("raw-devices.toml", include_str!("../../../../published/raw-devices.toml")),
+    ("raw-newer-flash.toml", include_str!("../../../../published/raw-newer-flash.toml")),
     ("raw-matsunobu-2010.toml", include_str!("../../../../published/raw-matsunobu-2010.toml")),
     (
         "raw-percona-2011-io-alignment.toml",

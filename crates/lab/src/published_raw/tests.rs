@@ -195,7 +195,9 @@ fn against_all_lists_every_figure() {
 #[test]
 fn unknown_figures_are_refused() {
     let sentence = Against::find("x25m").unwrap_err().0;
-    assert!(sentence.starts_with(
-        "--against: there are no published figures of `x25m`; there are figures of 850evo-250,"
-    ));
+    assert!(
+        sentence.starts_with(
+            "--against: there are no published figures of `x25m`; there are figures of 660p-1024,"
+        )
+    );
 }

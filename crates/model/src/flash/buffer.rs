@@ -50,6 +50,7 @@ pub(super) struct Batch {
     pub(super) unit_count: u32,
     /// A unit in it must be completed from NAND.
     pub(super) reads_first: bool,
+    pub(super) is_slc: bool,
 }
 
 #[derive(Debug, Default)]
@@ -190,7 +191,7 @@ impl Buffer {
     pub(super) fn issue(&mut self, count: usize, unit_sectors: u64) -> Batch {
         let count = count.min(self.waiting.len());
         let first = self.waiting[0];
-        let mut batch = Batch { first, unit_count: count as u32, reads_first: false };
+        let mut batch = Batch { first, unit_count: count as u32, reads_first: false, is_slc: false };
         let mut previous: Option<u32> = None;
         for _ in 0..count {
             let index = self.waiting.pop_front().expect("counted above");

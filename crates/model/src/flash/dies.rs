@@ -15,7 +15,9 @@ use crate::time::Instant;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRead {
     slot: Slot,
-    bytes: u64,
+    /// At most a page.
+    bytes: u32,
+    is_slc: bool,
 }
 
 /// Work that a die does when no read is more urgent.
@@ -57,7 +59,7 @@ pub(super) struct Die {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Buffer,
-    Page { page: u32, die: usize },
+    Page { page: u32, die: usize, is_slc: bool },
 }
 
 impl Flash {
@@ -98,12 +100,13 @@ impl Flash {
                 Source::Buffer
             }
             Location::Nand(address) => {
-                Source::Page { page: geometry.page_of(address), die: geometry.die_of(address) }
+                let is_slc = self.ftl.is_slc(address);
+                Source::Page { page: geometry.page_of(address), die: geometry.die_of(address), is_slc }
             }
             // As if it had been written in order.
             Location::Unmapped | Location::Buffered(_) => {
                 let die = unit / geometry.units_per_program % geometry.die_count;
-                Source::Page { page: unit / geometry.units_per_page, die: die as usize }
+                Source::Page { page: unit / geometry.units_per_page, die: die as usize, is_slc: false }
             }
         }
     }
@@ -114,9 +117,9 @@ impl Flash {
             Source::Buffer => {
                 self.cross_link(at, bytes);
             }
-            Source::Page { die, .. } => {
+            Source::Page { die, is_slc, .. } => {
                 self.pending[slot] += 1;
-                self.dies[die].reads.push_back(PageRead { slot, bytes });
+                self.dies[die].reads.push_back(PageRead { slot, bytes: bytes as u32, is_slc });
                 match self.dies[die].work {
                     Work::Idle => self.give_work(at, die),
                     Work::Busy(job) => self.suspend(at, die, job),
@@ -151,7 +154,7 @@ impl Flash {
 
     pub(super) fn read_out(&mut self, at: Instant, die: usize) {
         if let Work::Reading(read) = self.dies[die].work {
-            let out_at = self.cross_channel(at, die, read.bytes);
+            let out_at = self.cross_channel(at, die, u64::from(read.bytes));
             self.schedule(out_at, Event::ReadOut(die));
         }
     }
@@ -160,7 +163,7 @@ impl Flash {
         if let Work::Reading(read) = self.dies[die].work {
             self.dies[die].work = Work::Idle;
             self.dies[die].has_just_read = true;
-            let sent_at = self.cross_link(at, read.bytes);
+            let sent_at = self.cross_link(at, u64::from(read.bytes));
             self.pending[read.slot] -= 1;
             if self.pending[read.slot] == 0 {
                 self.schedule(sent_at, Event::Done(read.slot));
@@ -179,7 +182,8 @@ impl Flash {
     fn give_read(&mut self, at: Instant, die: usize) -> bool {
         let Some(read) = self.dies[die].reads.pop_front() else { return false };
         self.dies[die].work = Work::Reading(read);
-        self.schedule(at + self.parameters.page_read_ns, Event::ArrayRead(die));
+        let read_ns = if read.is_slc { self.slc_ns().1 } else { self.parameters.page_read_ns };
+        self.schedule(at + read_ns, Event::ArrayRead(die));
         true
     }
 
@@ -205,11 +209,18 @@ impl Flash {
         self.schedule(self.dies[die].ends_at, Event::JobDone(die));
     }
 
+    /// Time of a program and of a read in SLC mode.
+    fn slc_ns(&self) -> (u64, u64) {
+        let slc = self.parameters.slc.as_ref().expect("a drive with an SLC cache");
+        (slc.page_program_ns, slc.page_read_ns)
+    }
+
     fn start_job(&mut self, at: Instant, die: usize, job: Job) {
         let unit_bytes = self.ftl.geometry.unit_bytes;
         let (read_ns, program_ns) = (self.parameters.page_read_ns, self.parameters.page_program_ns);
         let (array_from, array_ns) = match job {
             Job::Program(batch) => {
+                let program_ns = if batch.is_slc { self.slc_ns().0 } else { program_ns };
                 let in_register_at = self.cross_channel(at, die, u64::from(batch.unit_count) * unit_bytes);
                 (in_register_at, program_ns + if batch.reads_first { read_ns } else { 0 })
             }

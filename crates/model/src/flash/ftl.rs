@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use super::geometry::{Address, Geometry, Superblock, Unit};
 use super::map::{Location, Map};
+use super::slc::Slc;
 use super::victims::Victims;
 use crate::profile::{FlashParameters, VictimChoice};
 
@@ -35,6 +36,14 @@ enum State {
 struct Frontier {
     superblock: Option<Superblock>,
     next_offset: u32,
+    /// Units that fit into the superblock.
+    end: u32,
+}
+
+impl Frontier {
+    fn is_full(&self) -> bool {
+        self.next_offset == self.end
+    }
 }
 
 #[derive(Debug)]
@@ -107,6 +116,9 @@ pub(super) struct Ftl {
     free: VecDeque<Superblock>,
     host: Frontier,
     moved: Frontier,
+    slc: Slc,
+    /// Where the host wrote before it went to the SLC cache, or came back from it.
+    parked: Frontier,
     victims: Victims,
     /// Boxed: it is taken out and put back with each program.
     victim: Option<Box<Victim>>,
@@ -127,6 +139,7 @@ impl Ftl {
         let count = geometry.superblock_count as usize;
         let share = |percent: u64| (u64::from(geometry.spare_superblocks) * percent / 100) as u32;
         let low_watermark = RESERVE + 1 + share(parameters.gc_low_percent);
+        let slc = Slc::new(parameters.slc.as_ref(), parameters.capacity_bytes, &geometry);
         Ftl {
             choice: parameters.gc_victim,
             map: Map::new(geometry.unit_count, geometry.offset_bits),
@@ -137,6 +150,8 @@ impl Ftl {
             free: (0..geometry.superblock_count).collect(),
             host: Frontier::default(),
             moved: Frontier::default(),
+            slc,
+            parked: Frontier::default(),
             victims: Victims::new(geometry.superblock_count),
             victim: None,
             to_erase: VecDeque::new(),
@@ -186,6 +201,7 @@ impl Ftl {
         }
         assert!(self.valid_units[superblock as usize] == 0, "superblock {superblock} still holds data");
         self.victims.leave(superblock);
+        self.slc.note_retired(superblock);
         self.states[superblock as usize] = State::Erasing;
         self.to_erase.push_back(superblock);
         self.erasing_count += 1;
@@ -202,20 +218,30 @@ impl Ftl {
     }
 
     /// Collection is worth while when there is nothing else to do.
-    pub(super) fn could_be_emptier(&self) -> bool {
-        self.available() < self.high_watermark
+    fn could_be_emptier(&self) -> bool {
+        self.available() < self.high_watermark + self.slc.unused_static_superblocks()
+    }
+
+    /// Whether an idle drive should collect.
+    pub(super) fn has_idle_work(&self) -> bool {
+        self.could_be_emptier() || self.slc.can_be_folded()
+    }
+
+    /// Whether idleness itself would change anything.
+    pub(super) fn wants_idleness(&self) -> bool {
+        self.has_idle_work() || self.slc.is_used_up()
     }
 
     /// Whether the host may write another program now.
     pub(super) fn has_room(&self) -> bool {
-        let is_open =
-            self.host.superblock.is_some() && self.host.next_offset < self.geometry.units_per_superblock;
-        is_open || self.free.len() as u32 > RESERVE
+        !self.host.is_full() || self.free.len() as u32 > RESERVE
     }
 
     /// The die of the host's next program; only after [`Ftl::has_room`].
     pub(super) fn open_host_program(&mut self) -> usize {
-        self.host = self.opened(self.host);
+        if self.host.is_full() {
+            self.host = self.open_after(self.host, self.slc.is_open());
+        }
         self.die_at(self.host)
     }
 
@@ -225,21 +251,23 @@ impl Ftl {
         self.geometry.die_of_program(superblock, program)
     }
 
-    /// The frontier with room for at least one unit.
-    fn opened(&mut self, frontier: Frontier) -> Frontier {
-        if let Some(superblock) = frontier.superblock {
-            if frontier.next_offset < self.geometry.units_per_superblock {
-                return frontier;
-            }
+    /// The next frontier of a stream whose present one is full.
+    fn open_after(&mut self, full: Frontier, in_slc_mode: bool) -> Frontier {
+        if let Some(superblock) = full.superblock {
             self.close(superblock);
         }
         let superblock = self.free.pop_front().expect("the reserve is never used up");
         self.states[superblock as usize] = State::Open;
-        Frontier { superblock: Some(superblock), next_offset: 0 }
+        let end = match in_slc_mode {
+            true => self.slc.begin_superblock(superblock),
+            false => self.geometry.units_per_superblock,
+        };
+        Frontier { superblock: Some(superblock), next_offset: 0, end }
     }
 
     fn close(&mut self, superblock: Superblock) {
         self.states[superblock as usize] = State::Closed;
+        self.slc.note_closed(superblock);
         self.closed_at[superblock as usize] = self.units_written;
         if self.valid_units[superblock as usize] == 0 {
             self.retire(superblock);
@@ -269,6 +297,52 @@ impl Ftl {
         self.counters.padded_units += u64::from(padded - self.host.next_offset);
         self.host.next_offset = padded;
         self.scan_ahead();
+        self.leave_slc_if_full();
+    }
+
+    /// Whether the host's next program goes to the SLC cache.
+    #[inline]
+    pub(super) fn host_is_in_slc(&self) -> bool {
+        self.slc.is_open()
+    }
+
+    #[inline]
+    pub(super) fn is_slc(&self, address: Address) -> bool {
+        self.slc.holds(address >> self.geometry.offset_bits)
+    }
+
+    fn leave_slc_if_full(&mut self) {
+        if self.slc.is_open()
+            && self.host.is_full()
+            && (self.is_short() || !self.slc.may_grow(self.native_units()))
+        {
+            self.slc.close();
+            self.exchange_host_frontiers();
+        }
+    }
+
+    /// The drive is idle: if the SLC cache has room again, the host may use it.
+    pub(super) fn return_to_slc(&mut self) {
+        if self.slc.is_used_up() && !self.is_short() && self.slc.may_grow(self.native_units()) {
+            self.slc.open();
+            self.exchange_host_frontiers();
+        }
+    }
+
+    fn exchange_host_frontiers(&mut self) {
+        if self.host.is_full()
+            && let Some(superblock) = self.host.superblock
+        {
+            self.close(superblock);
+            self.host = Frontier::default();
+        }
+        std::mem::swap(&mut self.host, &mut self.parked);
+    }
+
+    /// Valid units outside the SLC cache.
+    fn native_units(&self) -> u32 {
+        let valid_units = self.valid_units.iter().enumerate();
+        valid_units.filter(|&(index, _)| !self.slc.holds(index as Superblock)).map(|(_, units)| units).sum()
     }
 
     /// Units to move for each `gained` units that the host may write, from the victim at hand; `None` when nothing can be gained.
@@ -295,11 +369,12 @@ impl Ftl {
 
     fn move_units(&mut self, victim: &mut Victim) -> Step {
         while let Some(unit) = victim.next_unit(&self.map) {
-            let is_full = self.moved.next_offset == self.geometry.units_per_superblock;
-            if (self.moved.superblock.is_none() || is_full) && self.free.is_empty() {
-                return Step::Stuck;
+            if self.moved.is_full() {
+                if self.free.is_empty() {
+                    return Step::Stuck;
+                }
+                self.moved = self.open_after(self.moved, false);
             }
-            self.moved = self.opened(self.moved);
             victim.ahead_count -= 1;
             self.move_unit(unit, victim.superblock);
             if self.moved.next_offset.is_multiple_of(self.geometry.units_per_program) {
@@ -399,7 +474,10 @@ impl Ftl {
             VictimChoice::Greedy => gain,
             // (1 - u) / 2u times age; the factor keeps whole numbers apart.
             VictimChoice::CostBenefit => {
-                let age = u128::from(self.units_written - self.closed_at[superblock as usize]) + 1;
+                // What the SLC cache holds is there to be moved.
+                let is_slc = self.slc.holds(superblock);
+                let closed_at = if is_slc { 0 } else { self.closed_at[superblock as usize] };
+                let age = u128::from(self.units_written - closed_at) + 1;
                 gain * age * 1_024 / (2 * u128::from(valid) + 1)
             }
         }
@@ -416,13 +494,14 @@ impl Ftl {
         self.counters.erases += 1;
         self.counters.most_erases = self.counters.most_erases.max(*erases);
         self.states[superblock as usize] = State::Free;
+        self.slc.note_erased(superblock);
         self.erasing_count -= 1;
         self.free.push_back(superblock);
     }
 
     /// One unit from the host, collection and erases included, in no time.
     pub(super) fn write_at_once(&mut self, unit: Unit) {
-        while !self.has_room() || (self.is_short() && self.host_is_at_boundary()) {
+        while !self.has_room() || (self.is_short() && self.host.is_full()) {
             let step = self.collect();
             self.erase_at_once();
             if step == Step::Stuck {
@@ -437,10 +516,6 @@ impl Ftl {
             self.pad_host_program();
         }
         self.erase_at_once();
-    }
-
-    fn host_is_at_boundary(&self) -> bool {
-        self.host.superblock.is_none() || self.host.next_offset == self.geometry.units_per_superblock
     }
 
     pub(super) fn erase_at_once(&mut self) {
@@ -470,6 +545,8 @@ impl Ftl {
         self.victim = None;
         self.host = Frontier::default();
         self.moved = Frontier::default();
+        self.parked = Frontier::default();
+        self.slc.reset();
         self.gathered = (0, 0);
         self.to_erase.clear();
         self.erasing_count = 0;
@@ -498,6 +575,11 @@ impl Ftl {
             let is_empty = valid_units[superblock] == 0;
             assert!(is_empty || !matches!(state, State::Free | State::Erasing), "{superblock} {state:?}");
         }
+        let in_slc_mode = |superblock: &usize| self.slc.holds(*superblock as Superblock);
+        let slc_superblocks: Vec<usize> = (0..self.states.len()).filter(in_slc_mode).collect();
+        let closed = slc_superblocks.iter().filter(|index| self.states[**index] == State::Closed).count();
+        assert_eq!(self.slc.counts(), (slc_superblocks.len() as u32, closed as u32));
+        assert!(slc_superblocks.iter().all(|index| self.states[*index] != State::Free));
         let free = self.states.iter().filter(|state| **state == State::Free).count();
         assert_eq!(free, self.free.len());
         assert!(!self.free.is_empty() || self.erasing_count > 0 || self.moved.superblock.is_some());

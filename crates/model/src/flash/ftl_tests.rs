@@ -8,10 +8,10 @@ use super::geometry::Unit;
 use super::map::Location;
 use crate::closed_loop::{ClosedLoop, Driver, Order};
 use crate::device::{Ageing, Device};
-use crate::profile::{FlashParameters, VictimChoice, WriteCache};
+use crate::profile::{FlashParameters, SlcParameters, VictimChoice, WriteCache};
 use crate::request::{Operation, Request, RequestId};
 use crate::rng::Rng;
-use crate::time::{MICROSECOND, SECOND};
+use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
 
 const UNIT_BYTES: u64 = 4_096;
@@ -43,6 +43,7 @@ fn parameters(size_bytes: u64, over_provisioning_percent: u64, block_bytes: u64)
         gc_victim: VictimChoice::Greedy,
         gc_low_percent: 0,
         gc_high_percent: 25,
+        slc: None,
     }
 }
 
@@ -184,6 +185,44 @@ fn uses() -> impl Strategy<Value = Vec<Use>> {
     prop::collection::vec(one, 1..12)
 }
 
+/// No SLC cache, or one of any size that fits: shares of what is allowed, and the fill up to which the dynamic part is whole.
+#[derive(Debug, Clone, Copy)]
+struct Cache {
+    cell_bits: u64,
+    static_percent: u64,
+    dynamic_percent: u64,
+    dynamic_full_percent: u64,
+}
+
+fn caches() -> impl Strategy<Value = Option<Cache>> {
+    let cache = (2..5_u64, 0..101_u64, 0..101_u64, 0..100_u64).prop_map(
+        |(cell_bits, static_percent, dynamic_percent, dynamic_full_percent)| Cache {
+            cell_bits,
+            static_percent,
+            dynamic_percent,
+            dynamic_full_percent,
+        },
+    );
+    prop::option::of(cache)
+}
+
+fn with_cache(flash: FlashParameters, cache: Option<Cache>) -> FlashParameters {
+    let slc = cache.map(|cache| {
+        let spare_bytes = (flash.raw_bytes - flash.capacity_bytes) * (100 - flash.gc_high_percent) / 100;
+        let unfilled_bytes = flash.capacity_bytes * (100 - cache.dynamic_full_percent) / 100;
+        SlcParameters {
+            cell_bits: cache.cell_bits,
+            static_bytes: spare_bytes / cache.cell_bits * cache.static_percent / 100,
+            dynamic_bytes: unfilled_bytes / cache.cell_bits * cache.dynamic_percent / 100,
+            dynamic_full_percent: cache.dynamic_full_percent,
+            dynamic_gone_percent: 100,
+            page_program_ns: flash.page_program_ns / 5,
+            page_read_ns: flash.page_read_ns / 2,
+        }
+    });
+    FlashParameters { slc, ..flash }
+}
+
 fn apply(ftl: &mut Ftl, one: Use, rng: &mut Rng) {
     let unit_count = u64::from(ftl.geometry.unit_count);
     match one {
@@ -215,6 +254,7 @@ proptest! {
         over_provisioning_percent in 1..40_u64,
         is_greedy: bool,
         low_percent in 0..51_u64,
+        cache in caches(),
         seed: u64,
     ) {
         let gc_victim = if is_greedy { VictimChoice::Greedy } else { VictimChoice::CostBenefit };
@@ -225,6 +265,7 @@ proptest! {
             gc_high_percent,
             ..parameters(16 << 20, over_provisioning_percent, 64 << 10)
         };
+        let parameters = with_cache(parameters, cache);
         let mut ftl = Ftl::new(&parameters, parameters.capacity_bytes);
         let mut rng = Rng::new(seed);
         for unit in 0..u64::from(ftl.geometry.unit_count) * fill_percent / 100 {
@@ -244,6 +285,8 @@ proptest! {
         read_percent in 0..80_u64,
         write_cache in prop_oneof![Just(WriteCache::Off), Just(WriteCache::Volatile), Just(WriteCache::Protected)],
         trim_units in 0..3_000_u64,
+        cache in caches(),
+        pause_ms in 0..2_000_u64,
         seed: u64,
     ) {
         let size_bytes = 16 << 20;
@@ -252,6 +295,7 @@ proptest! {
             suspend_limit: seed % 3,
             ..parameters(size_bytes, over_provisioning_percent, 64 << 10)
         };
+        let parameters = with_cache(parameters, cache);
         let mut flash = Flash::new(parameters, size_bytes, seed);
         flash.age(&Ageing { fill_percent, overwrite_percent: 50, seed });
         let mut driver = VirtualTime::new(flash);
@@ -274,6 +318,8 @@ proptest! {
             force_unit_access: false,
         });
         driver.wait();
+        // Long enough for the cache to be folded in part.
+        driver.sleep(pause_ms * MILLISECOND);
         let measured = write.run(&mut driver);
         prop_assert_eq!(measured.samples.len(), 3_000);
         let now = driver.now();

@@ -46,7 +46,7 @@ impl Flash {
         let program = i64::from(self.ftl.geometry.units_per_program) * UNIT;
         self.collection.debt >= program
             || (!self.ftl.has_room() && self.buffer.waiting_count() > 0)
-            || (self.collection.is_idle && self.ftl.could_be_emptier())
+            || (self.collection.is_idle && self.ftl.has_idle_work())
     }
 
     /// One step of collection, if it is wanted and the dies have room for it. Returns whether it did anything.
@@ -89,6 +89,9 @@ impl Flash {
         if erasing[index].1 == 0 {
             erasing.swap_remove(index);
             self.ftl.finish_erase(superblock);
+            if self.collection.is_idle {
+                self.ftl.return_to_slc();
+            }
         }
     }
 
@@ -99,7 +102,7 @@ impl Flash {
 
     /// The last command is done: if nothing comes for a while, collection may begin.
     pub(super) fn note_quiet(&mut self, at: Instant) {
-        if !self.collection.idle_timer_runs && self.ftl.could_be_emptier() {
+        if !self.collection.idle_timer_runs && self.ftl.wants_idleness() {
             self.collection.idle_timer_runs = true;
             self.schedule(at + IDLE_NS, Event::IdleDue);
         }
@@ -116,6 +119,7 @@ impl Flash {
             self.schedule(due_at, Event::IdleDue);
         } else {
             self.collection.is_idle = true;
+            self.ftl.return_to_slc();
             self.pump(at);
         }
     }

@@ -19,6 +19,8 @@ const UNITS_PER_SUPERBLOCK_LOW: u64 = 64;
 /// Beyond what the drive's raw capacity holds: two open superblocks and the free ones that collection works with, so that the
 /// over-provisioned space is all there for data, at any emulated size.
 const WORKING_SUPERBLOCKS: u64 = 3;
+/// An SLC write cache has one open as well.
+const WORKING_SUPERBLOCKS_WITH_SLC: u64 = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct Geometry {
@@ -53,10 +55,14 @@ impl Geometry {
         let programs_per_block = (parameters.block_bytes / parameters.program_bytes()).max(1);
         let programs = (raw_units / SUPERBLOCKS_WANTED / units_per_program)
             .max(UNITS_PER_SUPERBLOCK_LOW.div_ceil(units_per_program))
+            // So that every die has a part of a superblock in SLC mode.
+            .max(parameters.slc.as_ref().map_or(0, |slc| slc.cell_bits * die_count))
             .min(programs_per_block * die_count);
         let programs = if programs > die_count { programs / die_count * die_count } else { programs };
         let units_per_superblock = programs * units_per_program;
-        let superblock_count = raw_units.div_ceil(units_per_superblock) + WORKING_SUPERBLOCKS;
+        let working_superblocks =
+            if parameters.slc.is_some() { WORKING_SUPERBLOCKS_WITH_SLC } else { WORKING_SUPERBLOCKS };
+        let superblock_count = raw_units.div_ceil(units_per_superblock) + working_superblocks;
         let erase_jobs = programs.min(die_count);
         Geometry {
             unit_bytes,

@@ -39,6 +39,7 @@ fn parameters() -> FlashParameters {
         gc_victim: VictimChoice::Greedy,
         gc_low_percent: 0,
         gc_high_percent: 25,
+        slc: None,
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
         gc_victim: VictimChoice::Greedy,
         gc_low_percent: 0,
         gc_high_percent: 25,
+        slc: None,
     })
 }
 
