@@ -22,8 +22,8 @@ const SEQUENTIAL_COUNT: u64 = 5_000;
 const TIME_LIMIT_NS: u64 = 120 * SECOND;
 /// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter them.
 const FILL_NS: u64 = 20 * SECOND;
-/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh.
-const FILL_SHARE: u64 = 8;
+/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh; SLC caches are smaller parts.
+const FILL_SHARE: u64 = 4;
 /// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block of every die).
 const STATE_BYTES: u64 = 4_000_000_000;
 const STATE_SUPERBLOCKS: u64 = 20;
