@@ -1,6 +1,7 @@
 //! Published raw I/O figures beside measured ones: data in `published/raw-*.toml`, compared as ratios.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,19 @@ impl Against {
             Ok(measured) => compared(figure, Some(measured)),
             Err(missing) => without(figure, missing),
         };
-        self.in_order(&target.head().name).into_iter().map(compare).collect()
+        let figures = self.in_order(&target.head().name);
+        let (next, cores) =
+            (AtomicUsize::new(0), std::thread::available_parallelism().map_or(1, usize::from));
+        let work = || -> Vec<(usize, Comparison)> {
+            let indices = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            indices.map_while(|index| Some((index, compare(figures.get(index)?)))).collect()
+        };
+        let mut answers: Vec<(usize, Comparison)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("models do not panic")).collect()
+        });
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, comparison)| comparison).collect()
     }
 
     /// With rows that were measured already; only figures that need nothing special.

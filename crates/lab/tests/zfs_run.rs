@@ -115,12 +115,13 @@ fn what_a_killed_run_leaves_of_a_pool_is_cleared_by_one_command() {
 fn the_next_run_clears_what_a_killed_one_left_of_a_pool() {
     let Some(bench) = bench() else { return };
     let mut run = bench
-        .command(&["run", "test.toml", "--output", "killed"])
+        .command(&["run", "test.toml", "--output", "results"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let pool = kill_in_a_trial(&mut run, &bench);
+    // It goes on with the database that was loaded.
     bench.run_scenario(&[], &[], 0);
     assert!(!fs::exists(&pool).unwrap());
     bench.assert_clean();
