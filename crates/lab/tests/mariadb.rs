@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
-use spindle_load::mysql_connection::connect;
 use spindle_load::runner::histogram::decode;
+use spindle_load::sql::mysql::connect;
 use spindle_load::{Check, RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
 

@@ -5,10 +5,10 @@
 //! starts as a copy of [`mock`].
 
 pub mod mock;
-pub mod mysql_connection;
 pub mod protocol;
 mod random;
 pub mod runner;
+pub mod sql;
 pub mod tpcc;
 mod workload;
 

@@ -17,6 +17,12 @@ pub enum Endpoint {
     MysqlSocket { path: PathBuf, user: String, database: String },
     /// MySQL protocol over TCP.
     MysqlTcp { host: String, port: u16, user: String, password: String, database: String },
+    /// A database file, with these pragmas; the clients' own process works on it.
+    Sqlite {
+        path: PathBuf,
+        #[serde(default)]
+        pragmas: BTreeMap<String, String>,
+    },
     /// No server: the mock workload answers itself.
     Mock,
 }

@@ -1,5 +1,6 @@
 //! `spindle load`: the load generator alone, against a server that already runs.
 
+use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub struct LoadArgs {
 
 #[derive(Debug, Subcommand)]
 enum WorkloadCommand {
-    /// TPC-C over the MySQL protocol.
+    /// TPC-C over the MySQL protocol, or on a file of SQLite.
     Tpcc(TpccArgs),
     /// The load process itself: reads a run's specification and commands, writes events.
     #[command(hide = true)]
@@ -32,7 +33,7 @@ enum WorkloadCommand {
 
 #[derive(Debug, Args)]
 struct TpccArgs {
-    /// `socket:/path` or `mysql://user:password@host:port/database`.
+    /// `socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`.
     #[arg(long, value_parser = parse_endpoint)]
     server: Endpoint,
     /// Warehouses of the database, about 100 MB each.
@@ -203,8 +204,15 @@ fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
             database: DATABASE.to_owned(),
         });
     }
+    if let Some(path) = text.strip_prefix("sqlite:") {
+        if path.is_empty() {
+            return Err("the path after `sqlite:` is missing".to_owned());
+        }
+        return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
+    }
     if !text.starts_with("mysql://") {
-        return Err("write `socket:/path` or `mysql://user:password@host:port/database`".to_owned());
+        let forms = "`socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`";
+        return Err(format!("write {forms}"));
     }
     let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
     Ok(Endpoint::MysqlTcp {
@@ -261,6 +269,10 @@ mod tests {
                 password: "p@ss".into(),
                 database: "shop".into()
             }
+        );
+        assert_eq!(
+            parse_endpoint("sqlite:/tmp/shop.db").unwrap(),
+            Endpoint::Sqlite { path: "/tmp/shop.db".into(), pragmas: BTreeMap::new() }
         );
         assert!(parse_endpoint("/run/db").is_err());
         assert!(parse_endpoint("socket:").is_err());

@@ -17,7 +17,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spindle_load::Endpoint;
-use spindle_load::mysql_connection::connect;
+use spindle_load::sql::mysql::connect;
 
 use super::log::{last_words, quote};
 use super::mariadb_files::{self, is_plain, plain_name};

@@ -5,6 +5,7 @@ pub mod mariadb;
 mod mariadb_files;
 mod memory;
 pub mod mock;
+pub mod sqlite;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -70,12 +71,13 @@ pub trait Server: Debug {
 pub struct Refusal(pub String);
 
 /// Names for [`by_kind`].
-pub const KINDS: [&str; 2] = ["mariadb", "mock"];
+pub const KINDS: [&str; 3] = ["mariadb", "mock", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     match kind {
         "mariadb" => Some(Box::new(mariadb::MariaDb)),
         "mock" => Some(Box::new(mock::Mock)),
+        "sqlite" => Some(Box::new(sqlite::Sqlite)),
         _ => None,
     }
 }

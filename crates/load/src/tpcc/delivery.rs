@@ -1,22 +1,21 @@
 //! The Delivery transaction (clause 2.7): the oldest undelivered order of each of ten districts, in one transaction.
 
-use mysql::prelude::Queryable;
-use mysql::{Params, Value};
-
 use super::DISTRICTS;
 use super::input::Delivery;
 use super::new_order::pad;
 use super::terminal::{End, Interruption, Terminal, missing};
+use crate::sql::Value;
+use crate::values;
 
 impl Terminal {
     pub(super) fn delivery(&mut self, delivery: &Delivery) -> Result<End, Interruption> {
         let Delivery { warehouse, carrier } = delivery;
         let mut orders: Vec<Value> = Vec::with_capacity(2 * DISTRICTS as usize);
         for district in 1..=DISTRICTS {
-            let oldest: Option<u32> =
-                self.connection.exec_first(&self.statements.oldest_new_order, (warehouse, district))?;
+            let oldest: Option<(u32,)> =
+                self.session.first(self.statements.oldest_new_order, values![warehouse, district])?;
             // A district without an undelivered order is skipped (2.7.4.2).
-            if let Some(order) = oldest {
+            if let Some((order,)) = oldest {
                 orders.extend([Value::from(district), order.into()]);
             }
         }
@@ -25,19 +24,15 @@ impl Terminal {
         }
         let order_count = orders.len() / 2;
         pad(&mut orders, 2, 2 * DISTRICTS as usize);
-        let with_orders = |first: &[u32]| {
-            let first = first.iter().map(|value| Value::from(*value));
-            Params::Positional(first.chain(orders.iter().cloned()).collect())
-        };
+        let with_orders = |first: &[Value]| -> Vec<Value> { first.iter().chain(&orders).cloned().collect() };
+        let of_warehouse = with_orders(values![warehouse]);
 
-        self.connection.exec_drop(&self.statements.new_orders_delete, with_orders(&[*warehouse]))?;
-        let customers: Vec<(u32, u32)> =
-            self.connection.exec(&self.statements.delivered_customers, with_orders(&[*warehouse]))?;
-        self.connection
-            .exec_drop(&self.statements.delivered_orders_update, with_orders(&[*carrier, *warehouse]))?;
-        let amounts: Vec<(u32, i64)> =
-            self.connection.exec(&self.statements.delivered_amounts, with_orders(&[*warehouse]))?;
-        self.connection.exec_drop(&self.statements.delivered_lines_update, with_orders(&[*warehouse]))?;
+        let statements = &self.statements;
+        self.session.run(statements.new_orders_delete, &of_warehouse)?;
+        let customers: Vec<(u32, u32)> = self.session.rows(statements.delivered_customers, &of_warehouse)?;
+        self.session.run(statements.delivered_orders_update, &with_orders(values![carrier, warehouse]))?;
+        let amounts: Vec<(u32, i64)> = self.session.rows(statements.delivered_amounts, &of_warehouse)?;
+        self.session.run(statements.delivered_lines_update, &of_warehouse)?;
         if customers.len() != order_count || amounts.len() != order_count {
             return Err(missing(format!("order or order lines of a new order of warehouse {warehouse}")));
         }
@@ -52,7 +47,7 @@ impl Terminal {
         pad(&mut keys, 2, 2 * DISTRICTS as usize);
         cases.push((*warehouse).into());
         cases.append(&mut keys);
-        self.connection.exec_drop(&self.statements.delivered_customers_update, Params::Positional(cases))?;
+        self.session.run(self.statements.delivered_customers_update, &cases)?;
         Ok(End::Commit)
     }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use mysql::prelude::{FromRow, Queryable};
-use mysql::{Conn, FromRowError, Row};
+use crate::sql::{Session, SqlError};
+use crate::values;
 
 /// Amounts are in cents.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,6 +23,12 @@ pub(super) struct Warehouse {
     pub(super) lines_without_order: Vec<(u32, u32)>,
     /// New orders whose order does not exist.
     pub(super) new_orders_without_order: Vec<(u32, u32)>,
+}
+
+impl Warehouse {
+    fn district(&mut self, id: u32) -> Option<&mut District> {
+        self.districts.iter_mut().find(|district| district.id == id)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,95 +73,96 @@ pub(super) struct History {
     by_customer: BTreeMap<(u32, u32, u32), i64>,
 }
 
-pub(super) fn read_history(connection: &mut Conn) -> mysql::Result<History> {
+pub(super) fn read_history(session: &mut dyn Session) -> Result<History, SqlError> {
     let mut history = History::default();
-    let statement = connection.prep(
-        "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, CAST(h_amount * 100 AS SIGNED) FROM history",
-    )?;
-    for row in connection.exec_iter(&statement, ())? {
-        let (warehouse, district, customer_warehouse, customer_district, customer, amount): (
-            u32,
-            u32,
-            u32,
-            u32,
-            u32,
-            i64,
-        ) = columns(row)?;
-        *history.by_district.entry((warehouse, district)).or_default() += amount;
-        *history.by_customer.entry((customer_warehouse, customer_district, customer)).or_default() += amount;
-    }
+    let statement = session.prepare(&format!(
+        "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, {} FROM history",
+        session.dialect().as_cents("h_amount")
+    ))?;
+    session.each(statement, &[], |(at, district, of, of_district, customer, amount): Payment| {
+        *history.by_district.entry((at, district)).or_default() += amount;
+        *history.by_customer.entry((of, of_district, customer)).or_default() += amount;
+    })?;
     Ok(history)
 }
 
+/// Warehouse and district where it was paid; warehouse, district and number of the customer; cents.
+type Payment = (u32, u32, u32, u32, u32, i64);
+
 /// Everything but the history; see [`add_history`].
-pub(super) fn read_warehouse(connection: &mut Conn, id: u32) -> mysql::Result<Warehouse> {
+pub(super) fn read_warehouse(session: &mut dyn Session, id: u32) -> Result<Warehouse, SqlError> {
     let mut warehouse = Warehouse { id, ..Warehouse::default() };
-    let year_to_date: Option<i64> =
-        connection.exec_first("SELECT CAST(w_ytd * 100 AS SIGNED) FROM warehouse WHERE w_id = ?", (id,))?;
+    let cents = |amount| session.dialect().as_cents(amount);
+    let (w_ytd, d_ytd) = (cents("w_ytd"), cents("d_ytd"));
+    let statement = session.prepare(&format!("SELECT {w_ytd} FROM warehouse WHERE w_id = ?"))?;
+    let year_to_date: Option<(i64,)> = session.first(statement, values![id])?;
     warehouse.exists = year_to_date.is_some();
-    warehouse.year_to_date = year_to_date.unwrap_or(0);
-    let stock_count: Option<u64> =
-        connection.exec_first("SELECT COUNT(*) FROM stock WHERE s_w_id = ?", (id,))?;
-    warehouse.stock_count = stock_count.unwrap_or(0);
-    warehouse.districts = connection.exec_map(
-        "SELECT d_id, CAST(d_ytd * 100 AS SIGNED), d_next_o_id FROM district WHERE d_w_id = ? ORDER BY d_id",
-        (id,),
-        |(id, year_to_date, next_order)| District { id, year_to_date, next_order, ..District::default() },
-    )?;
-    read_customers(connection, &mut warehouse)?;
-    read_orders(connection, &mut warehouse)?;
+    warehouse.year_to_date = year_to_date.map_or(0, |(cents,)| cents);
+    let statement = session.prepare("SELECT COUNT(*) FROM stock WHERE s_w_id = ?")?;
+    let stock_count: Option<(u64,)> = session.first(statement, values![id])?;
+    warehouse.stock_count = stock_count.map_or(0, |(count,)| count);
+    let statement = session.prepare(&format!(
+        "SELECT d_id, {d_ytd}, d_next_o_id FROM district WHERE d_w_id = ? ORDER BY d_id"
+    ))?;
+    session.each(statement, values![id], |(id, year_to_date, next_order)| {
+        warehouse.districts.push(District { id, year_to_date, next_order, ..District::default() });
+    })?;
+    read_customers(session, &mut warehouse)?;
+    read_orders(session, &mut warehouse)?;
+    read_lines(session, &mut warehouse)?;
     Ok(warehouse)
 }
 
-fn read_customers(connection: &mut Conn, warehouse: &mut Warehouse) -> mysql::Result<()> {
-    let statement = connection.prep(
-        "SELECT c_d_id, c_id, CAST(c_balance * 100 AS SIGNED), CAST(c_ytd_payment * 100 AS SIGNED), c_delivery_cnt \
-         FROM customer WHERE c_w_id = ?",
-    )?;
-    for row in connection.exec_iter(&statement, (warehouse.id,))? {
-        let (district, id, balance, year_to_date, deliveries): (u32, u32, i64, i64, u32) = columns(row)?;
-        if let Some(district) = warehouse.districts.iter_mut().find(|candidate| candidate.id == district) {
+fn read_customers(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<(), SqlError> {
+    let cents = |amount| session.dialect().as_cents(amount);
+    let (balance, year_to_date) = (cents("c_balance"), cents("c_ytd_payment"));
+    let statement = session.prepare(&format!(
+        "SELECT c_d_id, c_id, {balance}, {year_to_date}, c_delivery_cnt FROM customer WHERE c_w_id = ?"
+    ))?;
+    session.each(statement, values![warehouse.id], |(district, id, balance, year_to_date, deliveries)| {
+        if let Some(district) = warehouse.district(district) {
             district.customers.insert(id, Customer { balance, year_to_date, deliveries, history: 0 });
         }
-    }
-    Ok(())
+    })
 }
 
-fn read_orders(connection: &mut Conn, warehouse: &mut Warehouse) -> mysql::Result<()> {
-    let statement = connection.prep(
+fn read_orders(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<(), SqlError> {
+    let statement = session.prepare(
         "SELECT o_d_id, o_id, o_c_id, o_carrier_id IS NOT NULL, o_ol_cnt FROM orders WHERE o_w_id = ?",
     )?;
-    for row in connection.exec_iter(&statement, (warehouse.id,))? {
-        let (district, id, customer, has_carrier, declared_lines): (u32, u32, u32, bool, u32) = columns(row)?;
-        if let Some(district) = warehouse.districts.iter_mut().find(|candidate| candidate.id == district) {
-            district.orders.insert(id, Order { customer, has_carrier, declared_lines, ..Order::default() });
-        }
-    }
-
-    let new_orders: Vec<(u32, u32)> =
-        connection.exec("SELECT no_d_id, no_o_id FROM new_orders WHERE no_w_id = ?", (warehouse.id,))?;
-    for (district_id, order) in new_orders {
-        let district = warehouse.districts.iter_mut().find(|candidate| candidate.id == district_id);
-        if let Some(district) = district {
-            district.new_orders.push(order);
-            match district.orders.get_mut(&order) {
-                Some(order) => order.in_new_orders = true,
-                None => warehouse.new_orders_without_order.push((district_id, order)),
+    session.each(
+        statement,
+        values![warehouse.id],
+        |(district, id, customer, has_carrier, declared_lines)| {
+            if let Some(district) = warehouse.district(district) {
+                let order = Order { customer, has_carrier, declared_lines, ..Order::default() };
+                district.orders.insert(id, order);
             }
-        }
-    }
-
-    // The key's order serves the grouping, so that the server needs no temporary table.
-    let statement = connection.prep(
-        "SELECT ol_d_id, ol_o_id, COUNT(*), COUNT(ol_delivery_d), \
-         CAST(SUM(IF(ol_delivery_d IS NULL, 0, ol_amount)) * 100 AS SIGNED) \
-         FROM order_line WHERE ol_w_id = ? GROUP BY ol_w_id, ol_d_id, ol_o_id",
+        },
     )?;
-    for row in connection.exec_iter(&statement, (warehouse.id,))? {
-        let (district_id, id, lines, delivered_lines, delivered_amount): (u32, u32, u32, u32, i64) =
-            columns(row)?;
-        let district = warehouse.districts.iter_mut().find(|candidate| candidate.id == district_id);
-        if let Some(district) = district {
+    let statement = session.prepare("SELECT no_d_id, no_o_id FROM new_orders WHERE no_w_id = ?")?;
+    session.each(statement, values![warehouse.id], |(district_id, id)| {
+        let Some(district) = warehouse.district(district_id) else { return };
+        district.new_orders.push(id);
+        match district.orders.get_mut(&id) {
+            Some(order) => order.in_new_orders = true,
+            None => warehouse.new_orders_without_order.push((district_id, id)),
+        }
+    })
+}
+
+fn read_lines(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<(), SqlError> {
+    // The key's order serves the grouping, so that the server needs no temporary table.
+    let statement = session.prepare(&format!(
+        "SELECT ol_d_id, ol_o_id, COUNT(*), COUNT(ol_delivery_d), {} FROM order_line WHERE ol_w_id = ? \
+         GROUP BY ol_w_id, ol_d_id, ol_o_id",
+        session.dialect().as_cents("SUM(CASE WHEN ol_delivery_d IS NULL THEN 0 ELSE ol_amount END)")
+    ))?;
+    session.each(
+        statement,
+        values![warehouse.id],
+        |(district_id, id, lines, delivered_lines, delivered_amount): (u32, u32, u32, u32, i64)| {
+            let Some(district) = warehouse.district(district_id) else { return };
             district.line_count += u64::from(lines);
             match district.orders.get_mut(&id) {
                 Some(order) => {
@@ -165,29 +172,23 @@ fn read_orders(connection: &mut Conn, warehouse: &mut Warehouse) -> mysql::Resul
                 }
                 None => warehouse.lines_without_order.push((district_id, id)),
             }
-        }
-    }
-    Ok(())
+        },
+    )
 }
 
 /// Fills the sums of payments in.
 pub(super) fn add_history(warehouse: &mut Warehouse, history: &History) {
     for ((_, district), amount) in history.by_district.range((warehouse.id, 0)..=(warehouse.id, u32::MAX)) {
         warehouse.history += amount;
-        if let Some(district) = warehouse.districts.iter_mut().find(|candidate| candidate.id == *district) {
+        if let Some(district) = warehouse.district(*district) {
             district.history = *amount;
         }
     }
     let own = (warehouse.id, 0, 0)..=(warehouse.id, u32::MAX, u32::MAX);
     for ((_, district, customer), amount) in history.by_customer.range(own) {
-        let district = warehouse.districts.iter_mut().find(|candidate| candidate.id == *district);
+        let district = warehouse.district(*district);
         if let Some(customer) = district.and_then(|district| district.customers.get_mut(customer)) {
             customer.history = *amount;
         }
     }
-}
-
-/// A row that is not what the query promises is an error, not a panic: the database may be damaged.
-fn columns<T: FromRow>(row: mysql::Result<Row>) -> mysql::Result<T> {
-    mysql::from_row_opt(row?).map_err(|FromRowError(row)| mysql::Error::FromRowError(row))
 }

@@ -1,25 +1,21 @@
-//! Fills the database: LOAD DATA LOCAL INFILE with rows that are made while they are sent, several streams at once.
+//! Fills the database with rows that are made while they are sent, several streams at once.
 //!
 //! One stream per (table, warehouse), each in key order, so that the server appends. Rows never touch the client's disk.
 
 use std::collections::VecDeque;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use mysql::prelude::Queryable;
-use mysql::{Conn, LocalInfileHandler};
-
 use super::population::{self, Table};
 use super::schema;
-use crate::mysql_connection::{connect, connect_and_create_database};
 use crate::protocol::Endpoint;
+use crate::sql::{Class, Session, connect, connect_and_create_database};
 use crate::workload::Progress;
+use anyhow::{Context, Result, anyhow, bail};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-/// ER_LOCK_DEADLOCK.
-const DEADLOCK: u16 = 1213;
 const ATTEMPTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +31,8 @@ pub(super) fn load(
     seed: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
-    let mut connection = connect_and_create_database(endpoint)?;
-    create_tables(&mut connection)?;
+    let mut session = connect_and_create_database(endpoint)?;
+    create_tables(&mut *session)?;
 
     let tasks = tasks(warehouses);
     let rows_total = tasks.iter().map(|task| task.table.row_count(seed, task.warehouse)).sum();
@@ -46,18 +42,18 @@ pub(super) fn load(
     })?;
 
     run_in_parallel(endpoint, &schema::INDEXES)?;
-    check_row_counts(&mut connection, warehouses, seed)?;
+    check_row_counts(&mut *session, warehouses, seed)?;
     progress(Progress { rows_done: rows_total, rows_total });
     Ok(())
 }
 
-fn create_tables(connection: &mut Conn) -> Result<()> {
+fn create_tables(session: &mut dyn Session) -> Result<()> {
     for (table, create) in schema::TABLES.iter().zip(schema::CREATE) {
-        connection
-            .query_drop(format!("DROP TABLE IF EXISTS {table}"))
+        session
+            .execute(&format!("DROP TABLE IF EXISTS {table}"))
             .with_context(|| format!("dropping the old table {table}"))?;
-        connection
-            .query_drop(format!("{create}{}", schema::TABLE_OPTIONS))
+        session
+            .execute(&session.dialect().create_table(create))
             .with_context(|| format!("making the table {table}"))?;
     }
     Ok(())
@@ -121,43 +117,35 @@ fn run_stream(
     rows_done: &Arc<AtomicU64>,
     failed: &AtomicBool,
 ) -> Result<()> {
-    let mut connection = connect(endpoint)?;
-    // MariaDB locks an empty table for its first stream then, so that the others wait for it once per table.
-    connection.query_drop("SET SESSION unique_checks = 0, foreign_key_checks = 0")?;
+    let mut session = connect(endpoint)?;
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(task) = task.filter(|_| !failed.load(Ordering::Relaxed)) else { return Ok(()) };
-        load_task(&mut connection, task, seed, rows_done)?;
+        load_task(&mut *session, task, seed, rows_done)?;
     }
 }
 
-/// One LOAD DATA, which is one transaction. Two streams that are the first on one empty table may deadlock over its lock; the one that the
+/// One transaction. Two streams that are the first on one empty table of InnoDB may deadlock over its lock; the one that the
 /// server rolls back begins again, and then finds the table in use and needs no such lock.
-fn load_task(connection: &mut Conn, task: Task, seed: u64, rows_done: &Arc<AtomicU64>) -> Result<()> {
+fn load_task(session: &mut dyn Session, task: Task, seed: u64, rows_done: &Arc<AtomicU64>) -> Result<()> {
     let mut attempts = 0;
     loop {
         attempts += 1;
         let rows_sent = Arc::new(AtomicU64::new(0));
         let (sent, done) = (rows_sent.clone(), rows_done.clone());
-        let handler = LocalInfileHandler::new(move |_, output| {
+        let rows = Box::new(move |output: &mut dyn Write| {
             population::write_rows(task.table, seed, task.warehouse, output, &mut || {
                 sent.fetch_add(1, Ordering::Relaxed);
                 done.fetch_add(1, Ordering::Relaxed);
             })
         });
-        connection.set_local_infile_handler(Some(handler));
-        let statement = format!("LOAD DATA LOCAL INFILE 'spindle' INTO TABLE {}", task.table.name());
-        match connection.query_drop(statement) {
-            Err(mysql::Error::MySqlError(error)) if error.code == DEADLOCK && attempts < ATTEMPTS => {
+        match session.load(task.table.name(), rows) {
+            Err(error) if error.class == Class::Retry && attempts < ATTEMPTS => {
                 rows_done.fetch_sub(rows_sent.load(Ordering::Relaxed), Ordering::Relaxed);
             }
             result => {
                 return result.with_context(|| {
-                    format!(
-                        "loading the table {} of warehouse {} (the server needs local_infile=ON)",
-                        task.table.name(),
-                        task.warehouse
-                    )
+                    format!("loading the table {} of warehouse {}", task.table.name(), task.warehouse)
                 });
             }
         }
@@ -170,8 +158,7 @@ fn run_in_parallel(endpoint: &Endpoint, statements: &[&str]) -> Result<()> {
             .iter()
             .map(|statement| {
                 scope.spawn(move || {
-                    let mut connection = connect(endpoint)?;
-                    connection.query_drop(statement).with_context(|| format!("executing {statement}"))
+                    connect(endpoint)?.execute(statement).with_context(|| format!("executing {statement}"))
                 })
             })
             .collect();
@@ -181,13 +168,14 @@ fn run_in_parallel(endpoint: &Endpoint, statements: &[&str]) -> Result<()> {
     })
 }
 
-fn check_row_counts(connection: &mut Conn, warehouses: u32, seed: u64) -> Result<()> {
+fn check_row_counts(session: &mut dyn Session, warehouses: u32, seed: u64) -> Result<()> {
     for table in Table::ALL {
         let expected: u64 = match table {
             Table::Item => table.row_count(seed, 0),
             _ => (1..=warehouses).map(|warehouse| table.row_count(seed, warehouse)).sum(),
         };
-        let found: Option<u64> = connection.query_first(format!("SELECT COUNT(*) FROM {}", table.name()))?;
+        let count = session.prepare(&format!("SELECT COUNT(*) FROM {}", table.name()))?;
+        let found = session.first(count, &[])?.map(|(count,)| count);
         if found != Some(expected) {
             bail!(
                 "the table {} has {} rows after the load, not {expected}",

@@ -56,6 +56,8 @@ pub const DEVIATIONS: &[&str] = &[
     "The mix is a shuffled deck of 100 cards (45/43/4/4/4) per terminal.",
     "Condition 3.3.2.11 also counts the deliveries made since the population; without them it holds for a fresh database \
      only. The server aggregates what the conditions need, the client compares.",
+    "SQLite has no decimal numbers: there amounts are floating-point numbers, rounded to cents where they are compared. One \
+     transaction writes at a time.",
     "No terminal screens are drawn, and no ACID tests other than the consistency conditions are run.",
 ];
 

@@ -1,11 +1,10 @@
 //! The New-Order transaction (clause 2.4).
 
-use mysql::prelude::Queryable;
-use mysql::{Params, Value};
-
 use super::input::{Line, NewOrder};
 use super::statements::MAXIMUM_LINES;
 use super::terminal::{End, Interruption, Terminal, missing};
+use crate::sql::Value;
+use crate::values;
 
 /// Discount, last name and credit of the customer; tax of the warehouse and of the district.
 type Head = (f64, Vec<u8>, Vec<u8>, f64, f64);
@@ -31,22 +30,18 @@ impl Terminal {
     pub(super) fn new_order(&mut self, order: &NewOrder) -> Result<End, Interruption> {
         let NewOrder { warehouse, district, customer, lines } = order;
         let head: Option<Head> =
-            self.connection.exec_first(&self.statements.new_order_head, (warehouse, district, customer))?;
+            self.session.first(self.statements.new_order_head, values![warehouse, district, customer])?;
         let (discount, _last_name, _credit, warehouse_tax, district_tax) =
             head.ok_or_else(|| missing(format!("customer {customer} of {warehouse}/{district}")))?;
 
-        self.connection.exec_drop(&self.statements.district_advance, (warehouse, district))?;
-        if self.connection.affected_rows() == 0 {
-            return Err(missing(format!("district {district} of warehouse {warehouse}")));
-        }
-        let order_id = self.connection.last_insert_id() as u32;
+        let order_id = self.next_order_id(*warehouse, *district)?;
 
         let all_local = lines.iter().all(|line| line.supply_warehouse == *warehouse);
-        self.connection.exec_drop(
-            &self.statements.order_insert,
-            (warehouse, district, order_id, customer, lines.len(), all_local),
+        self.session.run(
+            self.statements.order_insert,
+            values![warehouse, district, order_id, customer, lines.len(), all_local],
         )?;
-        self.connection.exec_drop(&self.statements.new_order_insert, (warehouse, district, order_id))?;
+        self.session.run(self.statements.new_order_insert, values![warehouse, district, order_id])?;
 
         let prices = self.prices(lines)?;
         let known: Vec<(usize, &Line)> =
@@ -72,12 +67,23 @@ impl Terminal {
         Ok(if known.len() == lines.len() { End::Commit } else { End::Rollback })
     }
 
+    /// Takes the district's next order number and advances it.
+    fn next_order_id(&mut self, warehouse: u32, district: u32) -> Result<u32, Interruption> {
+        let advance = self.statements.district_advance;
+        let key = values![warehouse, district];
+        let taken = if self.session.dialect().has_returning() {
+            self.session.first(advance, key)?.map(|(order_id,)| order_id)
+        } else {
+            (self.session.run(advance, key)? > 0).then(|| self.session.last_insert_id() as u32)
+        };
+        taken.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))
+    }
+
     /// The price of each line's item in cents; `None` where the item does not exist.
     fn prices(&mut self, lines: &[Line]) -> Result<Vec<Option<i64>>, Interruption> {
         let mut items: Vec<Value> = lines.iter().map(|line| line.item.into()).collect();
         pad(&mut items, 1, MAXIMUM_LINES);
-        let found: Vec<(u32, i64, Vec<u8>, bool)> =
-            self.connection.exec(&self.statements.items, Params::Positional(items))?;
+        let found: Vec<(u32, i64, Vec<u8>, bool)> = self.session.rows(self.statements.items, &items)?;
         let price = |item| found.iter().find(|row| row.0 == item).map(|row| row.1);
         Ok(lines.iter().map(|line| price(line.item)).collect())
     }
@@ -95,9 +101,8 @@ impl Terminal {
             parameters.push(group.warehouse.into());
             parameters.extend(group.lines.iter().map(|(_, item)| Value::from(*item)));
             pad(&mut parameters, 1, MAXIMUM_LINES + 1);
-            let select = &self.statements.stock_for_update[district as usize - 1];
-            let rows: Vec<(u32, i32, Vec<u8>, bool)> =
-                self.connection.exec(select, Params::Positional(parameters))?;
+            let select = self.statements.stock_for_update[district as usize - 1];
+            let rows: Vec<(u32, i32, Vec<u8>, bool)> = self.session.rows(select, &parameters)?;
 
             let (mut quantities, mut year_to_date, mut items) = (Vec::new(), Vec::new(), Vec::new());
             for (index, item) in &group.lines {
@@ -118,7 +123,7 @@ impl Terminal {
             parameters.append(&mut year_to_date);
             parameters.extend([Value::from(group.warehouse != home), group.warehouse.into()]);
             parameters.append(&mut items);
-            self.connection.exec_drop(&self.statements.stock_update, Params::Positional(parameters))?;
+            self.session.run(self.statements.stock_update, &parameters)?;
         }
         Ok(district_infos)
     }
@@ -141,11 +146,10 @@ impl Terminal {
                 line.supply_warehouse.into(),
                 line.quantity.into(),
                 (*amount_cents).into(),
-                Value::Bytes(district_info.clone()),
+                Value::Text(district_info.clone()),
             ]);
         }
-        let insert = &self.statements.order_line_insert[lines.len()];
-        self.connection.exec_drop(insert, Params::Positional(parameters))?;
+        self.session.run(self.statements.order_line_insert[lines.len()], &parameters)?;
         Ok(())
     }
 }
@@ -227,8 +231,8 @@ mod tests {
 
     #[test]
     fn padding_repeats_the_last_entry() {
-        let mut values: Vec<Value> = vec![1.into(), 2.into(), 3.into(), 4.into()];
+        let mut values: Vec<Value> = [1_u32, 2, 3, 4].map(Value::from).to_vec();
         pad(&mut values, 2, 8);
-        assert_eq!(values, [1, 2, 3, 4, 3, 4, 3, 4].map(Value::from));
+        assert_eq!(values, [1_u32, 2, 3, 4, 3, 4, 3, 4].map(Value::from));
     }
 }

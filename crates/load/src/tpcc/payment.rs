@@ -1,10 +1,9 @@
 //! The Payment transaction (clause 2.5).
 
-use mysql::Row;
-use mysql::prelude::Queryable;
-
 use super::input::Payment;
 use super::terminal::{End, Interruption, Terminal, missing};
+use crate::sql::{FromValue, Row};
+use crate::values;
 
 impl Terminal {
     pub(super) fn payment(&mut self, payment: &Payment) -> Result<End, Interruption> {
@@ -12,33 +11,45 @@ impl Terminal {
             payment;
         let customer = self.customer_id(*customer_warehouse, *customer_district, customer)?;
         let head: Option<Row> =
-            self.connection.exec_first(&self.statements.payment_head, (warehouse, district))?;
-        let head = head.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
+            self.session.first(self.statements.payment_head, values![warehouse, district])?;
+        let mut head =
+            head.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
 
         // The row locks of UPDATE come first, so that no value is read that another terminal is about to change.
-        self.connection.exec_drop(
-            &self.statements.warehouse_and_district_pay,
-            (amount_cents, amount_cents, warehouse, district),
-        )?;
+        match self.statements.district_pay {
+            None => {
+                let parameters = values![amount_cents, amount_cents, warehouse, district];
+                self.session.run(self.statements.warehouse_pay, parameters)?;
+            }
+            Some(district_pay) => {
+                self.session.run(self.statements.warehouse_pay, values![amount_cents, warehouse])?;
+                self.session.run(district_pay, values![amount_cents, warehouse, district])?;
+            }
+        }
         let note = format!(
             "{customer} {customer_district} {customer_warehouse} {district} {warehouse} {}.{:02}|",
             amount_cents / 100,
             amount_cents % 100
         );
-        let key = (customer_warehouse, customer_district, customer);
-        self.connection.exec_drop(
-            &self.statements.customer_pay,
-            (amount_cents, amount_cents, note, key.0, key.1, key.2),
+        self.session.run(
+            self.statements.customer_pay,
+            values![amount_cents, amount_cents, note, customer_warehouse, customer_district, customer],
         )?;
-        let paid: Option<Row> = self.connection.exec_first(&self.statements.customer_after_payment, key)?;
-        std::hint::black_box(paid.ok_or_else(|| missing(format!("customer {key:?}")))?);
+        let paid: Option<Row> = self.session.first(
+            self.statements.customer_after_payment,
+            values![customer_warehouse, customer_district, customer],
+        )?;
+        let who = || missing(format!("customer {customer} of {customer_warehouse}/{customer_district}"));
+        std::hint::black_box(paid.ok_or_else(who)?);
 
-        let mut data: Vec<u8> = head.get(0).unwrap_or_default();
+        let mut name = |column| Vec::from_value(head.swap_remove(column)).unwrap_or_default();
+        // From the back, because taking one moves the last.
+        let (district_name, mut data) = (name(6), name(0));
         data.extend_from_slice(b"    ");
-        data.extend(head.get::<Vec<u8>, _>(6).unwrap_or_default());
-        self.connection.exec_drop(
-            &self.statements.history_insert,
-            (customer, customer_district, customer_warehouse, district, warehouse, amount_cents, data),
+        data.extend(district_name);
+        self.session.run(
+            self.statements.history_insert,
+            values![customer, customer_district, customer_warehouse, district, warehouse, amount_cents, data],
         )?;
         Ok(End::Commit)
     }

@@ -4,13 +4,12 @@ use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use mysql::Conn;
-use mysql::prelude::Queryable;
 
 use super::input::{Customer, Generator, Input};
 use super::statements::Statements;
-use crate::mysql_connection::{Class, classify, connect, describe, failure};
 use crate::protocol::Endpoint;
+use crate::sql::{Class, Session, SqlError, connect, describe};
+use crate::values;
 use crate::workload::{Client, Failure, Outcome};
 
 /// A transaction that loses this many times in a row fails.
@@ -19,13 +18,13 @@ const MAXIMUM_RETRIES: u32 = 100;
 /// Why an attempt ended early.
 #[derive(Debug)]
 pub(super) enum Interruption {
-    Server(mysql::Error),
+    Server(SqlError),
     /// A row that must exist does not: the database is damaged or has another size.
     Missing(String),
 }
 
-impl From<mysql::Error> for Interruption {
-    fn from(error: mysql::Error) -> Interruption {
+impl From<SqlError> for Interruption {
+    fn from(error: SqlError) -> Interruption {
         Interruption::Server(error)
     }
 }
@@ -38,7 +37,7 @@ pub(super) enum End {
 }
 
 pub(super) struct Terminal {
-    pub(super) connection: Conn,
+    pub(super) session: Box<dyn Session>,
     pub(super) statements: Statements,
     inputs: Generator,
     chosen: Option<Input>,
@@ -53,17 +52,16 @@ impl Debug for Terminal {
 
 impl Terminal {
     pub(super) fn connect(endpoint: &Endpoint, inputs: Generator) -> Result<Terminal> {
-        let mut connection = connect(endpoint)?;
-        // Without autocommit the first statement begins the transaction: one round trip less than with BEGIN.
-        connection.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
-        connection.query_drop("SET SESSION autocommit = 0")?;
-        let statements = Statements::prepare(&mut connection).with_context(|| {
+        let mut session = connect(endpoint)?;
+        session.use_transactions()?;
+        let statements = Statements::prepare(&mut *session).with_context(|| {
             format!("preparing the TPC-C statements on {}; is the database loaded?", describe(endpoint))
         })?;
-        Ok(Terminal { connection, statements, inputs, chosen: None, commit_wait: Duration::ZERO })
+        Ok(Terminal { session, statements, inputs, chosen: None, commit_wait: Duration::ZERO })
     }
 
     fn attempt(&mut self, input: &Input) -> Result<End, Interruption> {
+        self.session.begin(!matches!(input, Input::OrderStatus(_) | Input::StockLevel(_)))?;
         let end = match input {
             Input::NewOrder(order) => self.new_order(order)?,
             Input::Payment(payment) => self.payment(payment)?,
@@ -74,10 +72,10 @@ impl Terminal {
         match end {
             End::Commit => {
                 let before = Instant::now();
-                self.connection.query_drop("COMMIT")?;
+                self.session.commit()?;
                 self.commit_wait += before.elapsed();
             }
-            End::Rollback => self.connection.query_drop("ROLLBACK")?,
+            End::Rollback => self.session.rollback()?,
         }
         Ok(end)
     }
@@ -95,8 +93,9 @@ impl Terminal {
             Customer::Id(id) => return Ok(*id),
             Customer::LastName(name) => name,
         };
-        let found: Vec<u32> =
-            self.connection.exec(&self.statements.customer_by_name, (warehouse, district, name))?;
+        let found: Vec<(u32,)> = self
+            .session
+            .rows(self.statements.customer_by_name, values![warehouse, district, name.as_str()])?;
         middle(&found)
             .ok_or_else(|| missing(format!("customer {name} of warehouse {warehouse}, district {district}")))
     }
@@ -107,8 +106,8 @@ pub(super) fn missing(what: String) -> Interruption {
 }
 
 /// The n/2-th of n, rounded up, counting from one.
-fn middle(customers: &[u32]) -> Option<u32> {
-    customers.get(customers.len().div_ceil(2).checked_sub(1)?).copied()
+fn middle(customers: &[(u32,)]) -> Option<u32> {
+    customers.get(customers.len().div_ceil(2).checked_sub(1)?).map(|customer| customer.0)
 }
 
 impl Client for Terminal {
@@ -133,18 +132,16 @@ impl Client for Terminal {
                 Err(interruption) => interruption,
             };
             match interruption {
-                Interruption::Server(error) if classify(&error) == Class::Fatal => {
-                    return Err(failure(&error));
-                }
+                Interruption::Server(error) if error.class == Class::Fatal => return Err(error.into()),
                 Interruption::Server(error) => {
-                    self.connection.query_drop("ROLLBACK").map_err(|error| failure(&error))?;
-                    if classify(&error) != Class::Retry || outcome.retries == MAXIMUM_RETRIES {
-                        return Err(failure(&error));
+                    self.session.rollback()?;
+                    if error.class != Class::Retry || outcome.retries == MAXIMUM_RETRIES {
+                        return Err(error.into());
                     }
                     outcome.retries += 1;
                 }
                 Interruption::Missing(message) => {
-                    self.connection.query_drop("ROLLBACK").map_err(|error| failure(&error))?;
+                    self.session.rollback()?;
                     return Err(Failure::Transaction(message));
                 }
             }
@@ -159,9 +156,9 @@ mod tests {
     #[test]
     fn the_middle_customer_is_rounded_up() {
         assert_eq!(middle(&[]), None);
-        assert_eq!(middle(&[11]), Some(11));
-        assert_eq!(middle(&[11, 12]), Some(11));
-        assert_eq!(middle(&[11, 12, 13]), Some(12));
-        assert_eq!(middle(&[11, 12, 13, 14]), Some(12));
+        assert_eq!(middle(&[(11,)]), Some(11));
+        assert_eq!(middle(&[(11,), (12,)]), Some(11));
+        assert_eq!(middle(&[(11,), (12,), (13,)]), Some(12));
+        assert_eq!(middle(&[(11,), (12,), (13,), (14,)]), Some(12));
     }
 }

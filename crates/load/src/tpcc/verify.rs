@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow};
 
 use super::conditions::CONDITIONS;
 use super::facts::{add_history, read_history, read_warehouse};
-use crate::mysql_connection::connect;
 use crate::protocol::Endpoint;
+use crate::sql::connect;
 use crate::workload::Check;
 
 /// As many as keep two cores busy; more would only fight for a small buffer pool.
@@ -30,10 +30,10 @@ impl Violations {
 }
 
 pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>> {
-    let history = read_history(&mut connect(endpoint)?).context("reading the history table")?;
+    let history = read_history(&mut *connect(endpoint)?).context("reading the history table")?;
     let next = AtomicU32::new(1);
     let check_warehouses = || -> Result<Vec<Violations>> {
-        let mut connection = connect(endpoint)?;
+        let mut session = connect(endpoint)?;
         let mut all = vec![Violations::default(); CONDITIONS.len()];
         loop {
             let id = next.fetch_add(1, Ordering::Relaxed);
@@ -41,7 +41,7 @@ pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>>
                 return Ok(all);
             }
             let mut warehouse =
-                read_warehouse(&mut connection, id).with_context(|| format!("reading warehouse {id}"))?;
+                read_warehouse(&mut *session, id).with_context(|| format!("reading warehouse {id}"))?;
             add_history(&mut warehouse, &history);
             for (violations, (_, condition)) in all.iter_mut().zip(CONDITIONS) {
                 let found = condition(&warehouse);

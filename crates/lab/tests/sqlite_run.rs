@@ -1,0 +1,46 @@
+//! Whole runs of SQLite, which has no server, on emulated disks.
+
+mod emulated_support;
+
+use emulated_support::Bench;
+
+const SCENARIO: &str = r#"
+title = "A short run of SQLite"
+question = "Does everything work together?"
+[stacks.drive]
+profile = "x25m-80"
+size = "1 GiB"
+[servers.wal]
+kind = "sqlite"
+settings = { journal_mode = "WAL", synchronous = "FULL", cache_size = "-8192" }
+[workloads.tpcc]
+kind = "tpcc"
+warehouses = 1
+terminals = 2
+[matrix]
+stack = ["drive"]
+server = ["wal"]
+workload = ["tpcc"]
+[run]
+trials = 1
+start = "warm-fast"
+warm_up = "500 ms"
+settle = "100 ms"
+measure = "2 s"
+seed = 1
+"#;
+
+#[test]
+fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", SCENARIO);
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+    // Every commit is an fsync of the write-ahead log, and the drive has a volatile cache.
+    assert!(measurement.emulator.as_ref().unwrap().flushes > 10, "{:?}", measurement.emulator);
+}

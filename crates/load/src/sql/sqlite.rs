@@ -1,0 +1,267 @@
+//! SQLite inside this process: the database is a file, and there is no server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+pub use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use rusqlite::{Error, ErrorCode, ToSql, params_from_iter};
+
+use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value};
+
+/// How long a writer waits for the one that is at work. SQLite has one writer at a time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// More than any workload prepares.
+const STATEMENTS: usize = 512;
+
+/// A connection to a database file.
+pub struct Sqlite {
+    connection: Connection,
+    texts: Vec<String>,
+}
+
+/// The version of the library that is built in.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}
+
+/// The value of a pragma as SQLite writes it; `None` when there is no such pragma.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn pragma(connection: &Connection, name: &str) -> Result<Option<String>> {
+    let text = |row: &rusqlite::Row<'_>| row.get_ref(0).map(|value| words(value));
+    match connection.pragma_query_value(None, name, text) {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::QueryReturnedNoRows) => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("PRAGMA {name}")),
+    }
+}
+
+/// Opens the file, or makes it, with these pragmas.
+///
+/// # Errors
+/// It is no database, or a pragma is refused.
+pub fn open(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Connection> {
+    let connection = Connection::open(path).with_context(|| format!("opening {}", path.display()))?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // These are fixed once others have made the file.
+    let comes_first = |name: &&String| ["auto_vacuum", "encoding", "page_size"].contains(&name.as_str());
+    let (first, then): (Vec<_>, Vec<_>) = pragmas.iter().partition(|(name, _)| comes_first(name));
+    for (name, value) in first.into_iter().chain(then) {
+        connection
+            .execute_batch(&format!("PRAGMA {name} = {value}"))
+            .with_context(|| format!("PRAGMA {name} = {value}"))?;
+    }
+    Ok(connection)
+}
+
+impl Sqlite {
+    pub(super) fn connect(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Sqlite> {
+        Ok(Sqlite { connection: open(path, pragmas)?, texts: Vec::new() })
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sqlite").finish_non_exhaustive()
+    }
+}
+
+impl Session for Sqlite {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    /// The library keeps what was prepared by its text.
+    fn prepare(&mut self, text: &str) -> Result<Statement, SqlError> {
+        self.connection.prepare_cached(text)?;
+        self.texts.push(text.to_owned());
+        Ok(Statement(self.texts.len() - 1))
+    }
+
+    fn run(&mut self, statement: Statement, parameters: &[Value]) -> Result<u64, SqlError> {
+        let mut statement = self.connection.prepare_cached(&self.texts[statement.0])?;
+        Ok(statement.execute(params_from_iter(parameters))? as u64)
+    }
+
+    fn visit(
+        &mut self,
+        statement: Statement,
+        parameters: &[Value],
+        take: &mut dyn FnMut(Row) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut statement = self.connection.prepare_cached(&self.texts[statement.0])?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(params_from_iter(parameters))?;
+        while let Some(row) = rows.next()? {
+            let column = |index| row.get_ref(index).map(received);
+            take((0..columns).map(column).collect::<Result<Row, Error>>()?)?;
+        }
+        Ok(())
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.connection.last_insert_rowid() as u64
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), SqlError> {
+        Ok(self.connection.execute_batch(text)?)
+    }
+
+    fn use_transactions(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    /// A transaction that will write says so at once: one that begins by reading is refused when another has written since.
+    fn begin(&mut self, writes: bool) -> Result<(), SqlError> {
+        self.execute(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })
+    }
+
+    fn rollback(&mut self) -> Result<(), SqlError> {
+        // Some errors have rolled back already.
+        if self.connection.is_autocommit() { Ok(()) } else { self.execute("ROLLBACK") }
+    }
+
+    fn load(&mut self, table: &str, mut rows: RowWriter) -> Result<(), SqlError> {
+        self.begin(true)?;
+        let mut inserter = Inserter { connection: &self.connection, table, rest: Vec::new(), refused: None };
+        let written = rows(&mut inserter);
+        let refused = inserter.refused.take();
+        match (refused, written) {
+            (None, Ok(())) => self.commit(),
+            (refused, written) => {
+                self.rollback()?;
+                Err(refused.unwrap_or_else(|| {
+                    let message = written.err().map_or_else(String::new, |error| error.to_string());
+                    SqlError { class: Class::Transaction, message }
+                }))
+            }
+        }
+    }
+}
+
+/// Takes lines of a load and inserts them.
+struct Inserter<'a> {
+    connection: &'a Connection,
+    table: &'a str,
+    /// A line that is not complete yet.
+    rest: Vec<u8>,
+    refused: Option<SqlError>,
+}
+
+impl Inserter<'_> {
+    fn insert(&self, line: &[u8]) -> Result<(), Error> {
+        let columns: Vec<Value> = line
+            .split(|&byte| byte == b'\t')
+            .map(|column| if column == b"\\N" { Value::Null } else { Value::Text(column.to_vec()) })
+            .collect();
+        let places = vec!["?"; columns.len()].join(", ");
+        let text = format!("INSERT INTO {} VALUES ({places})", self.table);
+        self.connection.prepare_cached(&text)?.execute(params_from_iter(&columns)).map(drop)
+    }
+}
+
+impl Write for Inserter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rest.extend_from_slice(bytes);
+        while let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            if let Err(error) = self.insert(&line[..end]) {
+                self.refused = Some(error.into());
+                return Err(io::Error::other("the database refused a row"));
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        // What we write is ASCII; a blob would not compare with text.
+        let text = |text| str::from_utf8(text).map_err(|error| Error::ToSqlConversionFailure(error.into()));
+        Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Integer(value) => ValueRef::Integer(*value),
+            Value::Real(value) => ValueRef::Real(*value),
+            Value::Text(bytes) => ValueRef::Text(text(bytes)?.as_bytes()),
+        }))
+    }
+}
+
+fn received(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Integer(value),
+        ValueRef::Real(value) => Value::Real(value),
+        ValueRef::Text(text) | ValueRef::Blob(text) => Value::Text(text.to_vec()),
+    }
+}
+
+fn words(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(value) => value.to_string(),
+        ValueRef::Real(value) => value.to_string(),
+        ValueRef::Text(text) | ValueRef::Blob(text) => String::from_utf8_lossy(text).into_owned(),
+    }
+}
+
+impl From<Error> for SqlError {
+    fn from(error: Error) -> SqlError {
+        let class = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Class::Retry,
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly,
+            ) => Class::Fatal,
+            _ => Class::Transaction,
+        };
+        SqlError { class, message: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values;
+
+    fn session() -> (tempfile::TempDir, Box<dyn Session>) {
+        let directory = tempfile::tempdir().unwrap();
+        let sqlite = Sqlite::connect(&directory.path().join("database"), &BTreeMap::new()).unwrap();
+        (directory, Box::new(sqlite))
+    }
+
+    #[test]
+    fn rows_are_loaded_and_read_back() {
+        let (_directory, mut session) = session();
+        session.execute("CREATE TABLE t (a INT, b DECIMAL(4,2), c VARCHAR(9))").unwrap();
+        session.load("t", Box::new(|output| output.write_all(b"1\t0.25\tone\n2\t\\N\ttwo\n"))).unwrap();
+        let select = session.prepare("SELECT a, b, c FROM t WHERE a >= ? ORDER BY a").unwrap();
+        let rows: Vec<(u32, Option<f64>, Vec<u8>)> = session.rows(select, values![1_u32]).unwrap();
+        assert_eq!(rows, [(1, Some(0.25), b"one".to_vec()), (2, None, b"two".to_vec())]);
+    }
+
+    #[test]
+    fn a_load_that_is_refused_leaves_nothing() {
+        let (_directory, mut session) = session();
+        session.execute("CREATE TABLE t (a INT PRIMARY KEY)").unwrap();
+        let error = session.load("t", Box::new(|output| output.write_all(b"1\n1\n"))).unwrap_err();
+        assert!(error.message.contains("UNIQUE"), "{error}");
+        let count = session.prepare("SELECT COUNT(*) FROM t").unwrap();
+        assert_eq!(session.first(count, &[]).unwrap(), Some((0_u32,)));
+    }
+}

@@ -1,0 +1,60 @@
+//! TPC-C on SQLite: the same statements as on a server, checked by the same conditions.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+use std::collections::BTreeMap;
+
+use spindle_load::sql::{self, FromRow};
+use spindle_load::{Endpoint, WorkloadSpec, tpcc};
+
+const TRANSACTIONS: usize = 400;
+
+fn pragmas(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[test]
+fn the_conditions_hold_after_a_load_and_after_a_run_and_see_what_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::Sqlite {
+        path: directory.path().join("database"),
+        pragmas: pragmas(&[("journal_mode", "WAL"), ("synchronous", "OFF")]),
+    };
+    let workload = WorkloadSpec::Tpcc(tpcc::Spec { warehouses: 1, terminals: 2 }).build().unwrap();
+    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    let failed = || -> Vec<String> {
+        let checks = workload.verify(&endpoint).unwrap();
+        checks.into_iter().filter(|check| !check.passed).map(|check| check.name).collect()
+    };
+    assert_eq!(failed(), Vec::<String>::new());
+
+    let committed: Vec<usize> = std::thread::scope(|scope| {
+        let run = |terminal| {
+            let mut client = workload.connect(&endpoint, terminal, 7).unwrap();
+            (0..TRANSACTIONS)
+                .map(|_| {
+                    client.choose();
+                    client.execute().unwrap()
+                })
+                .filter(|outcome| !outcome.rolled_back)
+                .count()
+        };
+        let terminals: Vec<_> = (0..2).map(|terminal| scope.spawn(move || run(terminal))).collect();
+        terminals.into_iter().map(|terminal| terminal.join().unwrap()).collect()
+    });
+    assert!(committed.iter().all(|&count| count > TRANSACTIONS * 95 / 100), "{committed:?}");
+    assert_eq!(failed(), Vec::<String>::new());
+    assert!(first::<(u32,)>(&endpoint, "SELECT COUNT(*) FROM orders").0 > 30_000);
+
+    let mut session = sql::connect(&endpoint).unwrap();
+    session.execute("UPDATE warehouse SET w_ytd = w_ytd + 0.01").unwrap();
+    let failed = failed();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert!(failed[0].starts_with("3.3.2.1 ") && failed[1].starts_with("3.3.2.8 "), "{failed:?}");
+}
+
+fn first<T: FromRow>(endpoint: &Endpoint, query: &str) -> T {
+    let mut session = sql::connect(endpoint).unwrap();
+    let statement = session.prepare(query).unwrap();
+    session.first(statement, &[]).unwrap().unwrap()
+}
