@@ -96,32 +96,20 @@ fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
 }
 
 #[test]
-fn what_a_killed_run_leaves_of_a_pool_is_cleared_by_one_command() {
+fn what_killed_runs_leave_of_a_pool_is_cleared_by_one_command_and_by_the_next_run() {
     let Some(bench) = bench() else { return };
-    let mut run = bench
-        .command(&["run", "test.toml", "--output", "results"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let pool = kill_in_a_trial(&mut run, &bench);
+    let start = || {
+        let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let pool = kill_in_a_trial(&mut start(), &bench);
     let output = bench.run(&["disk", "down", "--all"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!fs::exists(&pool).unwrap());
     bench.assert_clean();
-}
 
-#[test]
-fn the_next_run_clears_what_a_killed_one_left_of_a_pool() {
-    let Some(bench) = bench() else { return };
-    let mut run = bench
-        .command(&["run", "test.toml", "--output", "results"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let pool = kill_in_a_trial(&mut run, &bench);
-    // It goes on with the database that was loaded.
+    // Both go on with the database that was loaded.
+    let pool = kill_in_a_trial(&mut start(), &bench);
     bench.run_scenario(&[], &[], 0);
     assert!(!fs::exists(&pool).unwrap());
     bench.assert_clean();
