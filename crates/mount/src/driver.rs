@@ -117,7 +117,7 @@ const LATE_SHARE: f64 = 0.05;
 const LATE_MIN_NS: u64 = 50 * MICROSECOND;
 /// Most wake-ups of a halted core of a virtual machine are done within this.
 const LEAD: Duration = Duration::from_micros(40);
-const CORES_BUSY_MAX: f64 = 0.5;
+const CORES_BUSY_MAX: f64 = 0.25;
 /// An hour.
 const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
@@ -224,7 +224,7 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     /// How long before the next event it is worth being awake: a core that sleeps takes that long to wake now and then, and while
-    /// another core is idle too nobody misses this one.
+    /// most cores are idle nobody misses this one.
     pub(crate) fn lead(&self) -> Duration {
         let has_spare_cores = self.shared.lock().cores_busy < CORES_BUSY_MAX;
         if has_spare_cores { LEAD } else { Duration::ZERO }
