@@ -65,9 +65,6 @@ const PARTIAL_PROGRAM_NS: u64 = 5 * MILLISECOND;
 /// Jobs that may wait at one die.
 const JOBS_PER_DIE: usize = 2;
 
-/// Map entries that are looked at together.
-const GLANCES: usize = 8;
-
 /// A FLUSH waits until the entries numbered below `mark` are durable; `left` are not.
 #[derive(Debug, Clone, Copy)]
 struct FlushWaiter {
@@ -114,8 +111,6 @@ pub struct Flash {
     flush_ready: bool,
     /// Kept to save allocations.
     woken: Vec<Slot>,
-    /// Places of the latest requests, to be looked up in the map.
-    to_glance: Vec<u64>,
     /// Means nothing: see [`Ftl::glance`].
     glance: u32,
 }
@@ -152,7 +147,6 @@ impl Flash {
             durable_waiters: 0,
             flush_ready: false,
             woken: Vec::new(),
-            to_glance: Vec::with_capacity(GLANCES),
             glance: 0,
             parameters,
         }
@@ -175,17 +169,6 @@ impl Flash {
                 Event::IdleDue => self.idle_due(at),
             }
             self.begin_drain_if_quiet(at);
-        }
-    }
-
-    /// The map of a large drive lies in no cache: its entry for the request is looked at before it is needed, those of writes, which wait
-    /// for room, together with others, because misses that do not depend on each other overlap.
-    fn glance_ahead(&mut self, request: &Request) {
-        self.to_glance.push(request.offset_bytes);
-        if request.operation == Operation::Read || self.to_glance.len() == GLANCES {
-            for offset_bytes in self.to_glance.drain(..) {
-                self.glance ^= self.ftl.glance(offset_bytes);
-            }
         }
     }
 
@@ -519,7 +502,7 @@ impl Device for Flash {
             self.buffered_units.resize(slot + 1, 0);
         }
         self.note_submit(now);
-        self.glance_ahead(&request);
+        self.glance ^= self.ftl.glance(request.offset_bytes);
         self.enter_firmware(now, slot);
         self.advance(now);
     }

@@ -171,7 +171,8 @@ impl Ftl {
         self.map.get(unit)
     }
 
-    /// Looks at a map entry that will be needed soon, so that it is in the processor's cache then.
+    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss that nothing waits for
+    /// costs little.
     #[inline]
     pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
         let unit = (offset_bytes >> self.geometry.unit_bits) as usize;
