@@ -63,25 +63,13 @@ impl Event {
 /// Events that mostly happen in the order in which they are scheduled: those that cross one link, or take a constant time.
 const LANE_COUNT: usize = 3;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Events {
     /// Time, then number (36 bits, 68 thousand million events), then what happens.
     heap: BinaryHeap<Reverse<u128>>,
     /// In order; an event that would break the order goes to the heap. A lane costs a tenth of what a heap does.
     lanes: [VecDeque<u128>; LANE_COUNT],
     next_number: u64,
-    /// The next event, and the lane that it is in; past the lanes comes the heap. Kept, because it is looked at several times for
-    /// each event.
-    first: (u128, usize),
-}
-
-/// Later than any event.
-const NONE: (u128, usize) = (u128::MAX, LANE_COUNT);
-
-impl Default for Events {
-    fn default() -> Events {
-        Events { heap: BinaryHeap::new(), lanes: Default::default(), next_number: 0, first: NONE }
-    }
 }
 
 fn time_of(packed: u128) -> Instant {
@@ -99,22 +87,14 @@ impl Events {
             Event::Buffered(_) | Event::Done(_) => 2,
             Event::JobDone(_) | Event::ReadOut(_) | Event::PartialDue | Event::IdleDue => LANE_COUNT,
         };
-        let lane = match self.lanes.get_mut(lane) {
-            Some(events) if events.back().is_none_or(|&last| last < packed) => {
-                events.push_back(packed);
-                lane
-            }
-            _ => {
-                self.heap.push(Reverse(packed));
-                LANE_COUNT
-            }
-        };
-        if packed < self.first.0 {
-            self.first = (packed, lane);
+        match self.lanes.get_mut(lane) {
+            Some(lane) if lane.back().is_none_or(|&last| last < packed) => lane.push_back(packed),
+            _ => self.heap.push(Reverse(packed)),
         }
     }
 
-    fn find_first(&self) -> (u128, usize) {
+    /// The next event, and the lane that it is in; past the lanes comes the heap.
+    fn first(&self) -> (u128, usize) {
         let mut first = (self.heap.peek().map_or(u128::MAX, |Reverse(packed)| *packed), LANE_COUNT);
         for (index, lane) in self.lanes.iter().enumerate() {
             let packed = lane.front().copied().unwrap_or(u128::MAX);
@@ -126,20 +106,20 @@ impl Events {
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        (self.first != NONE).then(|| time_of(self.first.0))
+        let (packed, _) = self.first();
+        (packed < u128::MAX).then(|| time_of(packed))
     }
 
     /// The next event, if it is due.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<(Instant, Event)> {
-        let (packed, lane) = self.first;
-        if self.first == NONE || time_of(packed) > now {
+        let (packed, lane) = self.first();
+        if packed == u128::MAX || time_of(packed) > now {
             return None;
         }
         match self.lanes.get_mut(lane) {
             Some(lane) => lane.pop_front().map(drop),
             None => self.heap.pop().map(drop),
         };
-        self.first = self.find_first();
         Some((time_of(packed), Event::unpack(packed as u64)))
     }
 
@@ -148,6 +128,5 @@ impl Events {
         self.lanes.iter_mut().for_each(VecDeque::clear);
         // Ties are only between events in the queue.
         self.next_number = 0;
-        self.first = NONE;
     }
 }
