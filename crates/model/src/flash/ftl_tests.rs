@@ -16,7 +16,11 @@ use crate::virtual_time::VirtualTime;
 
 const UNIT_BYTES: u64 = 4_096;
 
-fn parameters(size_bytes: u64, over_provisioning_percent: u64, block_bytes: u64) -> FlashParameters {
+pub(super) fn parameters(
+    size_bytes: u64,
+    over_provisioning_percent: u64,
+    block_bytes: u64,
+) -> FlashParameters {
     FlashParameters {
         capacity_bytes: size_bytes,
         raw_bytes: size_bytes / 100 * (100 + over_provisioning_percent),

@@ -1,9 +1,9 @@
 //! What an SLC write cache does, as claims.
 
-use super::Flash;
+use super::{Flash, ftl_tests};
 use crate::closed_loop::{ClosedLoop, Driver};
 use crate::device::{Ageing, Device};
-use crate::profile::{FlashParameters, SlcParameters, VictimChoice, WriteCache};
+use crate::profile::{FlashParameters, SlcParameters};
 use crate::request::{Operation, Request, RequestId};
 use crate::time::{MICROSECOND, SECOND};
 use crate::virtual_time::VirtualTime;
@@ -31,32 +31,10 @@ fn slc() -> SlcParameters {
 /// 256 MiB with 28 % of spare NAND.
 fn parameters(slc: SlcParameters) -> FlashParameters {
     FlashParameters {
-        capacity_bytes: SIZE_BYTES,
-        raw_bytes: SIZE_BYTES / 100 * 128,
-        channel_count: 2,
-        dies_per_channel: 2,
-        mapping_unit_bytes: 4_096,
-        page_bytes: 4_096,
         pages_per_program: 2,
-        block_bytes: 512 << 10,
-        page_read_ns: 50 * MICROSECOND,
         page_program_ns: 2_000 * MICROSECOND,
-        block_erase_ns: 2_000 * MICROSECOND,
-        suspend_limit: 0,
-        suspend_ns: 0,
-        channel_bytes_per_s: 400_000_000,
-        link_bytes_per_s: 600_000_000,
-        read_overhead_ns: 5 * MICROSECOND,
-        write_overhead_ns: 5 * MICROSECOND,
-        command_interval_ns: 0,
-        write_cache: WriteCache::Volatile,
-        buffer_bytes: 256 << 10,
-        flush_commit_ns: 0,
-        flush_blocks_queue: true,
-        gc_victim: VictimChoice::Greedy,
-        gc_low_percent: 0,
-        gc_high_percent: 25,
         slc: Some(slc),
+        ..ftl_tests::parameters(SIZE_BYTES, 28, 512 << 10)
     }
 }
 
