@@ -41,20 +41,6 @@ impl Dialect {
         }
     }
 
-    /// A parameter of cents as an amount of money.
-    pub fn of_cents(self) -> &'static str {
-        match self {
-            Dialect::Mysql | Dialect::Sqlite => "? * 0.01",
-        }
-    }
-
-    /// A parameter that is an integer where nothing else says so.
-    pub fn integer(self) -> &'static str {
-        match self {
-            Dialect::Mysql | Dialect::Sqlite => "?",
-        }
-    }
-
     /// A parameter of text put before a column.
     pub fn before(self, column: &str) -> String {
         match self {

@@ -18,7 +18,7 @@ pub struct Mysql {
 
 impl Mysql {
     pub(super) fn connect(endpoint: &Endpoint) -> Result<Mysql> {
-        Ok(Mysql::over(connect(endpoint)?))
+        Ok(Mysql { connection: connect(endpoint)?, statements: Vec::new() })
     }
 
     pub(super) fn connect_and_create_database(endpoint: &Endpoint) -> Result<Mysql> {
@@ -31,10 +31,6 @@ impl Mysql {
             .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
             .with_context(|| format!("making the database `{name}` on {}", describe(endpoint)))?;
         Mysql::connect(endpoint)
-    }
-
-    fn over(connection: Conn) -> Mysql {
-        Mysql { connection, statements: Vec::new() }
     }
 }
 

@@ -130,7 +130,8 @@ impl Session for Sqlite {
 
     fn load(&mut self, table: &str, mut rows: RowWriter) -> Result<(), SqlError> {
         self.begin(true)?;
-        let mut inserter = Inserter { connection: &self.connection, table, rest: Vec::new(), refused: None };
+        let mut inserter =
+            Inserter { connection: &self.connection, table, text: None, rest: Vec::new(), refused: None };
         let written = rows(&mut inserter);
         let refused = inserter.refused.take();
         match (refused, written) {
@@ -150,20 +151,23 @@ impl Session for Sqlite {
 struct Inserter<'a> {
     connection: &'a Connection,
     table: &'a str,
+    /// The INSERT, once a row has told how many columns there are.
+    text: Option<String>,
     /// A line that is not complete yet.
     rest: Vec<u8>,
     refused: Option<SqlError>,
 }
 
 impl Inserter<'_> {
-    fn insert(&self, line: &[u8]) -> Result<(), Error> {
+    fn insert(&mut self, line: &[u8]) -> Result<(), Error> {
         let columns: Vec<Value> = line
             .split(|&byte| byte == b'\t')
             .map(|column| if column == b"\\N" { Value::Null } else { Value::Text(column.to_vec()) })
             .collect();
-        let places = vec!["?"; columns.len()].join(", ");
-        let text = format!("INSERT INTO {} VALUES ({places})", self.table);
-        self.connection.prepare_cached(&text)?.execute(params_from_iter(&columns)).map(drop)
+        let text = self.text.get_or_insert_with(|| {
+            format!("INSERT INTO {} VALUES ({})", self.table, vec!["?"; columns.len()].join(", "))
+        });
+        self.connection.prepare_cached(text)?.execute(params_from_iter(&columns)).map(drop)
     }
 }
 

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Context, Result, anyhow, bail};
+
 use super::population::{self, Table};
 use super::schema;
 use crate::protocol::Endpoint;
 use crate::sql::{Class, Session, connect, connect_and_create_database};
 use crate::workload::Progress;
-use anyhow::{Context, Result, anyhow, bail};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 10;

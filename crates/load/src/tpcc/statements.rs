@@ -48,9 +48,11 @@ impl Statements {
         let dialect = session.dialect();
         let mut prepare = |text: &str| session.prepare(text);
         let item_list = repeat("?", ", ", MAXIMUM_LINES);
-        let case = |count| repeat(&format!("WHEN ? THEN {}", dialect.integer()), " ", count);
+        let case = |count| repeat("WHEN ? THEN ?", " ", count);
         let item_cases = case(MAXIMUM_LINES);
-        let (cents, lock) = (dialect.of_cents(), dialect.for_update());
+        let lock = dialect.for_update();
+        // An amount of money, of a parameter in cents.
+        let cents = "? * 0.01";
         let original = "CASE WHEN s_data LIKE '%ORIGINAL%' THEN 1 ELSE 0 END";
         let orders_of = |prefix: &str| {
             let order = format!("({prefix}_d_id = ? AND {prefix}_o_id = ?)");
