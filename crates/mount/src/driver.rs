@@ -216,18 +216,14 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// How long until something may be due: zero when it is already, `None` when nothing is on its way.
-    pub(crate) fn next_due(&self) -> Option<Duration> {
+    /// How long until something may be due, zero when it is already, and for the last how much of that it is worth being awake: a core that
+    /// sleeps takes as long to wake now and then, and while most cores are idle nobody misses this one. `None` when nothing is on its
+    /// way.
+    pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
         let next = core.device.poll_at().filter(|_| core.physics)?;
-        Some(Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)))
-    }
-
-    /// How long before the next event it is worth being awake: a core that sleeps takes that long to wake now and then, and while
-    /// most cores are idle nobody misses this one.
-    pub(crate) fn lead(&self) -> Duration {
-        let has_spare_cores = self.shared.lock().cores_busy < CORES_BUSY_MAX;
-        if has_spare_cores { LEAD } else { Duration::ZERO }
+        let lead = if core.cores_busy < CORES_BUSY_MAX { LEAD } else { Duration::ZERO };
+        Some((Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)), lead))
     }
 
     /// Counts what was answered just now.

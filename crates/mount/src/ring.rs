@@ -205,19 +205,18 @@ impl Ring {
         slot.0 as usize * (PAYLOAD_AT + self.payload_bytes)
     }
 
-    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time, of which the last `lead` is
-    /// watched instead of slept through. False when the file system is gone.
+    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time; the second duration is the last part of
+    /// it, which is watched instead of slept through. False when the file system is gone.
     ///
     /// # Errors
     /// The kernel did not take an answer.
     pub(crate) fn wait(
         &mut self,
-        timeout: Option<Duration>,
-        lead: Duration,
+        until: Option<(Duration, Duration)>,
         arrived: &mut Vec<Slot>,
     ) -> io::Result<bool> {
         let begun = Instant::now();
-        match timeout {
+        match until {
             None => {
                 if self.pace.is_steady() {
                     self.watch(begun + Pace::SOON);
@@ -225,11 +224,12 @@ impl Ring {
                 self.sleep(None)?;
                 self.pace.note(begun.elapsed());
             }
-            Some(timeout) if self.sleep(Some(timeout.saturating_sub(lead)))? && !lead.is_zero() => {
-                self.watch(begun + timeout);
-                self.sleep(Some(Duration::ZERO))?;
+            Some((timeout, lead)) => {
+                if self.sleep(Some(timeout.saturating_sub(lead)))? && !lead.is_zero() {
+                    self.watch(begun + timeout);
+                    self.sleep(Some(Duration::ZERO))?;
+                }
             }
-            Some(_) => {}
         }
         let mut woken = false;
         for completion in self.io.completion() {

@@ -143,8 +143,7 @@ impl RingServer {
         let mut turn = Turn { ring, store, driver, due: Vec::new() };
         let mut arrived = Vec::new();
         loop {
-            let (timeout, lead) = (turn.driver.next_due(), turn.driver.lead());
-            if !turn.ring.wait(timeout, lead, &mut arrived).context("waiting for the FUSE ring")? {
+            if !turn.ring.wait(turn.driver.next_due(), &mut arrived).context("waiting for the FUSE ring")? {
                 return Ok(());
             }
             for slot in arrived.drain(..) {
