@@ -30,11 +30,12 @@ fn most_published_figures_are_met_and_each_miss_has_a_reason() {
     let known: Vec<&Comparison> = comparisons.iter().filter(is_known).collect();
     for comparison in &known {
         assert!(comparison.ratio.is_some(), "{comparison:?}");
-        assert!(comparison.is_met() == Some(true) || comparison.reason.is_some(), "{comparison:?}");
+        let is_explained = !comparison.figure.fitted && comparison.reason.is_some();
+        assert!(comparison.is_met() == Some(true) || is_explained, "{comparison:?}");
     }
     let met = known.iter().filter(|comparison| comparison.is_met() == Some(true)).count();
     // The aim is nine in ten; the table's last line says where we are.
-    assert!(met * 20 >= known.len() * 17, "{met} of {}", known.len());
+    assert!(met * 100 >= known.len() * 86, "{met} of {}", known.len());
     assert_eq!(reasons_without_a_miss(&known), Vec::<String>::new());
 }
 
@@ -43,16 +44,9 @@ fn reasons_without_a_miss(known: &[&Comparison]) -> Vec<String> {
     let mut names: Vec<&str> = known.iter().map(|comparison| comparison.figure.profile.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let stale = |name: &str| {
-        let misses = built_in_misses(name).into_iter();
-        let mut explained = known
-            .iter()
-            .filter(|comparison| comparison.figure.profile == name)
-            .filter_map(|c| c.reason.clone());
-        let used: Vec<String> = explained.by_ref().collect();
-        misses.map(|miss| miss.reason).filter(|reason| !used.contains(reason)).collect::<Vec<_>>()
-    };
-    names.into_iter().flat_map(stale).collect()
+    let is_used = |reason: &String| known.iter().any(|comparison| comparison.reason.as_ref() == Some(reason));
+    let reasons = names.into_iter().flat_map(built_in_misses).map(|miss| miss.reason);
+    reasons.filter(|reason| !is_used(reason)).collect()
 }
 
 #[test]
