@@ -10,20 +10,13 @@ use std::os::unix::fs::FileExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use emulated_support::{Bench, Part, SCENARIO, SmallDisk, fill, kill, next_part, part, wait_until};
+use emulated_support::{Bench, Part, SCENARIO, SmallDisk, fill, kill, next_part, part, scenario, wait_until};
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::Trial;
 
-/// With one text replaced.
-#[track_caller]
-fn scenario(from: &str, to: &str) -> String {
-    assert!(SCENARIO.contains(from), "{from:?} is not in the scenario");
-    SCENARIO.replacen(from, to, 1)
-}
-
 /// With one more setting of the server.
 fn with_setting(setting: &str) -> String {
-    scenario("settings = { ", &format!("settings = {{ {setting}, "))
+    scenario(&[("settings = { ", &format!("settings = {{ {setting}, "))])
 }
 
 #[track_caller]
@@ -45,7 +38,7 @@ const HOST_FULL: &str = "the host could not keep what was written to the emulate
 #[test]
 fn a_host_disk_that_fills_up_while_loading_fails_the_trial() {
     let Some(bench) = Bench::new() else { return };
-    bench.write("test.toml", &scenario("size = ", "file_system = \"ext4\"\nsize = "));
+    bench.write("test.toml", &scenario(&[("size = ", "file_system = \"ext4\"\nsize = ")]));
     let work = SmallDisk::mount(bench.path("work"), 32 << 20);
     let talk = bench.run_scenario(&[], &[("SPINDLE_OVERLAY_MEMORY", "32 MiB")], 1);
     assert!(work.unmount().is_empty());
@@ -88,7 +81,7 @@ fn a_disk_that_lost_a_write_answers_nothing_more() {
 fn a_host_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
     let Some(bench) = Bench::new().map(Bench::with_a_finished_trial) else { return };
     let before = bench.trials();
-    bench.write("test.toml", &scenario("trials = 1", "trials = 2"));
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
     let work = SmallDisk::mount(bench.path("work"), 8 << 20);
     let talk = bench.run_scenario(&[], &[("SPINDLE_OVERLAY_MEMORY", "1 MiB")], 0);
     assert!(talk.contains("1 of 2 trials failed"), "{talk}");
@@ -140,7 +133,7 @@ fn records_that_cannot_be_written_end_the_run_and_stay_as_they_are() {
     let small = SmallDisk::mount(results.clone(), 1 << 20);
     let copied = std::process::Command::new("cp").arg("-a").arg(bench.path("kept/.")).arg(&results).status();
     assert!(copied.unwrap().success());
-    bench.write("test.toml", &scenario("trials = 1", "trials = 2"));
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
     let run = bench.start_scenario();
     next_part(&run, Part::Client, &mut Vec::new());
     let ballast = fill(&results);
@@ -191,7 +184,7 @@ fn an_emulated_disk_too_small_for_its_database_fails_the_trial() {
 #[test]
 fn an_emulated_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
-    bench.write("test.toml", &scenario("trials = 1", "trials = 2"));
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
     let run = bench.start_scenario();
     next_part(&run, Part::Client, &mut Vec::new());
     fill(&bench.path(&format!("run/run-{}/mount", run.id())));
@@ -207,7 +200,7 @@ fn an_emulated_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
 fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     let other = "[stacks.other]\nprofile = \"null\"\nsize = \"900 MiB\"\n[servers.mariadb]";
-    let both = scenario("[servers.mariadb]", other).replacen("[\"card\"]", "[\"other\", \"card\"]", 1);
+    let both = scenario(&[("[servers.mariadb]", other), ("[\"card\"]", "[\"other\", \"card\"]")]);
     bench.write("test.toml", &both);
     let run = bench.start_scenario();
     let mount = bench.path(&format!("run/run-{}/mount", run.id()));
@@ -231,7 +224,7 @@ fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
 #[test]
 fn a_part_that_dies_in_a_trial_fails_that_trial_only() {
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
-    bench.write("test.toml", &scenario("trials = 1", "trials = 4"));
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 4")]));
     let run = bench.start_scenario();
     let deaths = [
         (Part::Server, "mariadbd died (signal: 9 (SIGKILL))"),
@@ -265,8 +258,8 @@ fn check_stops_soon(bench: &Bench, run: Child) {
     let took = signalled.elapsed();
     let talk = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{talk}");
-    // A second to notice it, and another to take everything down.
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // Long before what it was waiting for, however busy the machine is.
+    assert!(took < Duration::from_secs(60), "{took:?}");
     assert!(bench.trials().is_empty(), "an interruption is no failure");
     bench.assert_clean();
 }

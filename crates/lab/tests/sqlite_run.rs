@@ -2,38 +2,18 @@
 
 mod emulated_support;
 
-use emulated_support::Bench;
-
-const SCENARIO: &str = r#"
-title = "A short run of SQLite"
-question = "Does everything work together?"
-[stacks.drive]
-profile = "x25m-80"
-size = "1 GiB"
-[servers.wal]
-kind = "sqlite"
-settings = { journal_mode = "WAL", synchronous = "FULL", cache_size = "-8192" }
-[workloads.tpcc]
-kind = "tpcc"
-warehouses = 1
-terminals = 2
-[matrix]
-stack = ["drive"]
-server = ["wal"]
-workload = ["tpcc"]
-[run]
-trials = 1
-start = "warm-fast"
-warm_up = "500 ms"
-settle = "100 ms"
-measure = "2 s"
-seed = 1
-"#;
+use emulated_support::{Bench, scenario};
 
 #[test]
 fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
     let Some(bench) = Bench::new() else { return };
-    bench.write("test.toml", SCENARIO);
+    let settings = "settings = { journal_mode = \"WAL\", synchronous = \"FULL\", cache_size = \"-8192\" }";
+    let text = scenario(&[
+        ("iodrive-160", "x25m-80"),
+        ("kind = \"mariadb\"", "kind = \"sqlite\""),
+        ("settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }", settings),
+    ]);
+    bench.write("test.toml", &text);
     let talk = bench.run_scenario(&[], &[], 0);
     let trials = bench.trials();
     assert_eq!(trials.len(), 1, "{talk}");

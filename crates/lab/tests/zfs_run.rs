@@ -8,45 +8,22 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use emulated_support::{Bench, Part, kill, part, wait_until};
+use emulated_support::{Bench, Part, kill, part, scenario, wait_until};
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::EmulatorSummary;
 use spindle_mount::zfs;
 
 /// One warehouse on a pool with log and cache, as short as can be.
-const SCENARIO: &str = r#"
-title = "A short run on ZFS"
-question = "Does everything work together?"
-[stacks.pool]
-profile = "iodrive-160"
-size = "1 GiB"
-file_system = "zfs"
-recordsize = "16 KiB"
-arc = "16 MiB"
-log = "small"
-cache = "small"
-[stacks.small]
-profile = "x25m-80"
-size = "128 MiB"
-[servers.mariadb]
-kind = "mariadb"
-settings = { innodb_flush_method = "fsync", innodb_use_native_aio = 0, innodb_buffer_pool_size = "12M" }
-[workloads.tpcc]
-kind = "tpcc"
-warehouses = 1
-terminals = 4
-[matrix]
-stack = ["pool"]
-server = ["mariadb"]
-workload = ["tpcc"]
-[run]
-trials = 1
-start = "warm-fast"
-warm_up = "500 ms"
-settle = "100 ms"
-measure = "2 s"
-seed = 1
-"#;
+fn on_a_pool() -> String {
+    let pool = "[stacks.pool]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\nrecordsize = \"16 KiB\"\n\
+        arc = \"16 MiB\"\nlog = \"small\"\ncache = \"small\"\n[stacks.small]\nprofile = \"x25m-80\"\nsize = \"128 MiB\"\n";
+    scenario(&[
+        ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", pool),
+        ("\"O_DIRECT\"", "\"fsync\", innodb_use_native_aio = 0"),
+        ("stack = [\"card\"]", "stack = [\"pool\"]"),
+        ("measure = \"1 s\"", "measure = \"2 s\""),
+    ])
+}
 
 /// `None` where there is no ZFS on emulated disks, which CI must have.
 fn bench() -> Option<Bench> {
@@ -56,7 +33,7 @@ fn bench() -> Option<Bench> {
         eprintln!("skipped: zfs-fuse is not installed");
         return None;
     }
-    bench.write("test.toml", SCENARIO);
+    bench.write("test.toml", &on_a_pool());
     Some(bench)
 }
 

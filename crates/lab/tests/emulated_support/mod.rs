@@ -208,6 +208,15 @@ measure = "1 s"
 seed = 1
 "#;
 
+/// [`SCENARIO`] with some of its texts replaced.
+#[track_caller]
+pub fn scenario(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(SCENARIO.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from:?} is not in the scenario");
+        text.replacen(from, to, 1)
+    })
+}
+
 /// A file system in memory, as a small disk of the host.
 pub struct SmallDisk(PathBuf);
 
