@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use spindle_load::runner::histogram::{decode, encode};
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
-use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics};
+use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
 
 use crate::emulated::{self, Wishes};
 use crate::observe::{BlockCounters, MountSample};
@@ -34,6 +34,15 @@ struct PoolDisk {
     disk: Disk,
 }
 
+fn device_name(pool: &str, key: &str) -> String {
+    format!("{pool}-zfs-{key}")
+}
+
+/// Whether the disk of that name was brought up for that pool.
+pub fn is_device_of(disk: &str, pool: &str) -> bool {
+    ["data", "log", "cache"].iter().any(|key| disk == device_name(pool, key))
+}
+
 /// Seeds of neighbouring mounts differ by one.
 const SEED_STEP: u64 = 1 << 16;
 
@@ -48,6 +57,7 @@ impl ZfsVolume {
         wishes: &Wishes<'_>,
         mount_count: u64,
     ) -> Result<ZfsVolume> {
+        zfs::refuse_name_in_use(&wishes.name)?;
         let stacks: Vec<(&'static str, &StackSpec)> =
             std::iter::once(("data", stack)).chain(pool.devices()).collect();
         let program = std::env::current_exe().context("looking for our own binary")?;
@@ -56,7 +66,7 @@ impl ZfsVolume {
         for (index, &(key, stack)) in stacks.iter().enumerate() {
             let snapshot = wishes.snapshot.map(|directory| directory.join(key));
             let wishes = Wishes {
-                name: format!("{}-zfs-{key}", wishes.name),
+                name: device_name(&wishes.name, key),
                 seed: wishes.seed.wrapping_add(SEED_STEP * index as u64),
                 mount_at: None,
                 snapshot: snapshot.as_deref(),
@@ -82,6 +92,26 @@ impl ZfsVolume {
         };
         let bring_up = if wishes.snapshot.is_some() { Pool::import } else { Pool::create };
         Ok(ZfsVolume { pool: bring_up(&wishes.name, &devices, &options)?, disks })
+    }
+}
+
+impl ZfsVolume {
+    pub fn mount(&self) -> &PathBuf {
+        &self.pool.mount
+    }
+
+    /// The data's.
+    ///
+    /// # Panics
+    /// Never: a pool has one.
+    pub fn data(&self) -> &Disk {
+        &self.disks[0].disk
+    }
+
+    /// Leaves pool and disks running without this handle.
+    pub fn leave_up(self) {
+        self.pool.leave_up();
+        self.disks.into_iter().for_each(|part| part.disk.leave_up());
     }
 }
 

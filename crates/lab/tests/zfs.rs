@@ -312,6 +312,24 @@ fn a_pool_does_not_hold_other_disks() {
 }
 
 #[test]
+fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
+    let Some(bench) = Bench::new("ready-made") else { return };
+    let up = ["disk", "up", "barracuda-zfs-log-cache", "--size", "1 GiB", "--name", "pool", "--json"];
+    let pool: Value = serde_json::from_slice(&bench.spindle(&up)).unwrap();
+    let mount = pool["mount"].as_str().unwrap();
+    let status: Value = serde_json::from_slice(&bench.spindle(&["disk", "status", "--json"])).unwrap();
+    let disks = status.as_array().unwrap();
+    assert_eq!(disks.len(), 3, "{status}");
+    assert!(disks.iter().all(|disk| disk["mount"] == mount), "{status}");
+    let before = bench.client("pool-zfs-log").statistics().unwrap();
+    write_and_sync(&Path::new(mount).join("file"), &[1; 65_536]);
+    assert!(bench.client("pool-zfs-log").statistics().unwrap().flush.count > before.flush.count);
+    bench.spindle(&["disk", "down", "pool"]);
+    assert!(!Path::new(mount).exists());
+    assert_eq!(bench.spindle(&["disk", "status", "--json"]), b"[]\n");
+}
+
+#[test]
 fn a_pool_in_use_is_not_pulled_away() {
     let Some(bench) = Bench::new("busy") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };

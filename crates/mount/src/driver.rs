@@ -282,9 +282,11 @@ impl<P: Send + 'static> Driver<P> {
         is_idle
     }
 
-    /// What a request costs outside the model; see the module's header.
+    /// What a request costs outside the model; see the module's header. The requests that told it are forgotten: they were nobody's.
     pub fn set_floor(&self, floor: Floor) {
-        self.shared.lock().floor = floor;
+        let mut core = self.shared.lock();
+        core.floor = floor;
+        core.totals = Totals { scheduler: core.totals.scheduler, ..Totals::new() };
     }
 
     /// Decides between the floor of idle cores and that of busy ones.

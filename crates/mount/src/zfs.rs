@@ -169,14 +169,12 @@ impl Pool {
             bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
         }
         let state = state_directory(name)?;
-        if state.exists() {
-            bail!("a pool called {name} exists already");
-        }
+        refuse_name_in_use(name)?;
         refuse_devices_in_use(devices)?;
         let attempt = || -> Result<Pool> {
             lay_out(&state, devices)?;
             let daemon = daemon::start(&state, options.arc_bytes, options.die_with_parent)?;
-            let mount = state.join("mount");
+            let mount = mount_of(name)?;
             let process_id = daemon.id();
             let pool = Pool { name: name.to_owned(), mount, process_id, daemon: Some(daemon), down: false };
             open(&pool, &state)?;
@@ -276,6 +274,14 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
     Ok(run_directory().join(format!("{DIRECTORY_PREFIX}{name}")))
 }
 
+/// Where the pool of that name is mounted.
+///
+/// # Errors
+/// As [`state_directory`].
+pub fn mount_of(name: &str) -> Result<PathBuf> {
+    Ok(state_directory(name)?.join("mount"))
+}
+
 fn groups(devices: &PoolDevices) -> [(&'static str, &[PathBuf]); 3] {
     [("data", &devices.data), ("log", &devices.log), ("cache", &devices.cache)]
 }
@@ -299,6 +305,15 @@ fn lay_out(state: &Path, devices: &PoolDevices) -> Result<()> {
             let link = link(state, kind, index);
             symlink(path, &link).with_context(|| format!("making {}", link.display()))?;
         }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// There is a pool of that name, up or broken.
+pub fn refuse_name_in_use(name: &str) -> Result<()> {
+    if state_directory(name)?.exists() {
+        bail!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
     }
     Ok(())
 }
@@ -386,7 +401,7 @@ pub fn down(name: &str) -> Result<()> {
     if !state.exists() {
         bail!("there is no ZFS pool called {name}");
     }
-    let mount = state.join("mount");
+    let mount = mount_of(name)?;
     if is_dead(&state) {
         // Whoever still waits for the dead disks gets errors.
         daemon::kill(&state)?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use spindle_mount::disk;
+use spindle_mount::{disk, zfs};
 
 use super::plan::Abilities;
 use crate::near::did_you_mean;
@@ -203,6 +203,9 @@ pub fn is_emulated(path: &Path) -> bool {
 }
 
 fn running(name: &str) -> Option<Target> {
+    if zfs::list().ok()?.iter().any(|known| known == name) {
+        return Some(Target::Directory(zfs::mount_of(name).ok()?));
+    }
     if !disk::list().ok()?.iter().any(|known| known == name) {
         return None;
     }

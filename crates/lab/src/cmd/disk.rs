@@ -2,6 +2,7 @@
 
 mod bench;
 mod clone;
+mod up;
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,10 +11,10 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{Disk, DiskOptions, Statistics, disk, real, serve, zfs};
+use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
-use crate::emulated::{self, Wishes};
+use crate::emulated;
 use crate::interrupt::Interrupt;
 use crate::profile_file::StackSpec;
 use crate::reference::{self, Reference};
@@ -21,6 +22,7 @@ use crate::run;
 use crate::units::format_size_bytes;
 use crate::user_error::UserError;
 use crate::validate;
+use crate::zfs_volume;
 
 const VALIDATE_SEED: u64 = 1;
 
@@ -32,8 +34,8 @@ pub struct DiskArguments {
 
 #[derive(Debug, Subcommand)]
 enum DiskCommand {
-    /// Bring an emulated disk up: a block device, mounted unless it is raw.
-    Up(UpArguments),
+    /// Bring an emulated disk up: a block device, mounted unless it is raw; or a ZFS pool of several.
+    Up(up::UpArguments),
     /// Show the disks that are up, and what they did.
     Status {
         /// Only this disk.
@@ -86,30 +88,6 @@ enum DiskCommand {
 }
 
 #[derive(Debug, Args)]
-struct UpArguments {
-    /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
-    profile: String,
-    /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
-    #[arg(long)]
-    size: Option<String>,
-    /// Where to mount it; without it a directory of its own.
-    #[arg(long, value_name = "DIRECTORY")]
-    at: Option<PathBuf>,
-    /// `xfs`, `ext4`, `btrfs`, or `none` for a raw block device.
-    #[arg(long, value_name = "TYPE", default_value = "xfs")]
-    file_system: String,
-    /// What to call it; without it the profile's name.
-    #[arg(long)]
-    name: Option<String>,
-    /// Of the model's random choices.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Print one JSON object: device, mount, socket.
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
 struct ValidateArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
@@ -134,7 +112,7 @@ struct ValidateArguments {
 /// A mistake in the arguments, or what kept the disk from doing what was asked.
 pub fn run(arguments: DiskArguments) -> Result<()> {
     match arguments.command {
-        DiskCommand::Up(arguments) => up(&arguments),
+        DiskCommand::Up(arguments) => up::run(&arguments),
         DiskCommand::Status { name, json } => status(name.as_deref(), json),
         DiskCommand::Physics { name, state } => {
             disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
@@ -154,7 +132,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
             }
             disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
         }
-        DiskCommand::Down { name: Some(name), .. } => disk::down(&name),
+        DiskCommand::Down { name: Some(name), .. } => down(&name),
         DiskCommand::Down { .. } => down_all(),
         DiskCommand::Bench(arguments) => bench::run(&arguments),
         DiskCommand::Clone(arguments) => clone::run(&arguments),
@@ -176,45 +154,10 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
 }
 
 #[derive(Debug, Serialize)]
-struct UpAnswer<'a> {
-    device: &'a PathBuf,
-    mount: &'a Option<PathBuf>,
-    socket: &'a PathBuf,
-}
-
-fn up(arguments: &UpArguments) -> Result<()> {
-    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), &arguments.file_system)?;
-    let profile_name = PathBuf::from(&arguments.profile);
-    let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
-    let wishes = Wishes {
-        name: arguments.name.clone().unwrap_or_else(|| stem.into_owned()),
-        seed: arguments.seed,
-        mount_at: arguments.at.clone(),
-        physics: true,
-        snapshot: None,
-        spill_directory: &std::env::temp_dir(),
-        die_with_parent: false,
-    };
-    let program = std::env::current_exe().context("looking for our own binary")?;
-    let disk = Disk::up(&program, &emulated::options(&stack, &wishes)?)?;
-    if arguments.json {
-        print_json(&UpAnswer { device: &disk.device, mount: &disk.mount, socket: &disk.socket })?;
-    } else {
-        let place = match &disk.mount {
-            Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
-            None => disk.device.display().to_string(),
-        };
-        print(&format!("{place}: {}\n", stack.summary()))?;
-        eprintln!("`spindle disk down {}` takes it down again", disk.name);
-    }
-    disk.leave_up();
-    Ok(())
-}
-
-#[derive(Debug, Serialize)]
 struct DiskStatus {
     name: String,
     device: Option<PathBuf>,
+    /// Its own, or that of the ZFS pool to which it belongs.
     mount: Option<PathBuf>,
     size_bytes: u64,
     /// Absent when the disk is dead.
@@ -229,6 +172,7 @@ fn status(only: Option<&str>, json: bool) -> Result<()> {
         Some(name) => vec![name.to_owned()],
         None => disk::list()?,
     };
+    let pools = zfs::list()?;
     let mut disks = Vec::new();
     for name in names {
         let (options, device, mount) = disk::inspect(&name)?;
@@ -236,6 +180,8 @@ fn status(only: Option<&str>, json: bool) -> Result<()> {
             Ok(statistics) => (Some(statistics), None),
             Err(error) => (None, Some(format!("{error:#}"))),
         };
+        let of_pool = |pool: &&String| zfs_volume::is_device_of(&name, pool);
+        let mount = mount.or(pools.iter().find(of_pool).map(|pool| zfs::mount_of(pool)).transpose()?);
         let size_bytes = options.serve.size_bytes;
         disks.push(DiskStatus { name, device, mount, size_bytes, statistics, error });
     }
@@ -287,6 +233,16 @@ fn sentence(disk: &DiskStatus) -> String {
         ));
     }
     text
+}
+
+/// A pool goes before the disks on which it lies.
+fn down(name: &str) -> Result<()> {
+    if !zfs::list()?.iter().any(|pool| pool == name) {
+        return disk::down(name);
+    }
+    zfs::down(name)?;
+    let devices = disk::list()?.into_iter().filter(|disk| zfs_volume::is_device_of(disk, name));
+    devices.into_iter().try_for_each(|disk| disk::down(&disk))
 }
 
 /// Goes on after a disk that cannot be taken down, and fails in the end. Pools go before the disks on which they lie.

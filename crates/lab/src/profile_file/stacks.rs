@@ -125,13 +125,10 @@ impl StackSpec {
             .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
         let near: Vec<&str> = ready_made_names().collect();
         let hint = if table.profile.is_some() { did_you_mean(name, &near) } else { String::new() };
-        if table.file_system.as_deref() == Some(pool::FILE_SYSTEM) {
-            return Err(UserError(format!("`{name}` is a ZFS pool, which only a scenario can bring up")));
-        }
-        if file_system == pool::FILE_SYSTEM {
-            let message =
-                "--file-system: only a scenario can bring up a ZFS pool; `none` makes a raw disk for one";
-            return Err(UserError(message.to_owned()));
+        if table.file_system.as_deref() == Some(pool::FILE_SYSTEM) && file_system != pool::FILE_SYSTEM {
+            return Err(UserError(format!(
+                "`{name}` is a ZFS pool, no device: `spindle disk up {name}` mounts it, and then its directory can be measured"
+            )));
         }
         table.size = size.map(str::to_owned).or(table.size);
         table.file_system = Some(file_system.to_owned());
@@ -141,6 +138,13 @@ impl StackSpec {
             "profile" => UserError(format!("{message}{hint}")),
             _ => UserError(message),
         })
+    }
+
+    /// What `spindle disk up NAME` mounts unless another is asked for.
+    pub fn usual_file_system(name: &str) -> &'static str {
+        let is_pool =
+            ready_made(name).is_some_and(|table| table.file_system.as_deref() == Some(pool::FILE_SYSTEM));
+        if is_pool { pool::FILE_SYSTEM } else { "xfs" }
     }
 
     pub fn head(&self) -> &StackHead {

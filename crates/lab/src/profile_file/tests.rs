@@ -374,7 +374,11 @@ fn a_pool_is_at_the_top_and_on_emulated_disks() {
         "s.toml: stacks.a.log: belongs to file_system = \"zfs\"",
     );
     let raw = StackSpec::of_name("barracuda-zfs", None, "none").unwrap_err();
-    assert_eq!(raw.0, "`barracuda-zfs` is a ZFS pool, which only a scenario can bring up");
+    assert_eq!(
+        raw.0,
+        "`barracuda-zfs` is a ZFS pool, no device: `spindle disk up barracuda-zfs` mounts it, and then its directory can be measured"
+    );
+    assert!(StackSpec::of_name("barracuda-zfs", None, StackSpec::usual_file_system("barracuda-zfs")).is_ok());
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! `spindle disk up`: an emulated disk, or a ZFS pool on several, that stays up.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde::Serialize;
+use spindle_mount::Disk;
+
+use super::{print, print_json};
+use crate::emulated::{self, Wishes};
+use crate::profile_file::{PoolSpec, StackSpec};
+use crate::storage;
+use crate::user_error::UserError;
+use crate::zfs_volume::ZfsVolume;
+
+#[derive(Debug, Args)]
+pub(super) struct UpArguments {
+    /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
+    profile: String,
+    /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
+    #[arg(long)]
+    size: Option<String>,
+    /// Where to mount it; without it a directory of its own.
+    #[arg(long, value_name = "DIRECTORY")]
+    at: Option<PathBuf>,
+    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device; without it `xfs`, or `zfs` where the stack is a pool.
+    #[arg(long, value_name = "TYPE")]
+    file_system: Option<String>,
+    /// What to call it; without it the profile's name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Of the model's random choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object: device, mount, socket; of a pool the data's device and socket.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    device: &'a PathBuf,
+    mount: Option<&'a PathBuf>,
+    socket: &'a PathBuf,
+}
+
+/// # Errors
+/// A mistake in the arguments, or whatever keeps the disk from coming up.
+pub(super) fn run(arguments: &UpArguments) -> Result<()> {
+    let file_system = match &arguments.file_system {
+        Some(asked) => asked,
+        None => StackSpec::usual_file_system(&arguments.profile),
+    };
+    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), file_system)?;
+    let profile_name = PathBuf::from(&arguments.profile);
+    let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
+    let wishes = Wishes {
+        name: arguments.name.clone().unwrap_or_else(|| stem.into_owned()),
+        seed: arguments.seed,
+        mount_at: arguments.at.clone(),
+        physics: true,
+        snapshot: None,
+        spill_directory: &std::env::temp_dir(),
+        die_with_parent: false,
+    };
+    if let Some(pool) = stack.pool() {
+        return pool_up(arguments, &stack, pool, &wishes);
+    }
+    let program = std::env::current_exe().context("looking for our own binary")?;
+    let disk = Disk::up(&program, &emulated::options(&stack, &wishes)?)?;
+    tell(arguments, &stack, &disk.name, &disk, disk.mount.as_ref())?;
+    disk.leave_up();
+    Ok(())
+}
+
+fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {
+    if arguments.at.is_some() {
+        return Err(UserError("--at: a ZFS pool is mounted on a directory of its own".to_owned()).into());
+    }
+    if let Some((_, complaint)) = storage::complaint(stack, wishes.spill_directory)? {
+        return Err(UserError(format!("--file-system: {complaint}")).into());
+    }
+    let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
+    tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;
+    volume.leave_up();
+    Ok(())
+}
+
+fn tell(
+    arguments: &UpArguments,
+    stack: &StackSpec,
+    name: &str,
+    disk: &Disk,
+    mount: Option<&PathBuf>,
+) -> Result<()> {
+    if arguments.json {
+        return print_json(&Answer { device: &disk.device, mount, socket: &disk.socket });
+    }
+    let place = match mount {
+        Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
+        None => disk.device.display().to_string(),
+    };
+    print(&format!("{place}: {}\n", stack.summary()))?;
+    eprintln!("`spindle disk down {name}` takes it down again");
+    Ok(())
+}
