@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use spindle_load::WorkloadSpec;
+use spindle_load::{WorkloadSpec, oltp};
 
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::record::{Cell, MountHead, ZfsHead};
@@ -142,6 +142,15 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
                     Duration::from_secs_f64(3.0 + 0.3 * warehouses),
                 )
             }
+            // The same volume of rows as TPC-C's, without its checks.
+            WorkloadSpec::Oltp(spec) => {
+                let bytes = f64::from(spec.tables) * f64::from(spec.rows) * oltp::ROW_BYTES as f64;
+                let warehouses = bytes / 100e6;
+                (
+                    Duration::from_secs_f64(10.0 + 2.0 * warehouses),
+                    Duration::from_secs_f64(3.0 + 0.3 * warehouses),
+                )
+            }
             WorkloadSpec::Mock(_) => (Duration::ZERO, Duration::from_millis(20)),
         };
         // Every further disk of a layout comes up, measures its floor and goes down again.
@@ -172,7 +181,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
                         )
                     })
                     .collect();
-                let key = content_hash(&(shape, server, workload));
+                let key = content_hash(&(shape, server, scenario.workloads[workload].data_set()));
                 if !data_sets.contains(&key) {
                     data_sets.push(key);
                     load += loading;

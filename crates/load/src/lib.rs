@@ -4,7 +4,9 @@
 //! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
 //! starts as a copy of [`mock`].
 
+mod loading;
 pub mod mock;
+pub mod oltp;
 pub mod protocol;
 mod random;
 pub mod runner;

@@ -32,6 +32,7 @@ pub enum Endpoint {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
     Tpcc(crate::tpcc::Spec),
+    Oltp(crate::oltp::Spec),
     Mock(crate::mock::Spec),
 }
 

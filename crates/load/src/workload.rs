@@ -81,7 +81,28 @@ impl WorkloadSpec {
     pub fn deviations(&self) -> &'static [&'static str] {
         match self {
             WorkloadSpec::Tpcc(_) => crate::tpcc::DEVIATIONS,
+            WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS,
             WorkloadSpec::Mock(_) => &[],
+        }
+    }
+
+    /// What shapes the loaded database: equal texts, equal data.
+    pub fn data_set(&self) -> String {
+        match self {
+            WorkloadSpec::Tpcc(spec) => format!("tpcc, {} warehouses", spec.warehouses),
+            WorkloadSpec::Oltp(spec) => {
+                format!("oltp, {} tables of {} rows, k {:?}", spec.tables, spec.rows, spec.distribution)
+            }
+            WorkloadSpec::Mock(spec) => format!("{spec:?}"),
+        }
+    }
+
+    /// As scenarios name it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            WorkloadSpec::Tpcc(_) => "tpcc",
+            WorkloadSpec::Oltp(_) => "oltp",
+            WorkloadSpec::Mock(_) => "mock",
         }
     }
 
@@ -89,6 +110,7 @@ impl WorkloadSpec {
     pub fn build(&self) -> Result<Box<dyn Workload>> {
         Ok(match self {
             WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())?),
+            WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())?),
             WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())?),
         })
     }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use spindle_load::runner::{histogram, serve_standard};
-use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, tpcc};
+use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, tpcc};
 
 use crate::client::ClientProcess;
 
@@ -24,8 +25,10 @@ pub struct LoadArgs {
 
 #[derive(Debug, Subcommand)]
 enum WorkloadCommand {
-    /// TPC-C over the MySQL protocol, or on a file of SQLite.
+    /// TPC-C.
     Tpcc(TpccArgs),
+    /// The OLTP workloads of sysbench, natively.
+    Oltp(OltpArgs),
     /// The load process itself: reads a run's specification and commands, writes events.
     #[command(hide = true)]
     Client,
@@ -33,12 +36,45 @@ enum WorkloadCommand {
 
 #[derive(Debug, Args)]
 struct TpccArgs {
-    /// `socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`.
-    #[arg(long, value_parser = parse_endpoint)]
-    server: Endpoint,
     /// Warehouses of the database, about 100 MB each.
     #[arg(long, default_value = "10")]
     warehouses: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct OltpArgs {
+    /// `read-write`, `read-only`, `write-only`, `point-select`, `insert`, `update-index`, `update-non-index` or `delete`.
+    #[arg(long, default_value = "read-write", value_parser = parse_name::<oltp::Script>)]
+    script: oltp::Script,
+    /// Tables of the database.
+    #[arg(long, default_value = "10")]
+    tables: NonZeroU32,
+    /// Rows of each table, about 240 bytes each.
+    #[arg(long, default_value = "100000")]
+    rows: NonZeroU32,
+    /// Which rows are asked for: `uniform`, `gaussian`, `special` (sysbench's own default) or `pareto`.
+    #[arg(long, value_parser = parse_name::<oltp::Distribution>)]
+    distribution: oltp::Distribution,
+    /// Every statement is its own transaction.
+    #[arg(long)]
+    autocommit: bool,
+    /// Selects of one row in each transaction of `read-write` and `read-only`.
+    #[arg(long, default_value = "10")]
+    point_selects: NonZeroU32,
+    /// Rows of each select of a range.
+    #[arg(long, default_value = "100")]
+    range_size: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// `socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`.
+    #[arg(long, value_parser = parse_endpoint)]
+    server: Endpoint,
     /// Connections that send one transaction after the other.
     #[arg(long, default_value = "8")]
     terminals: NonZeroU32,
@@ -67,7 +103,7 @@ struct Output {
     seed: u64,
     summary: Option<Summary>,
     verification: Vec<OutputCheck>,
-    /// Where this TPC-C differs from the standard.
+    /// Where the workload differs from its specification.
     deviations: &'static [&'static str],
 }
 
@@ -85,14 +121,28 @@ pub fn run(args: LoadArgs) -> Result<()> {
             let served = serve_standard(BufReader::new(std::io::stdin()), std::io::stdout().lock());
             std::process::exit(i32::from(served.is_err()));
         }
-        WorkloadCommand::Tpcc(args) => run_tpcc(&args),
+        WorkloadCommand::Tpcc(args) => {
+            let spec = tpcc::Spec { warehouses: args.warehouses.get(), terminals: args.run.terminals.get() };
+            run_workload(WorkloadSpec::Tpcc(spec), &args.run)
+        }
+        WorkloadCommand::Oltp(args) => {
+            let spec = oltp::Spec {
+                script: args.script,
+                tables: args.tables.get(),
+                rows: args.rows.get(),
+                distribution: args.distribution,
+                terminals: args.run.terminals.get(),
+                autocommit: args.autocommit,
+                point_selects: args.point_selects.get(),
+                range_size: args.range_size.get(),
+            };
+            run_workload(WorkloadSpec::Oltp(spec), &args.run)
+        }
     }
 }
 
-fn run_tpcc(args: &TpccArgs) -> Result<()> {
+fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
     eprintln!("seed {}", args.seed);
-    let workload =
-        WorkloadSpec::Tpcc(tpcc::Spec { warehouses: args.warehouses.get(), terminals: args.terminals.get() });
     let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed };
     let workload = spec.workload.build()?;
     if args.prepare {
@@ -110,7 +160,7 @@ fn run_tpcc(args: &TpccArgs) -> Result<()> {
             seed: args.seed,
             summary,
             verification: verification.collect(),
-            deviations: tpcc::DEVIATIONS,
+            deviations: spec.workload.deviations(),
         };
         serde_json::to_writer_pretty(&mut output, &printed)?;
         writeln!(output)?;
@@ -124,7 +174,7 @@ fn run_tpcc(args: &TpccArgs) -> Result<()> {
         }
     }
     if failed > 0 {
-        bail!("the database violates {failed} consistency conditions");
+        bail!("the database violates {failed} of its conditions");
     }
     Ok(())
 }
@@ -143,7 +193,7 @@ fn prepare(workload: &dyn Workload, spec: &RunSpec) -> Result<()> {
     result
 }
 
-fn measure(spec: &RunSpec, args: &TpccArgs) -> Result<Summary> {
+fn measure(spec: &RunSpec, args: &RunArgs) -> Result<Summary> {
     let program = std::env::current_exe().context("looking for our own binary")?;
     let mut client = ClientProcess::spawn(&program, spec)?;
     client.wait_ready(CONNECT_PATIENCE)?;
@@ -222,6 +272,11 @@ fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
         password: options.get_pass().unwrap_or_default().to_owned(),
         database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
     })
+}
+
+/// A name as scenarios write it.
+fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

@@ -32,6 +32,9 @@ pub(super) struct Recipe<'a> {
     pub server_kind: &'a str,
     pub server_version: &'a str,
     pub settings: BTreeMap<String, String>,
+    /// [`WorkloadSpec::data_set`].
+    pub data_set: String,
+    #[serde(skip)]
     pub workload: &'a WorkloadSpec,
     pub seed: u64,
     pub mounts: Vec<MountRecipe<'a>>,

@@ -217,6 +217,7 @@ impl Laboratory<'_> {
             server_kind: server.kind(),
             server_version: &self.versions[&self.cell.server],
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
+            data_set: self.scenario.workloads[&self.cell.workload].data_set(),
             workload: &self.scenario.workloads[&self.cell.workload],
             seed: self.scenario.run.seed,
             mounts: MountRecipe::of(storage.layout, storage.stacks),

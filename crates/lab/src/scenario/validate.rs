@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use spindle_load::WorkloadSpec;
+use spindle_load::{WorkloadSpec, oltp};
 
 use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
@@ -23,7 +23,7 @@ const MEASURE_MIN: Duration = Duration::from_millis(100);
 /// Of one TPC-C warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they are loaded (MariaDB 10.11); the
 /// rest is for growth.
 const TPCC_WAREHOUSE_BYTES: u64 = 100 << 20;
-const TPCC_FIXED_BYTES: u64 = 512 << 20;
+const DATABASE_FIXED_BYTES: u64 = 512 << 20;
 /// MariaDB's own choice, which is in the figure above.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
@@ -152,15 +152,31 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> 
         WorkloadSpec::Tpcc(spec) => {
             (&[("warehouses", spec.warehouses), ("terminals", spec.terminals)], 10_000)
         }
+        WorkloadSpec::Oltp(spec) => return check_oltp(name, spec),
         WorkloadSpec::Mock(spec) => (&[("terminals", spec.terminals)], 10_000),
     };
-    for (key, count) in counts {
-        if !(1..=bound).contains(count) {
-            let message = format!("{count} is out of range; it can be 1 to {bound}");
-            return Err(complaint(format!("workloads.{name}.{key}"), message));
-        }
+    counts.iter().try_for_each(|(key, count)| check_count(name, key, *count, bound))
+}
+
+fn check_oltp(name: &str, spec: &oltp::Spec) -> Result<(), Complaint> {
+    for (key, count, bound) in [
+        ("tables", spec.tables, 1_000),
+        ("rows", spec.rows, 1_000_000_000),
+        ("terminals", spec.terminals, 10_000),
+        ("point_selects", spec.point_selects, 10_000),
+        ("range_size", spec.range_size, 1_000_000),
+    ] {
+        check_count(name, key, count, bound)?;
     }
     Ok(())
+}
+
+fn check_count(name: &str, key: &str, count: u32, bound: u32) -> Result<(), Complaint> {
+    if (1..=bound).contains(&count) {
+        return Ok(());
+    }
+    let message = format!("{count} is out of range; it can be 1 to {bound}");
+    Err(complaint(format!("workloads.{name}.{key}"), message))
 }
 
 /// Every server of the matrix meets every workload of it.
@@ -172,10 +188,7 @@ fn check_pairs(file: &ScenarioFile) -> Result<(), Complaint> {
             continue;
         };
         for workload in &file.matrix.workload {
-            let kind = match &file.workloads[workload] {
-                WorkloadSpec::Tpcc(_) => "tpcc",
-                WorkloadSpec::Mock(_) => "mock",
-            };
+            let kind = file.workloads[workload].kind();
             if !accepted.contains(&kind) {
                 let accepted = near::list(accepted);
                 let message =
@@ -362,6 +375,7 @@ fn start_name(start: StartState) -> &'static str {
 pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
     match workload {
         WorkloadSpec::Tpcc(spec) => u64::from(spec.warehouses) * TPCC_WAREHOUSE_BYTES,
+        WorkloadSpec::Oltp(spec) => u64::from(spec.tables) * u64::from(spec.rows) * oltp::ROW_BYTES,
         WorkloadSpec::Mock(_) => 0,
     }
 }
@@ -376,7 +390,12 @@ fn redo_bytes(scenario: &Scenario) -> u64 {
 /// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
 fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
-        let WorkloadSpec::Tpcc(spec) = &scenario.workloads[workload] else { continue };
+        let spec = &scenario.workloads[workload];
+        let data = match spec {
+            WorkloadSpec::Tpcc(spec) => format!("{} warehouses", spec.warehouses),
+            WorkloadSpec::Oltp(spec) => format!("{} tables of {} rows", spec.tables, spec.rows),
+            WorkloadSpec::Mock(_) => continue,
+        };
         for name in scenario.stacks_in_use() {
             if scenario.stacks[name].head().file_system == "none" {
                 let message =
@@ -389,7 +408,7 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
         for layout in &scenario.layouts {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
-            let needed = data_bytes(&scenario.workloads[workload]) + TPCC_FIXED_BYTES + more_bytes;
+            let needed = data_bytes(spec) + DATABASE_FIXED_BYTES + more_bytes;
             let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
@@ -398,16 +417,15 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
                     _ => format!(" and a redo log of {}", text::size(redo_bytes)),
                 };
                 let message = format!(
-                    "{} is too small for workload `{workload}`: {} warehouses{redo} need about {}",
+                    "{} is too small for workload `{workload}`: {data}{redo} need about {}",
                     text::size(size),
-                    spec.warehouses,
                     text::size(needed),
                 );
                 return Err(complaint(size_key(scenario, name), message));
             }
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
-                check_apart(scenario, layout, class, name, TPCC_FIXED_BYTES + more_bytes)?;
+                check_apart(scenario, layout, class, name, DATABASE_FIXED_BYTES + more_bytes)?;
             }
         }
     }

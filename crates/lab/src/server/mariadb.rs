@@ -82,7 +82,7 @@ impl Server for MariaDb {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc"]
+        &["tpcc", "oltp"]
     }
 
     fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {

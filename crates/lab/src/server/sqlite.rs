@@ -35,7 +35,7 @@ impl Server for Sqlite {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc"]
+        &["tpcc", "oltp"]
     }
 
     fn version(&self) -> Result<String> {

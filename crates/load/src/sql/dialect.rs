@@ -32,6 +32,19 @@ impl Dialect {
         }
     }
 
+    /// A column with a number for every row, which the database gives to rows that come without one.
+    pub fn numbered_key(self, column: &str) -> String {
+        match self {
+            Dialect::Mysql => format!("{column} INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY"),
+            Dialect::Sqlite => format!("{column} INTEGER PRIMARY KEY"),
+        }
+    }
+
+    /// What makes such a column go on after rows that came with numbers; `None` where it does so by itself.
+    pub fn go_on_numbering(self, _table: &str, _column: &str) -> Option<String> {
+        None
+    }
+
     /// An amount of money as an exact number of cents.
     pub fn as_cents(self, amount: &str) -> String {
         match self {

@@ -108,6 +108,14 @@ impl Debug for dyn Session {
 }
 
 impl dyn Session + '_ {
+    /// Begins a transaction although [`Session::use_transactions`] was not called.
+    pub fn begin_now(&mut self, writes: bool) -> Result<(), SqlError> {
+        match self.dialect() {
+            Dialect::Sqlite => self.begin(writes),
+            Dialect::Mysql => self.execute("BEGIN"),
+        }
+    }
+
     pub fn rows<T: FromRow>(
         &mut self,
         statement: Statement,

@@ -1,0 +1,62 @@
+//! Makes and fills the tables.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::{Spec, table};
+use crate::loading::{self, Task};
+use crate::protocol::Endpoint;
+use crate::sql::connect_and_create_database;
+use crate::workload::Progress;
+
+/// Rows of one transaction.
+const CHUNK: u32 = 100_000;
+
+pub(super) fn load(
+    endpoint: &Endpoint,
+    spec: &Spec,
+    seed: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let mut session = connect_and_create_database(endpoint)?;
+    let dialect = session.dialect();
+    let mut execute =
+        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
+    for number in 1..=spec.tables {
+        execute(format!("DROP TABLE IF EXISTS {}", table::name(number)))?;
+        execute(table::create(dialect, number))?;
+    }
+    loading::load(endpoint, tasks(spec, seed), progress)?;
+    let indexes: Vec<String> = (1..=spec.tables).map(table::create_index).collect();
+    // As many at once as there are loading streams; every index sorts in memory of its own.
+    for some in indexes.chunks(2) {
+        loading::run_in_parallel(endpoint, some)?;
+    }
+    for number in 1..=spec.tables {
+        let name = table::name(number);
+        dialect.go_on_numbering(&name, "id").into_iter().try_for_each(&mut execute)?;
+    }
+    (1..=spec.tables).try_for_each(|number| {
+        loading::check_row_count(&mut *session, &table::name(number), spec.rows.into())
+    })
+}
+
+/// The first part of every table before the second of any, so that the streams are on different tables when there are some.
+fn tasks(spec: &Spec, seed: u64) -> Vec<Task> {
+    let firsts = (1..=spec.rows).step_by(CHUNK as usize);
+    firsts.flat_map(|first| (1..=spec.tables).map(move |number| task(spec, seed, number, first))).collect()
+}
+
+fn task(spec: &Spec, seed: u64, number: u32, first: u32) -> Task {
+    let last = spec.rows.min(first + (CHUNK - 1));
+    let drawn_from = (spec.distribution, spec.rows);
+    Task {
+        table: table::name(number),
+        part: format!(", rows {first} to {last}"),
+        row_count: u64::from(last - first) + 1,
+        rows: Arc::new(move |output, count| {
+            table::write_rows(seed, number, (first, last), drawn_from, output, count)
+        }),
+    }
+}

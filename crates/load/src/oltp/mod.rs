@@ -1,0 +1,193 @@
+//! The OLTP workloads of sysbench 1.0.20 (`src/lua/oltp_*.lua`), natively: the same tables, rows, statements and transactions.
+//!
+//! Where they are not the tool's, [`DEVIATIONS`] says so. Distributions are in `distribution.rs`.
+
+mod client;
+mod distribution;
+mod loader;
+mod table;
+mod verify;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+pub use distribution::Distribution;
+
+use crate::protocol::{Endpoint, KindSummary};
+use crate::workload::{Check, Client, Headline, Progress, Workload};
+
+/// Which of the tool's scripts it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Script {
+    /// `oltp_read_write`: 10 point selects, 4 selects of ranges, 2 updates, and one row deleted and inserted again.
+    ReadWrite,
+    /// `oltp_read_only`: the selects of `read-write`.
+    ReadOnly,
+    /// `oltp_write_only`: the writes of `read-write`.
+    WriteOnly,
+    /// `oltp_point_select`: one row by its key.
+    PointSelect,
+    /// `oltp_insert`: one row at the end.
+    Insert,
+    /// `oltp_update_index`: one row, and its entry in the secondary index.
+    UpdateIndex,
+    /// `oltp_update_non_index`: one row, no index.
+    UpdateNonIndex,
+    /// `oltp_delete`: one row, as long as there are some.
+    Delete,
+}
+
+impl Script {
+    pub const ALL: [Script; 8] = [
+        Script::ReadWrite,
+        Script::ReadOnly,
+        Script::WriteOnly,
+        Script::PointSelect,
+        Script::Insert,
+        Script::UpdateIndex,
+        Script::UpdateNonIndex,
+        Script::Delete,
+    ];
+
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Script::ReadWrite => &["read-write"],
+            Script::ReadOnly => &["read-only"],
+            Script::WriteOnly => &["write-only"],
+            Script::PointSelect => &["point-select"],
+            Script::Insert => &["insert"],
+            Script::UpdateIndex => &["update-index"],
+            Script::UpdateNonIndex => &["update-non-index"],
+            Script::Delete => &["delete"],
+        }
+    }
+
+    fn is_transaction(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly | Script::WriteOnly)
+    }
+
+    fn writes(self) -> bool {
+        !matches!(self, Script::ReadOnly | Script::PointSelect)
+    }
+
+    fn has_points(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly | Script::PointSelect)
+    }
+
+    fn has_ranges(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly)
+    }
+
+    fn has_index_updates(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly | Script::UpdateIndex)
+    }
+
+    fn has_other_updates(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly | Script::UpdateNonIndex)
+    }
+
+    fn has_deletes(self) -> bool {
+        self.has_replacements() || self == Script::Delete
+    }
+
+    /// A row deleted and inserted again.
+    fn has_replacements(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly)
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub script: Script,
+    pub tables: u32,
+    /// Of each table, when it is loaded.
+    pub rows: u32,
+    pub distribution: Distribution,
+    pub terminals: u32,
+    /// Every statement is its own transaction (`--skip-trx`).
+    #[serde(default)]
+    pub autocommit: bool,
+    /// Of `read-write` and `read-only`.
+    #[serde(default = "ten")]
+    pub point_selects: u32,
+    /// Rows of each range.
+    #[serde(default = "hundred")]
+    pub range_size: u32,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+/// Bytes of a row with its part of the indexes, as InnoDB stores a loaded table.
+pub const ROW_BYTES: u64 = 240;
+
+/// Where it is not what the tool does.
+pub const DEVIATIONS: &[&str] = &[
+    "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
+     each 100,000.",
+    "An event that loses a deadlock is tried again with the same rows, its latency going on; the tool draws new rows and counts a new event.",
+    "BEGIN and COMMIT are sent as text, not as prepared statements.",
+    "On SQLite a transaction that will write says so when it begins (BEGIN IMMEDIATE).",
+];
+
+#[derive(Debug)]
+pub struct Oltp {
+    spec: Spec,
+}
+
+impl Oltp {
+    pub fn new(spec: Spec) -> Result<Oltp> {
+        let counts = [
+            ("tables", spec.tables),
+            ("rows", spec.rows),
+            ("terminals", spec.terminals),
+            ("point_selects", spec.point_selects),
+            ("range_size", spec.range_size),
+        ];
+        for (key, count) in counts {
+            if count == 0 {
+                bail!("workload oltp: `{key}` is 0; it must be at least 1");
+            }
+        }
+        Ok(Oltp { spec })
+    }
+}
+
+impl Workload for Oltp {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.spec.script.kinds()
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        loader::load(endpoint, &self.spec, seed, progress)
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        Ok(Box::new(client::OltpClient::connect(endpoint, &self.spec, terminal, seed)?))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        verify::verify(endpoint, &self.spec)
+    }
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        let committed: u64 = kinds.iter().map(|kind| kind.committed).sum();
+        let name = if self.spec.script.is_transaction() {
+            "transactions per second"
+        } else {
+            "statements per second"
+        };
+        Headline { name, value: committed as f64 / duration_s }
+    }
+}
