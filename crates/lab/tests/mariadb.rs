@@ -15,7 +15,7 @@ use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{Check, RunSpec, Second, Summary, WorkloadSpec, tpcc};
+use spindle_load::{Check, RunSpec, Second, Summary, WorkloadSpec, oltp, tpcc};
 use tempfile::TempDir;
 
 const SEED: u64 = 20_261_121;
@@ -187,6 +187,41 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
     let running = start(&*server, &instance);
     assert_eq!(orders(&*running), orders_before);
     assert_eq!(violations(&*running), Vec::<String>::new());
+}
+
+#[test]
+fn the_oltp_scripts_run_and_leave_what_they_should() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let instance = instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    let mut is_loaded = false;
+    for script in oltp::Script::ALL {
+        let workload = WorkloadSpec::Oltp(oltp::Spec {
+            script,
+            tables: 2,
+            rows: 20_000,
+            distribution: oltp::Distribution::Pareto,
+            terminals: 4,
+            autocommit: false,
+            point_selects: 10,
+            range_size: 100,
+        });
+        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED };
+        let workload = spec.workload.build().unwrap();
+        if !std::mem::replace(&mut is_loaded, script != oltp::Script::Insert) {
+            workload.load(&spec.endpoint, SEED, &mut |_| {}).unwrap();
+        }
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        let summary = client.measure(Duration::from_millis(500), &mut |_| {}).unwrap();
+        client.stop().unwrap();
+        check_nothing_failed(&summary);
+        assert!(summary.headline_value > 0.0, "{script:?}");
+        let checks = workload.verify(&spec.endpoint).unwrap();
+        assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
+    }
 }
 
 #[test]

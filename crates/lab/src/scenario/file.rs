@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use spindle_load::WorkloadSpec;
+use serde::de::DeserializeOwned;
+use spindle_load::{WorkloadSpec, mock, oltp, tpcc};
 
 use crate::layout::FileClass;
 use crate::near;
@@ -135,8 +136,26 @@ pub(super) fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let path = error.path().to_string();
         let path = if path == "." { "" } else { path.as_str() };
-        explain(path, error.inner().message())
+        in_workload(text, path).unwrap_or_else(|| explain(path, error.inner().message()))
     })
+}
+
+/// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
+fn in_workload(text: &str, path: &str) -> Option<Complaint> {
+    fn try_as<T: DeserializeOwned>(path: &str, table: toml::Table) -> Option<Complaint> {
+        let error = serde_path_to_error::deserialize::<_, T>(table).err()?;
+        let below = error.path().to_string();
+        let path = if below == "." { path.to_owned() } else { join(path, &below) };
+        Some(explain(&path, error.inner().message()))
+    }
+    let name = path.strip_prefix("workloads.")?;
+    let mut table = text.parse::<toml::Table>().ok()?.remove("workloads")?.get(name)?.as_table()?.clone();
+    match table.remove("kind")?.as_str()? {
+        "tpcc" => try_as::<tpcc::Spec>(path, table),
+        "oltp" => try_as::<oltp::Spec>(path, table),
+        "mock" => try_as::<mock::Spec>(path, table),
+        _ => None,
+    }
 }
 
 fn one_line(message: &str) -> String {

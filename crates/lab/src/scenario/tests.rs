@@ -211,6 +211,48 @@ fn an_unknown_kind_is_told() {
     );
 }
 
+#[track_caller]
+fn check_oltp(from: &str, to: &str, expect: &str) {
+    let oltp =
+        "kind = \"oltp\"\nscript = \"read-write\"\ntables = 4\nrows = 100000\ndistribution = \"uniform\"\n";
+    assert!(oltp.contains(from), "{from:?}");
+    check("kind = \"tpcc\"\nwarehouses = 10\n", &oltp.replacen(from, to, 1), expect);
+}
+
+#[test]
+fn an_oltp_workload_names_its_script_and_its_distribution() {
+    check_oltp("distribution = \"uniform\"\n", "", "workloads.tpcc.distribution: is missing");
+    check_oltp(
+        "\"uniform\"",
+        "\"uniforn\"",
+        "workloads.tpcc.distribution: `uniforn` is not known; did you mean `uniform`?",
+    );
+    check_oltp(
+        "\"read-write\"",
+        "\"read_write\"",
+        "workloads.tpcc.script: `read_write` is not known; did you mean `read-write`?",
+    );
+    check_oltp("tables = 4", "tables = 0", "workloads.tpcc.tables: 0 is out of range; it can be 1 to 1000");
+    check_oltp(
+        "rows = 100000",
+        "rows = 100000000",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.5 GB",
+    );
+}
+
+#[test]
+fn workloads_that_differ_in_their_clients_share_a_data_set() {
+    let second = "[workloads.reads]\nkind = \"oltp\"\nscript = \"read-only\"\ntables = 4\nrows = 1000\ndistribution = \"uniform\"\nterminals = 8\n";
+    let first = second.replace("reads]", "writes]").replace("read-only", "write-only").replace("= 8", "= 16");
+    let text = format!("{second}{first}[matrix]");
+    let text =
+        changed("[matrix]", &text).replace("workload = [\"tpcc\"]", "workload = [\"reads\", \"writes\"]");
+    let scenario = parsed(&text);
+    let data_set = |name: &str| scenario.workloads[name].data_set();
+    assert_eq!(data_set("reads"), data_set("writes"));
+    assert_ne!(data_set("reads"), data_set("tpcc"));
+}
+
 #[test]
 fn a_name_that_cannot_be_a_file_name_is_refused() {
     check(
