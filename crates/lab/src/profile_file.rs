@@ -27,13 +27,16 @@ pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 29] = [
+pub const PROFILES: [(&str, &str); 34] = [
     ("660p-1024", include_str!("../../../profiles/660p-1024.toml")),
     ("850evo-250", include_str!("../../../profiles/850evo-250.toml")),
     ("870evo", include_str!("../../../profiles/870evo.toml")),
     ("870qvo-1000", include_str!("../../../profiles/870qvo-1000.toml")),
     ("970pro-512", include_str!("../../../profiles/970pro-512.toml")),
+    ("agility3-120", include_str!("../../../profiles/agility3-120.toml")),
+    ("agility3-240", include_str!("../../../profiles/agility3-240.toml")),
     ("agility3-60", include_str!("../../../profiles/agility3-60.toml")),
+    ("agility3-60-datasheet", include_str!("../../../profiles/agility3-60-datasheet.toml")),
     ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
     ("azure-p30", include_str!("../../../profiles/azure-p30.toml")),
     ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
@@ -51,12 +54,14 @@ pub const PROFILES: [(&str, &str); 29] = [
     ("null", include_str!("../../../profiles/null.toml")),
     ("pm883-960", include_str!("../../../profiles/pm883-960.toml")),
     ("pm9a3", include_str!("../../../profiles/pm9a3.toml")),
+    ("pm9a3-u2-1920", include_str!("../../../profiles/pm9a3-u2-1920.toml")),
     ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
     ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
     ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
     ("x25e-32", include_str!("../../../profiles/x25e-32.toml")),
     ("x25m-160", include_str!("../../../profiles/x25m-160.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
+    ("x25m-80-g1", include_str!("../../../profiles/x25m-80-g1.toml")),
 ];
 
 #[derive(Debug, Clone, PartialEq)]
