@@ -15,14 +15,16 @@ use std::path::Path;
 
 use serde::Deserialize;
 use spindle_model::{
-    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, SlcParameters, Stroke, VictimChoice,
-    VolumeParameters, WriteCache,
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, ReadRetries, SlcParameters, Stroke,
+    VictimChoice, VolumeParameters, WriteCache,
 };
 
 use crate::near::did_you_mean;
 use crate::user_error::UserError;
 pub use misses::{Miss, built_in_misses};
-use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
+use reader::{
+    Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, share_per_million, size,
+};
 pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
 
@@ -194,8 +196,20 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
         destage_candidates: reader.take("destage_candidates", count)?,
         destage_watermark_percent: reader.take("destage_watermark", percent)?,
         destage_idle_ns: reader.take("destage_idle", duration)?,
+        read_retries: read_retries(reader)?,
         stroke: Stroke::Full,
     })
+}
+
+/// Both keys, or none for a disk whose reads need no retries.
+fn read_retries(reader: &mut Reader) -> Result<Option<ReadRetries>, Complaint> {
+    if !reader.has_any(&["read_retries", "retry_rotations"]) {
+        return Ok(None);
+    }
+    Ok(Some(ReadRetries {
+        per_million: reader.take("read_retries", share_per_million)?,
+        mean_rotations: reader.take("retry_rotations", count)?,
+    }))
 }
 
 fn gc_victim(reader: &mut Reader) -> Result<VictimChoice, Complaint> {

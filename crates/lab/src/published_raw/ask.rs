@@ -106,6 +106,9 @@ impl Asked {
             figure.operation,
             Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
         );
+        // A far tail takes as long as it takes.
+        let tail_count = figure.unit.tail_requests();
+        let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
         ClosedLoop {
             read_percent,
             size_bytes: figure.unit_bytes(),
@@ -113,8 +116,8 @@ impl Asked {
             order: if is_random { Order::Random } else { Order::Sequential },
             span_bytes: self.span_bytes,
             flush_after_write: figure.operation == Operation::Fsync,
-            request_count: if is_random { REQUEST_COUNT } else { SEQUENTIAL_COUNT },
-            time_limit_ns: TIME_LIMIT_NS,
+            request_count: if is_random { REQUEST_COUNT.max(tail_count) } else { SEQUENTIAL_COUNT },
+            time_limit_ns,
             seed: self.seed,
         }
     }
