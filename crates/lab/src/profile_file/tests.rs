@@ -286,8 +286,8 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
         "a",
         "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
-         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, bitmap_chunk, resync, profile, layer, on, size, file_system, mkfs_options, \
-         mount_options, path, destroy_content, label",
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, host_latency, host_write, bitmap_chunk, \
+         resync, profile, layer, on, size, file_system, mkfs_options, mount_options, path, destroy_content, label",
     );
     check_stack(
         "[stacks.a]\nlayer = \"mirror\"\non = \"null\"\nprotocol = \"C\"",
