@@ -15,25 +15,30 @@ use std::path::Path;
 
 use serde::Deserialize;
 use spindle_model::{
-    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, SlcParameters, Stroke, VictimChoice,
-    VolumeParameters, WriteCache,
+    DiskParameters, FlashParameters, LatencyQuantiles, Parameters, ReadRetries, SlcParameters, Stroke,
+    VictimChoice, VolumeParameters, WriteCache,
 };
 
 use crate::near::did_you_mean;
 use crate::user_error::UserError;
 pub use misses::{Miss, built_in_misses};
-use reader::{Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, size};
+use reader::{
+    Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, share_per_million, size,
+};
 pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
 
 /// The profiles inside the binary, by name.
-pub const PROFILES: [(&str, &str); 29] = [
+pub const PROFILES: [(&str, &str); 34] = [
     ("660p-1024", include_str!("../../../profiles/660p-1024.toml")),
     ("850evo-250", include_str!("../../../profiles/850evo-250.toml")),
     ("870evo", include_str!("../../../profiles/870evo.toml")),
     ("870qvo-1000", include_str!("../../../profiles/870qvo-1000.toml")),
     ("970pro-512", include_str!("../../../profiles/970pro-512.toml")),
+    ("agility3-120", include_str!("../../../profiles/agility3-120.toml")),
+    ("agility3-240", include_str!("../../../profiles/agility3-240.toml")),
     ("agility3-60", include_str!("../../../profiles/agility3-60.toml")),
+    ("agility3-60-datasheet", include_str!("../../../profiles/agility3-60-datasheet.toml")),
     ("azure-p10", include_str!("../../../profiles/azure-p10.toml")),
     ("azure-p30", include_str!("../../../profiles/azure-p30.toml")),
     ("barracuda-160", include_str!("../../../profiles/barracuda-160.toml")),
@@ -51,12 +56,14 @@ pub const PROFILES: [(&str, &str); 29] = [
     ("null", include_str!("../../../profiles/null.toml")),
     ("pm883-960", include_str!("../../../profiles/pm883-960.toml")),
     ("pm9a3", include_str!("../../../profiles/pm9a3.toml")),
+    ("pm9a3-u2-1920", include_str!("../../../profiles/pm9a3-u2-1920.toml")),
     ("sas-15k-160", include_str!("../../../profiles/sas-15k-160.toml")),
     ("st2000dm006-datasheet", include_str!("../../../profiles/st2000dm006-datasheet.toml")),
     ("st2000dm006-measured", include_str!("../../../profiles/st2000dm006-measured.toml")),
     ("x25e-32", include_str!("../../../profiles/x25e-32.toml")),
     ("x25m-160", include_str!("../../../profiles/x25m-160.toml")),
     ("x25m-80", include_str!("../../../profiles/x25m-80.toml")),
+    ("x25m-80-g1", include_str!("../../../profiles/x25m-80-g1.toml")),
 ];
 
 #[derive(Debug, Clone, PartialEq)]
@@ -189,8 +196,20 @@ fn disk(reader: &mut Reader) -> Result<DiskParameters, Complaint> {
         destage_candidates: reader.take("destage_candidates", count)?,
         destage_watermark_percent: reader.take("destage_watermark", percent)?,
         destage_idle_ns: reader.take("destage_idle", duration)?,
+        read_retries: read_retries(reader)?,
         stroke: Stroke::Full,
     })
+}
+
+/// Both keys, or none for a disk whose reads need no retries.
+fn read_retries(reader: &mut Reader) -> Result<Option<ReadRetries>, Complaint> {
+    if !reader.has_any(&["read_retries", "retry_rotations"]) {
+        return Ok(None);
+    }
+    Ok(Some(ReadRetries {
+        per_million: reader.take("read_retries", share_per_million)?,
+        mean_rotations: reader.take("retry_rotations", count)?,
+    }))
 }
 
 fn gc_victim(reader: &mut Reader) -> Result<VictimChoice, Complaint> {

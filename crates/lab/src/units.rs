@@ -64,6 +64,13 @@ pub fn parse_rate_bytes_per_s(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not a rate; write for example \"250 MB/s\" or \"1.5 GiB/s\""))
 }
 
+/// Parts per million of a share in percent; the error is a sentence.
+pub fn parse_share_per_million(text: &str) -> Result<u64, String> {
+    parse(text, &[("%", 10_000)]).ok_or_else(|| {
+        format!("`{text}` is not a share in ten thousandths of a percent; write for example \"0.5 %\"")
+    })
+}
+
 /// A decimal number and a unit; `None` for anything else, or when the result is not whole or too large.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();

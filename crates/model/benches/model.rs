@@ -36,6 +36,7 @@ fn disk() -> Parameters {
         destage_candidates: 32,
         destage_watermark_percent: 50,
         destage_idle_ns: 20 * MILLISECOND,
+        read_retries: None,
         stroke: Stroke::Full,
     })
 }

@@ -9,6 +9,9 @@
 //! above a watermark, in competition with the host's commands. FLUSH is a non-queued command (ATA): what is in flight
 //! finishes, the cache drains by SPTF, later commands wait.
 //!
+//! Where the profile says so, a share of the reads that reach the platter needs retries, each one rotation: the sector must come round again
+//! (C. Kozierok, "Read Error Severities and Error Management Logic", pcguide.com). Firmware does not publish its further steps.
+//!
 //! What a drive does while it is idle, reading on and writing back, costs the simulation nothing until somebody asks.
 //!
 //! # Divergence
@@ -22,6 +25,7 @@
 mod cache;
 mod geometry;
 mod read_ahead;
+mod retries;
 #[cfg(test)]
 pub(crate) mod tests;
 mod window;
@@ -38,6 +42,9 @@ use crate::volatile::{Taken, VolatileWrites};
 use geometry::{Geometry, Head};
 use read_ahead::{Lookup, ReadAhead};
 use window::Window;
+
+/// Tells the generator of retries from the drive's other one.
+const RETRY_STREAM: u64 = 0x7265_7472_6965_7321;
 
 /// A command that needs the arm.
 #[derive(Debug)]
@@ -101,6 +108,8 @@ pub struct Disk {
     /// On its way from the cache to the platter.
     taken: Vec<Taken>,
     seeks: u64,
+    /// Their own stream, so that no power cut differs for them.
+    retry_rng: Rng,
     /// The next event, or the far future.
     next_at: Instant,
 }
@@ -132,6 +141,7 @@ impl Disk {
             dirty: Window::new(parameters.destage_candidates),
             taken: Vec::new(),
             seeks: 0,
+            retry_rng: Rng::new(split_mix(seed) ^ RETRY_STREAM),
             next_at: Instant::FAR_FUTURE,
             parameters,
         }
@@ -313,6 +323,9 @@ impl Disk {
         if is_write && !self.is_aligned(start, end) {
             // Read, modify, and write when the first sector comes round again.
             ends_at = ends_at + (ends_at - begin).next_multiple_of(self.geometry.rotation_ns());
+        }
+        if !is_write && let Some(retries) = self.parameters.read_retries {
+            ends_at = ends_at + retries.draw_rotations(&mut self.retry_rng) * self.geometry.rotation_ns();
         }
         self.head = head;
         self.arm = Some(Motion { ends_at, work });

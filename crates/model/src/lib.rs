@@ -37,7 +37,8 @@ pub use mirror::{Congestion, Mirror, MirrorParameters, Outage, Protocol, Survivo
 pub use null::Null;
 pub use partition::Partition;
 pub use profile::{
-    DiskParameters, FlashParameters, Invalid, Parameters, SlcParameters, Stroke, VictimChoice, WriteCache,
+    DiskParameters, FlashParameters, Invalid, Parameters, ReadRetries, SlcParameters, Stroke, VictimChoice,
+    WriteCache,
 };
 pub use raid::{MemberState, Raid, RaidLevel, RaidParameters, Resync};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};

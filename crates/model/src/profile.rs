@@ -87,7 +87,18 @@ pub struct DiskParameters {
     pub destage_watermark_percent: u64,
     /// Below the watermark, writing back starts after the arm has had nothing to do for this long.
     pub destage_idle_ns: u64,
+    /// None where no read needs retries.
+    pub read_retries: Option<ReadRetries>,
     pub stroke: Stroke,
+}
+
+/// Reads that succeed only when the sector comes round again, once or several times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadRetries {
+    /// Of a million reads that reach the platter.
+    pub per_million: u64,
+    /// What such a read takes in the mean; after each rotation the chance that it needs another is the same.
+    pub mean_rotations: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -271,7 +282,10 @@ impl DiskParameters {
         within("dirty_runs", self.dirty_runs, 1, 1_000_000, "")?;
         within("destage_candidates", self.destage_candidates, 1, 1_024, "")?;
         within("destage_watermark", self.destage_watermark_percent, 0, 100, " %")?;
-        within("destage_idle", self.destage_idle_ns, 0, 1_000 * SECOND, " ns")
+        within("destage_idle", self.destage_idle_ns, 0, 1_000 * SECOND, " ns")?;
+        let Some(retries) = self.read_retries else { return Ok(()) };
+        within("read_retries", retries.per_million, 1, 1_000_000, " reads of a million")?;
+        within("retry_rotations", retries.mean_rotations, 1, 1_000, "")
     }
 
     /// The seek table has one entry per cylinder.

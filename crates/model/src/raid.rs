@@ -1,8 +1,8 @@
 //! An array of devices: RAID 0, 1, 5, 6 and 10.
 //!
 //! A request of the host becomes one or more *operations*; an operation sends requests to members and ends
-//! when the last of them does. There is no time of its own in the array: no controller overhead, no bus
-//! (`throttle` and `cache` have those).
+//! when the last of them does. The array has no time of its own but the host's, where one is given (`host.rs`): no
+//! controller overhead, no bus (`throttle` and `cache` have those).
 //!
 //! * Striping and mirroring: each member gets its part of a request in as few pieces as possible. A mirrored
 //!   read goes to the copy with fewest requests in flight, then to the one whose last request was nearest; a
@@ -45,6 +45,7 @@
 //!   volatile cache then loses it unreported.
 
 mod copies;
+mod host;
 mod layout;
 mod locks;
 mod members;
@@ -64,6 +65,7 @@ use crate::fan_out::Failures;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::time::Instant;
+use host::Host;
 use layout::Layout;
 pub use members::MemberState;
 use members::{Extents, Members, OpIndex, Purpose, Target, WriteEntry, target};
@@ -141,6 +143,7 @@ pub struct Raid {
     /// Operations that wait for one, oldest first.
     waiting: Vec<OpIndex>,
     extents: Extents,
+    host: Host,
     rebuild: Rebuild,
     unsynced: Unsynced,
     write_hole_rows: u64,
@@ -180,6 +183,7 @@ impl Raid {
             active: Vec::new(),
             waiting: Vec::new(),
             extents: Extents::default(),
+            host: Host::default(),
             unsynced: Unsynced::default(),
             write_hole_rows: 0,
             damaged: Vec::new(),
@@ -243,13 +247,20 @@ impl Raid {
 
     fn next_event_at(&self) -> Option<Instant> {
         let member_at = self.members.next().map(|(at, _)| at);
-        member_at.into_iter().chain(self.rebuild_due_at()).min()
+        member_at.into_iter().chain(self.host.due_at()).chain(self.rebuild_due_at()).min()
     }
 
     fn advance(&mut self, now: Instant) {
         loop {
             let next_member = self.members.next().filter(|&(at, _)| at <= now);
             let rebuild_at = self.rebuild_due_at().filter(|&at| at <= now);
+            if let Some(at) = self.host.due_at().filter(|&at| at <= now)
+                && next_member.is_none_or(|(member_at, _)| at < member_at)
+                && rebuild_at.is_none_or(|due_at| at <= due_at)
+            {
+                self.pass_on(at);
+                continue;
+            }
             match (next_member, rebuild_at) {
                 (Some((at, member)), rebuild_at) if rebuild_at.is_none_or(|due_at| at <= due_at) => {
                     while let Some(completion) = self.members.poll(at, member) {
@@ -402,7 +413,7 @@ impl Raid {
             return;
         }
         state.waiting_for += 1;
-        self.members.send_write(at, entry, request.is_some_and(|request| request.force_unit_access));
+        self.send_by_thread(at, entry, request.is_some_and(|request| request.force_unit_access));
     }
 
     fn finish_member_request(&mut self, at: Instant, member: usize, completion: Completion) {
@@ -483,7 +494,7 @@ impl Device for Raid {
     fn submit(&mut self, now: Instant, request: Request) {
         self.advance(now);
         let slot = self.commands.accept(now, request, self.layout.size_bytes);
-        self.start_request(now, slot);
+        self.enter(now, slot);
         self.advance(now);
     }
 

@@ -70,6 +70,16 @@ fn resyncing(level: RaidLevel, member_count: usize, missing: &[usize], resync: R
     Layer::Raid { parameters: RaidParameters { resync, ..parameters }, member_count }
 }
 
+/// Where the host takes time for every request and sends writes by one thread.
+fn hosted(level: RaidLevel, member_count: usize, missing: &[usize], rebuilding: &[usize]) -> Layer {
+    let Layer::Raid { parameters, .. } = raid(level, member_count, missing, rebuilding) else {
+        unreachable!()
+    };
+    let parameters =
+        RaidParameters { host_latency_ns: 300 * MICROSECOND, host_write_ns: 700 * MICROSECOND, ..parameters };
+    Layer::Raid { parameters, member_count }
+}
+
 fn cached_raid() -> Layer {
     let Layer::Raid { parameters, member_count } = raid(RaidLevel::Raid5, 4, &[], &[]) else {
         unreachable!()
@@ -96,6 +106,9 @@ fn every_layer() -> Vec<Layer> {
         raid(RaidLevel::Raid10, 4, &[], &[]),
         raid(RaidLevel::Raid10, 3, &[1], &[]),
         raid(RaidLevel::Raid10, 4, &[3], &[0]),
+        hosted(RaidLevel::Raid1, 3, &[0], &[2]),
+        hosted(RaidLevel::Raid10, 4, &[], &[]),
+        hosted(RaidLevel::Raid10, 3, &[1], &[]),
         resyncing(RaidLevel::Raid1, 3, &[0], Resync::Whole),
         resyncing(RaidLevel::Raid5, 4, &[], Resync::Bitmap { region_bytes: 16_384 }),
         resyncing(RaidLevel::Raid6, 5, &[1], Resync::Whole),

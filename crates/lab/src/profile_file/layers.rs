@@ -160,6 +160,8 @@ fn raid(
     parameters.rebuild_most_bytes_per_s =
         keys.rate("rebuild_most")?.unwrap_or(parameters.rebuild_most_bytes_per_s);
     parameters.rebuild_idle_ns = keys.duration("rebuild_idle")?.unwrap_or(parameters.rebuild_idle_ns);
+    parameters.host_latency_ns = keys.duration("host_latency")?.unwrap_or(0);
+    parameters.host_write_ns = keys.duration("host_write")?.unwrap_or(0);
     let bitmap_chunk = keys.size("bitmap_chunk")?;
     parameters.resync = match keys.choice("resync", &["never", "whole", "bitmap"])?.as_deref() {
         // mdadm's own choice for an internal bitmap.

@@ -113,6 +113,10 @@ pub(super) fn percent(value: &Value) -> Result<u64, String> {
     text(value, "50 %", |text| suffixed(text, "%", "50 %"))
 }
 
+pub(super) fn share_per_million(value: &Value) -> Result<u64, String> {
+    text(value, "0.5 %", units::parse_share_per_million)
+}
+
 fn suffixed(text: &str, unit: &str, example: &str) -> Result<u64, String> {
     text.trim()
         .strip_suffix(unit)

@@ -132,6 +132,20 @@ fn an_slc_cache_that_does_not_fit_is_refused_with_the_key() {
 }
 
 #[test]
+fn read_retries_have_both_keys_or_none() {
+    let with = |keys: &str| profile_with(("capacity =", &format!("{keys}\ncapacity =")));
+    let share = "read_retries = { value = \"0.8 %\", source = \"x\" }";
+    let rotations = "retry_rotations = { value = 5, source = \"x\" }";
+    assert_eq!(with(&format!("{share}\n{rotations}")), "accepted");
+    assert_eq!(with(share), "my.toml: parameters.retry_rotations: is missing");
+    assert_eq!(with(rotations), "my.toml: parameters.read_retries: is missing");
+    assert_eq!(
+        with(&format!("{rotations}\n{}", share.replace("0.8 %", "0 %"))),
+        "my.toml: parameters.read_retries: is 0 reads of a million, must be 1 to 1000000 reads of a million"
+    );
+}
+
+#[test]
 fn broken_toml_is_named_with_its_line() {
     let sentence = profile_with(("kind = \"disk\"", "kind = \"tape\""));
     assert!(sentence.starts_with("my.toml, line 3: unknown variant `tape`"), "{sentence}");
@@ -272,8 +286,8 @@ fn a_layer_that_cannot_exist_is_refused_with_the_key() {
         &format!("{raid}level = 0\nmembers = 4\nchunks = \"64 KiB\""),
         "a",
         "s.toml: stacks.a.chunks: is unknown; did you mean `chunk`?; known are level, members, chunk, missing_members, \
-         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, bitmap_chunk, resync, profile, layer, on, size, file_system, mkfs_options, \
-         mount_options, path, destroy_content, label",
+         rebuilding_members, rebuild_least, rebuild_most, rebuild_idle, host_latency, host_write, bitmap_chunk, \
+         resync, profile, layer, on, size, file_system, mkfs_options, mount_options, path, destroy_content, label",
     );
     check_stack(
         "[stacks.a]\nlayer = \"mirror\"\non = \"null\"\nprotocol = \"C\"",

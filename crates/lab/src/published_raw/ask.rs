@@ -35,6 +35,9 @@ const FLUSH_ROUNDS: u64 = 50;
 /// A whole surface is sampled in so many stretches.
 const STRETCHES: u64 = 32;
 const STRETCH_BYTES: u64 = 64 << 20;
+/// How a part is written that is read right after.
+const WRITE_BYTES: u64 = 128 << 10;
+const WRITE_DEPTH: u64 = 4;
 
 /// The figure's quantity, in its unit, of the stack that stands for the figure's profile.
 ///
@@ -106,6 +109,9 @@ impl Asked {
             figure.operation,
             Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
         );
+        // A far tail takes as long as it takes.
+        let tail_count = figure.unit.tail_requests();
+        let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
         ClosedLoop {
             read_percent,
             size_bytes: figure.unit_bytes(),
@@ -113,8 +119,8 @@ impl Asked {
             order: if is_random { Order::Random } else { Order::Sequential },
             span_bytes: self.span_bytes,
             flush_after_write: figure.operation == Operation::Fsync,
-            request_count: if is_random { REQUEST_COUNT } else { SEQUENTIAL_COUNT },
-            time_limit_ns: TIME_LIMIT_NS,
+            request_count: if is_random { REQUEST_COUNT.max(tail_count) } else { SEQUENTIAL_COUNT },
+            time_limit_ns,
             seed: self.seed,
         }
     }
@@ -124,6 +130,19 @@ impl Asked {
         let Some(state) = figure.state else { return };
         let device_bytes = self.driver.device().size_bytes();
         let seed = self.seed;
+        if state == State::JustWritten {
+            let writing = ClosedLoop {
+                read_percent: 0,
+                size_bytes: WRITE_BYTES,
+                order: Order::Sequential,
+                queue_depth: WRITE_DEPTH,
+                request_count: self.span_bytes / WRITE_BYTES,
+                time_limit_ns: u64::MAX,
+                ..self.workload(figure)
+            };
+            writing.run(&mut self.driver);
+            return;
+        }
         if self.span_bytes == device_bytes {
             self.driver.device_mut().age(&Ageing { fill_percent: 100, overwrite_percent: 300, seed });
             return;

@@ -104,6 +104,8 @@ pub enum State {
     Used,
     /// The same, but the rest holds data too, or what the drive takes for data.
     Full,
+    /// The part named by `size` was written in order right before, and the drive had no pause to tidy up; the rest holds nothing.
+    JustWritten,
 }
 
 /// Where a stream lies; without one it begins at the start of the device, which is the outer edge of a disk.
@@ -236,6 +238,7 @@ impl Figure {
         match self.state {
             Some(State::Used) => add("used".to_owned()),
             Some(State::Full) => add("full".to_owned()),
+            Some(State::JustWritten) => add("just written".to_owned()),
             None => {}
         }
         match self.zone {
@@ -315,6 +318,14 @@ impl Figure {
         }
         if self.zone.is_some() && !self.operation.is_sequential() {
             return Err("zone: belongs to a sequential operation".to_owned());
+        }
+        if self.state == Some(State::JustWritten) {
+            if !is(&[Operation::RandomRead, Operation::SequentialRead]) {
+                return Err("state: \"just-written\" belongs to a read".to_owned());
+            }
+            if self.size.is_none() {
+                return Err("size: is missing, and the state is \"just-written\"".to_owned());
+            }
         }
         if self.burst.is_some() && !is(&[Operation::RandomWrite, Operation::SequentialWrite]) {
             return Err("burst: belongs to operation \"random-write\" or \"sequential-write\"".to_owned());
@@ -458,6 +469,7 @@ mod tests {
         check_refused("read_percent = 50\n", "read_percent: belongs to operation \"random-mixed\"");
         check_refused("writes = 8\n", "writes: belongs to operation \"flush\"");
         check_refused("zone = \"inner\"\n", "zone: belongs to a sequential operation");
+        check_refused("state = \"just-written\"\n", "size: is missing, and the state is \"just-written\"");
         check_refused(
             "burst = \"1 s\"\n",
             "burst: belongs to operation \"random-write\" or \"sequential-write\"",

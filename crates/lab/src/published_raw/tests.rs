@@ -34,8 +34,8 @@ fn most_published_figures_are_met_and_each_miss_has_a_reason() {
         assert!(comparison.is_met() == Some(true) || is_explained, "{comparison:?}");
     }
     let met = known.iter().filter(|comparison| comparison.is_met() == Some(true)).count();
-    // The aim is nine in ten; the table's last line says where we are.
-    assert!(met * 100 >= known.len() * 86, "{met} of {}", known.len());
+    // The bar is nine in ten of all; the table's last line says where we are.
+    assert!(met * 100 >= known.len() * 91, "{met} of {}", known.len());
     assert_eq!(reasons_without_a_miss(&known), Vec::<String>::new());
 }
 

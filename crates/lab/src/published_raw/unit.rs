@@ -55,7 +55,20 @@ impl Sample {
     }
 }
 
+/// A quantile rests on so many samples beyond it.
+const TAIL_SAMPLES: f64 = 100.0;
+
 impl Unit {
+    /// Requests that a quantile needs; none for what is no quantile.
+    pub(super) fn tail_requests(self) -> u64 {
+        match self {
+            Unit::Latency { statistic: Statistic::Percentile(percent), .. } => {
+                (TAIL_SAMPLES / (1.0 - percent / 100.0)) as u64
+            }
+            _ => 0,
+        }
+    }
+
     /// The same quantity of requests that were made; `None` when there was none.
     pub(super) fn of_sample(self, sample: &Sample) -> Option<f64> {
         if sample.latencies_us.is_empty() {

@@ -3,7 +3,7 @@
 use super::Disk;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
 use crate::device::{Device, Fate};
-use crate::profile::{DiskParameters, Stroke, WriteCache};
+use crate::profile::{DiskParameters, ReadRetries, Stroke, WriteCache};
 use crate::request::{Operation, Request, RequestId};
 use crate::time::{Instant, MICROSECOND, MILLISECOND};
 use crate::virtual_time::VirtualTime;
@@ -33,6 +33,7 @@ pub(crate) fn parameters() -> DiskParameters {
         destage_candidates: 32,
         destage_watermark_percent: 50,
         destage_idle_ns: 20 * MILLISECOND,
+        read_retries: None,
         stroke: Stroke::Full,
     }
 }
@@ -529,6 +530,28 @@ fn no_read_takes_longer_than_a_full_stroke_and_a_rotation() {
     let longest_ns = 100_000.0 + full_stroke_ns + 60e9 / 7_200.0 + 30_000.0;
     let (p99_ns, max_ns) = (latencies_ns[19_800] as f64, latencies_ns[19_999] as f64);
     assert!(max_ns <= longest_ns && p99_ns > 0.8 * longest_ns, "{p99_ns} {max_ns} {longest_ns}");
+}
+
+/// What retries add to each of the same random commands, in nanoseconds.
+fn retry_delays_ns(workload: &ClosedLoop) -> Vec<u64> {
+    let retries = ReadRetries { per_million: 100_000, mean_rotations: 4 };
+    let retrying = DiskParameters { read_retries: Some(retries), ..write_through() };
+    let (with, without) = (run(retrying, workload.clone()), run(write_through(), workload.clone()));
+    let pairs = with.samples.iter().zip(&without.samples);
+    pairs.map(|(with, without)| with.latency_ns - without.latency_ns).collect()
+}
+
+#[test]
+fn a_retry_takes_whole_rotations() {
+    let delays_ns = retry_delays_ns(&random_read(1));
+    assert!(delays_ns.iter().all(|delay_ns| delay_ns % (60_000_000_000 / 7_200) == 0));
+    let retried = delays_ns.iter().filter(|&&delay_ns| delay_ns > 0).count();
+    assert!((1_800..2_200).contains(&retried), "{retried} of 20,000");
+}
+
+#[test]
+fn writes_need_no_retries() {
+    assert!(retry_delays_ns(&random_write(2_000)).iter().all(|&delay_ns| delay_ns == 0));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::layout::Layout;
 use super::members;
 use super::resync::Resync;
-use crate::profile::Invalid;
-use crate::time::MILLISECOND;
+use crate::profile::{Invalid, within};
+use crate::time::{MILLISECOND, SECOND};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RaidLevel {
@@ -51,6 +51,10 @@ pub struct RaidParameters {
     pub resync: Resync,
     /// The host counts as idle when it has had nothing in the array for this long.
     pub rebuild_idle_ns: u64,
+    /// What the host adds to every request; zero for an array that takes no time of its own.
+    pub host_latency_ns: u64,
+    /// How long sending a write to a member keeps the one thread that sends them; zero where none does. Levels 1 and 10.
+    pub host_write_ns: u64,
 }
 
 impl RaidParameters {
@@ -66,6 +70,8 @@ impl RaidParameters {
             rebuild_most_bytes_per_s: 200_000 << 10,
             rebuild_idle_ns: 20 * MILLISECOND,
             resync: Resync::Never,
+            host_latency_ns: 0,
+            host_write_ns: 0,
         }
     }
 
@@ -112,6 +118,11 @@ impl RaidParameters {
         {
             let problem = format!("is {region_bytes} bytes, must be a power of two, 4096 to {}", 1_u64 << 40);
             return invalid("bitmap_chunk", problem);
+        }
+        within("host_latency", self.host_latency_ns, 0, SECOND, " ns")?;
+        within("host_write", self.host_write_ns, 0, SECOND, " ns")?;
+        if self.host_write_ns > 0 && !matches!(self.level, RaidLevel::Raid1 | RaidLevel::Raid10) {
+            return invalid("host_write", "belongs to levels 1 and 10".to_owned());
         }
         self.validate_absent("missing_members", &self.missing_members, member_count)?;
         self.validate_absent("rebuilding_members", &self.rebuilding_members, member_count)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::host::Host;
 use super::layout::Role;
 use super::members::{MemberState, Members, Purpose, Target, WriteEntry, target};
 use super::{Raid, Stage, Task};
@@ -45,6 +46,7 @@ impl Raid {
         let outstanding = self.commands.outstanding();
         let mut parts = Vec::new();
         self.add_unwritten(&outstanding, &mut parts);
+        self.add_unsent(&mut parts);
         let cuts: Vec<PowerCut> =
             (0..self.members.list.len()).map(|member| self.members.power_cut(now, member)).collect();
         let mut fared = Vec::new();
@@ -104,6 +106,29 @@ impl Raid {
                 fate: Fate::Lost,
             };
             parts.push(Part { serial: op.serial, fate });
+        }
+    }
+
+    /// What the host has not sent to members yet. No operation has begun of what is still on its way to them.
+    fn add_unsent(&self, parts: &mut Vec<Part>) {
+        let lost = |id, offset_bytes, size_bytes| WriteFate {
+            id,
+            offset_bytes,
+            size_bytes,
+            acknowledged: false,
+            fate: Fate::Lost,
+        };
+        for entry in self.host.unsent.iter().map(|unsent| &unsent.entry) {
+            if entry.purpose == Purpose::Data {
+                let write = lost(entry.id, entry.offset_bytes, entry.size_bytes);
+                self.add_data(entry.member as usize, &write, entry, parts);
+            }
+        }
+        for (serial, &(_, slot)) in (self.next_serial..).zip(&self.host.entering) {
+            let request = self.commands.get(slot).request;
+            if request.operation == Operation::Write && request.size_bytes > 0 {
+                parts.push(Part { serial, fate: lost(request.id, request.offset_bytes, request.size_bytes) });
+            }
         }
     }
 
@@ -227,6 +252,7 @@ impl Raid {
         self.free_ops.clear();
         self.active.clear();
         self.waiting.clear();
+        self.host = Host::default();
         self.rebuild.resume(now, self.unsynced.left_bytes() > 0);
     }
 }

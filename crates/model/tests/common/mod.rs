@@ -5,8 +5,8 @@
 pub(crate) mod contract;
 
 use spindle_model::{
-    Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, StackSpec, Stroke,
-    VictimChoice, WriteCache,
+    Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, ReadRetries, StackSpec,
+    Stroke, VictimChoice, WriteCache,
 };
 
 /// A small 7200 rpm disk.
@@ -34,6 +34,7 @@ pub(crate) fn disk(write_cache: WriteCache) -> Parameters {
         destage_candidates: 4,
         destage_watermark_percent: 50,
         destage_idle_ns: 5 * MILLISECOND,
+        read_retries: Some(ReadRetries { per_million: 100_000, mean_rotations: 2 }),
         stroke: Stroke::Full,
     })
 }

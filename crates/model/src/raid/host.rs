@@ -1,0 +1,67 @@
+//! The host's own time, of an array that its processor runs: Linux md.
+//!
+//! Every request takes `host_latency_ns` on its way to the members. Writes to copies are sent by one thread, to one member after the other, and
+//! a member whose driver works in its caller's context keeps that thread for `host_write_ns` each time. Sources: `raid1d` and
+//! `flush_pending_writes` in Linux `drivers/md/raid1.c`; S. Li, "raid1/10: all write requests are dispatched in a single thread", linux-raid 2012.
+
+use std::collections::VecDeque;
+
+use super::Raid;
+use super::members::WriteEntry;
+use crate::commands::Slot;
+use crate::time::Instant;
+
+/// A write to a member that the thread has yet to send.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unsent {
+    at: Instant,
+    pub(super) entry: WriteEntry,
+    force_unit_access: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    /// Requests on their way to the members, and when they are there; oldest first.
+    pub(super) entering: VecDeque<(Instant, Slot)>,
+    pub(super) unsent: VecDeque<Unsent>,
+    thread_free_at: Instant,
+}
+
+impl Host {
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        let entering = self.entering.front().map(|&(at, _)| at);
+        entering.into_iter().chain(self.unsent.front().map(|unsent| unsent.at)).min()
+    }
+}
+
+impl Raid {
+    pub(super) fn enter(&mut self, now: Instant, slot: Slot) {
+        match self.parameters.host_latency_ns {
+            0 => self.start_request(now, slot),
+            latency_ns => self.host.entering.push_back((now + latency_ns, slot)),
+        }
+    }
+
+    /// Sends a write to its member as soon as the thread is free; without a time of the thread at once.
+    pub(super) fn send_by_thread(&mut self, now: Instant, entry: WriteEntry, force_unit_access: bool) {
+        let at = self.host.thread_free_at.max(now);
+        self.host.thread_free_at = at + self.parameters.host_write_ns;
+        if at == now {
+            self.members.send_write(now, entry, force_unit_access);
+        } else {
+            self.host.unsent.push_back(Unsent { at, entry, force_unit_access });
+        }
+    }
+
+    /// What is due at `at`, one at a time: requests before writes.
+    pub(super) fn pass_on(&mut self, at: Instant) {
+        if let Some(&(due_at, slot)) = self.host.entering.front()
+            && due_at <= at
+        {
+            self.host.entering.pop_front();
+            self.start_request(at, slot);
+        } else if let Some(unsent) = self.host.unsent.pop_front() {
+            self.members.send_write(at, unsent.entry, unsent.force_unit_access);
+        }
+    }
+}
