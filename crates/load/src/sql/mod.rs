@@ -4,6 +4,7 @@
 
 mod dialect;
 pub mod mysql;
+pub mod postgres;
 pub mod sqlite;
 mod value;
 
@@ -158,6 +159,9 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
             Box::new(mysql::Mysql::connect(endpoint)?)
         }
+        Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
+            Box::new(postgres::Postgres::connect(endpoint)?)
+        }
         Endpoint::Sqlite { path, pragmas } => Box::new(sqlite::Sqlite::connect(path, pragmas)?),
         Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
     })
@@ -172,6 +176,9 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
             Box::new(mysql::Mysql::connect_and_create_database(endpoint)?)
         }
+        Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
+            Box::new(postgres::Postgres::connect_and_create_database(endpoint)?)
+        }
         Endpoint::Sqlite { .. } => connect(endpoint)?,
         Endpoint::Mock => bail!("the mock endpoint has no database"),
     })
@@ -181,7 +188,12 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::MysqlSocket { path, .. } => format!("socket {}", path.display()),
-        Endpoint::MysqlTcp { host, port, .. } => format!("{host}:{port}"),
+        Endpoint::PostgresSocket { directory, port, .. } => {
+            format!("socket {}/.s.PGSQL.{port}", directory.display())
+        }
+        Endpoint::MysqlTcp { host, port, .. } | Endpoint::PostgresTcp { host, port, .. } => {
+            format!("{host}:{port}")
+        }
         Endpoint::Sqlite { path, .. } => path.display().to_string(),
         Endpoint::Mock => "mock".to_owned(),
     }

@@ -43,6 +43,11 @@ pub(super) fn load(
     })?;
 
     run_in_parallel(endpoint, &schema::INDEXES)?;
+    for table in schema::TABLES {
+        if let Some(statement) = session.dialect().after_load(table) {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+    }
     check_row_counts(&mut *session, warehouses, seed)?;
     progress(Progress { rows_done: rows_total, rows_total });
     Ok(())
