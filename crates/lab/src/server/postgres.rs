@@ -25,6 +25,7 @@ use spindle_load::sql::{Session, Statement, connect};
 
 use super::log::{QUOTED_LINES, text_from};
 use super::own_user::OwnUser;
+pub(crate) use super::postgres_settings::log_bytes;
 use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS};
 use super::{Instance, Refusal, Running, Server};
 use crate::layout::FileClass;
@@ -450,13 +451,19 @@ impl RunningPostgres {
 impl Running for RunningPostgres {
     fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
+        let mut refused = None;
         loop {
             self.fail_if_dead()?;
+            // The file may be that of an earlier server, which crashed.
             if self.is_ready() {
-                return self.ask(|_| Ok(()));
+                match self.ask(|_| Ok(())) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => refused = Some(error),
+                }
             }
             if Instant::now() > deadline {
-                bail!("postgres was not ready after {} s: {}", timeout.as_secs(), self.last_words());
+                let words = refused.map_or_else(|| self.last_words(), |error| format!("{error:#}"));
+                bail!("postgres was not ready after {} s: {words}", timeout.as_secs());
             }
             std::thread::sleep(POLL_INTERVAL);
         }

@@ -63,8 +63,18 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> 
     Ok(())
 }
 
+/// How large the write-ahead log grows between checkpoints, about.
+pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
+    /// Of a number without a unit.
+    const UNIT_BYTES: u64 = 1 << 20;
+    /// The server's own choice.
+    const DEFAULT_BYTES: u64 = 1 << 30;
+    let value = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_wal_size"));
+    value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
+}
+
 /// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`. `None` when it is no size.
-pub(crate) fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
+fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
@@ -92,6 +102,16 @@ mod tests {
         check("12M", None);
         check("mb", None);
         check("99999999999999999999TB", None);
+    }
+
+    #[test]
+    fn the_log_grows_as_the_settings_or_the_server_say() {
+        let log = |pairs: &[(&str, &str)]| {
+            log_bytes(&pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(log(&[]), 1 << 30);
+        assert_eq!(log(&[("max_wal_size", "2GB")]), 2 << 30);
+        assert_eq!(log(&[("max_wal_size", "96")]), 96 << 20);
     }
 
     #[test]

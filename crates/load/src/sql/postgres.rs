@@ -230,7 +230,10 @@ fn classify(code: &SqlState) -> Class {
 fn sentence(error: &Error) -> String {
     match error.as_db_error() {
         Some(error) => format!("{} (SQLSTATE {})", error.message(), error.code().code()),
-        None => error.to_string(),
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
     }
 }
 
@@ -283,5 +286,6 @@ mod tests {
         let endpoint = socket("/nowhere".into(), DEFAULT_PORT, "me".to_owned(), "x".to_owned());
         let error = Postgres::connect(&endpoint).unwrap_err().to_string();
         assert!(error.starts_with("connecting to socket /nowhere/.s.PGSQL.5432: "), "{error}");
+        assert!(error.contains("No such file or directory"), "{error}");
     }
 }
