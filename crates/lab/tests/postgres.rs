@@ -239,7 +239,9 @@ fn a_transaction_that_loses_a_deadlock_is_tried_again() {
     client.stop().unwrap();
 
     let deadlocks = running.counters().unwrap()["pg_stat_database.deadlocks"];
-    assert_eq!((retried(&summary), deadlocks), (1, 1.0), "{:?}", summary.kinds);
+    // It may lose again: who is rolled back can have its row again before who waited for it is awake.
+    assert!(deadlocks >= 1.0);
+    assert_eq!(retried(&summary) as f64, deadlocks, "{:?}", summary.kinds);
     check_nothing_failed(&summary);
     assert_eq!(violations(&*running), Vec::<String>::new());
 }

@@ -75,10 +75,10 @@ fn a_log_that_would_fill_its_disk_is_refused() {
     check_refused(
         "max_wal_size = \"4GB\"",
         LAYOUT,
-        "stacks.log.size: 1 GiB is too small for the class `redo`",
+        "stacks.log.size: 1.1 GB is too small for the class `redo`",
     );
     // The server's own choice is 1 GB.
-    check_refused("", LAYOUT, "stacks.log.size: 1 GiB is too small for the class `redo`");
+    check_refused("", LAYOUT, "stacks.log.size: 1.1 GB is too small for the class `redo`");
 }
 
 #[test]
