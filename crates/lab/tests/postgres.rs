@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use planted::check_every_planted_violation;
+use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::client::ClientProcess;
 use spindle_lab::layout::FileClass;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
@@ -386,6 +387,31 @@ fn what_only_a_start_can_tell_is_told_in_the_last_words_of_the_log() {
     );
 }
 
+/// Processes that are at work in a directory.
+fn processes(directory: &Path) -> usize {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let places = all.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+    places.filter(|place| place.starts_with(directory)).count()
+}
+
+#[test]
+fn a_server_ends_with_who_started_it() {
+    let Some(server) = server().filter(|_| rustix::process::geteuid().is_root()) else { return };
+    let directory = directory();
+    let mut instance = instance(directory.path());
+    instance.settings.clear();
+    server.prepare(&instance).unwrap();
+    let mut running = start(&*server, &instance);
+    let status = fs::read_to_string(format!("/proc/{}/status", running.process_id())).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:\t")).unwrap().parse().unwrap();
+    assert_ne!(parent, std::process::id() as i32);
+    // As the kernel does when we are gone.
+    kill_process(Pid::from_raw(parent).unwrap(), Signal::KILL).unwrap();
+    wait_until("the server to be gone", || processes(directory.path()) == 0);
+    let error = format!("{:#}", running.check_alive(PATIENCE).unwrap_err());
+    assert!(error.contains("postgres died (signal: 9 (SIGKILL))"), "{error}");
+}
+
 #[test]
 fn a_server_dropped_is_a_server_gone_with_all_its_processes() {
     let Some(server) = server() else { return };
@@ -394,13 +420,8 @@ fn a_server_dropped_is_a_server_gone_with_all_its_processes() {
     let running = start(&*server, &instance);
     let mut session = connect(&running.endpoint()).unwrap();
     session.execute("SELECT 1").unwrap();
-    let processes = || {
-        let all = fs::read_dir("/proc").unwrap().flatten();
-        let places = all.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
-        places.filter(|place| place.starts_with(directory.path())).count()
-    };
-    assert!(processes() > 5, "{}", processes());
+    assert!(processes(directory.path()) > 5, "{}", processes(directory.path()));
     drop(running);
-    assert_eq!(processes(), 0);
+    assert_eq!(processes(directory.path()), 0);
     assert!(session.execute("SELECT 1").is_err());
 }

@@ -7,6 +7,7 @@ mod memory;
 pub mod mock;
 mod own_user;
 pub mod postgres;
+mod postgres_log;
 mod postgres_settings;
 pub mod sqlite;
 
