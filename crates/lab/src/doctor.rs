@@ -45,6 +45,7 @@ pub fn examine() -> Vec<Check> {
         mariadb(),
         program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
         program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),
+        postgres(),
         program("fio", "fio", false, "measures raw disks"),
         program("chromium", "chromium", false, "only the tests use it, to look at the report"),
     ]
@@ -163,6 +164,22 @@ fn mariadb() -> Check {
             required: true,
             detail: "the server under test".to_owned(),
             package: Some(package),
+        },
+    }
+}
+
+/// Its package would also start a server of the machine's own.
+fn postgres() -> Check {
+    let name = "postgres";
+    match crate::server::postgres::Postgres.version().ok() {
+        Some(version) => Check { name, passed: true, required: false, detail: version, package: None },
+        None => Check {
+            name,
+            passed: false,
+            required: false,
+            detail: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would"
+                .to_owned(),
+            package: None,
         },
     }
 }

@@ -1,12 +1,12 @@
 //! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
-//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead, at most as many as reached the
-//!   device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
+//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead, PostgreSQL's `blks_read`; at most
+//!   as many as reached the device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
 //!   over the terminals' time. In a ZFS pool, those of the data disk and of the cache device together; what its memory (ARC) answered is
 //!   no read.
 //! * `commit`: the terminals' own stopwatch around COMMIT.
-//! * `locks`: `Innodb_row_lock_time`.
+//! * `locks`: `Innodb_row_lock_time`; for PostgreSQL, which does not sum it, how many sessions wait for a lock once a second.
 //! * `cpu`: busy share of all cores of the machine.
 //! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
 //!

@@ -16,7 +16,7 @@ use crate::record::{
 };
 
 /// Server counters that are worth a chart: name in the record, name at the server, and whether it is a level.
-const SERVER_SERIES: [(&str, &str, bool); 8] = [
+const SERVER_SERIES: [(&str, &str, bool); 14] = [
     ("checkpoint_age_bytes", "Innodb_checkpoint_age", true),
     ("history_list", "Innodb_history_list_length", true),
     ("dirty_pages", "Innodb_buffer_pool_pages_dirty", true),
@@ -25,7 +25,17 @@ const SERVER_SERIES: [(&str, &str, bool); 8] = [
     ("fsyncs_per_s", "Innodb_data_fsyncs", false),
     ("row_lock_waits_per_s", "Innodb_row_lock_waits", false),
     ("log_waits_per_s", "Innodb_log_waits", false),
+    ("checkpoint_age_bytes", "checkpoint_age_bytes", true),
+    (LOCK_WAITERS, LOCK_WAITERS, true),
+    ("buffer_pool_reads_per_s", "pg_stat_database.blks_read", false),
+    ("checkpoint_pages_written_per_s", "pg_stat_bgwriter.buffers_checkpoint", false),
+    ("checkpoint_pages_written_per_s", "pg_stat_checkpointer.buffers_written", false),
+    ("log_fsyncs_per_s", "pg_stat_wal.wal_sync", false),
 ];
+/// How many sessions wait for a lock, where the server does not sum the time that they wait.
+const LOCK_WAITERS: &str = "lock_waiters";
+/// Reads of pages that the buffer pool did not have; a server has one of them.
+const BUFFER_POOL_READS: [&str; 2] = ["Innodb_buffer_pool_reads", "pg_stat_database.blks_read"];
 
 /// Everything seen in one measured window.
 #[derive(Debug)]
@@ -84,11 +94,11 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         // What the page cache answered was not waited for.
-        foreground_reads: counter("Innodb_buffer_pool_reads").min(reads.count as f64),
+        foreground_reads: BUFFER_POOL_READS.map(counter).iter().sum::<f64>().min(reads.count as f64),
         read_latency_mean_ms: reads.latency_mean_ms,
         read_place: reads.place,
         redo: redo_evidence(&window.layout, &mounts),
-        lock_wait_s: counter("Innodb_row_lock_time") / 1e3,
+        lock_wait_s: counter("Innodb_row_lock_time") / 1e3 + sampled_lock_wait_s(window),
         // Comes with devices that state their bandwidth.
         bandwidth_share: None,
     };
@@ -156,6 +166,13 @@ fn counter_differences(first: &Sample, last: &Sample) -> BTreeMap<String, f64> {
         .map(|(name, value)| (name.clone(), value - first.counters.get(name).copied().unwrap_or(0.0)))
         .filter(|(_, difference)| *difference != 0.0)
         .collect()
+}
+
+/// An estimate: the mean number of waiters over the samples, times the duration. Zero where the server sums the time itself.
+fn sampled_lock_wait_s(window: &Window) -> f64 {
+    let samples = window.seconds.iter().map(|(_, sample)| sample).chain([&window.last]);
+    let waiters: Vec<f64> = samples.filter_map(|sample| sample.counters.get(LOCK_WAITERS).copied()).collect();
+    ratio(waiters.iter().sum(), waiters.len() as f64) * window.summary.duration_s
 }
 
 /// One for each device.

@@ -18,7 +18,7 @@ use crate::server::Running;
 pub struct Sample {
     pub at: Instant,
     pub cpu: CpuTimes,
-    /// User and system CPU since the process started; zero where there is no process.
+    /// User and system CPU of the process and its children; zero where there is no process.
     pub server_cpu_s: f64,
     /// Of all emulators.
     pub emulator_cpu_s: f64,
@@ -31,7 +31,7 @@ impl Sample {
     pub fn take(mounts: &mut Mounts, server: &mut dyn Running) -> Result<Sample> {
         Ok(Sample {
             cpu: CpuTimes::read()?,
-            server_cpu_s: process_cpu_s(server.process_id()),
+            server_cpu_s: family_cpu_s(server.process_id()),
             emulator_cpu_s: mounts.emulator_cpu_s(),
             mounts: mounts.samples()?,
             counters: server.counters().context("asking the server for its counters")?,
@@ -128,21 +128,48 @@ impl CpuTimes {
 
 /// User and system CPU of a process with all its threads; zero when it is gone.
 pub fn process_cpu_s(process_id: u32) -> f64 {
-    if process_id == 0 {
-        return 0.0;
-    }
-    let ticks = std::fs::read_to_string(format!("/proc/{process_id}/stat"))
-        .ok()
-        .and_then(|text| process_ticks(&text))
-        .unwrap_or(0);
+    seconds(process_ticks(process_id).own)
+}
+
+/// As [`process_cpu_s`], with its children, those that have ended too: a server may have a process per connection.
+fn family_cpu_s(process_id: u32) -> f64 {
+    let ProcessTicks { own, ended_children } = process_ticks(process_id);
+    let living: u64 = children(process_id).into_iter().map(|child| process_ticks(child).own).sum();
+    seconds(own + ended_children + living)
+}
+
+fn seconds(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// The name in the second field may hold spaces and parentheses, so counting starts after its last `)`.
-fn process_ticks(stat: &str) -> Option<u64> {
-    let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-    // Fields 14 and 15 of proc(5), counted from 3.
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+/// The living children of a process that has one thread.
+pub(crate) fn children(process_id: u32) -> Vec<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{process_id}/task/{process_id}/children"));
+    text.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect()
+}
+
+/// User and system CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct ProcessTicks {
+    own: u64,
+    /// Of children that the process has waited for.
+    ended_children: u64,
+}
+
+/// Zero for what is gone, or stands for no process.
+fn process_ticks(process_id: u32) -> ProcessTicks {
+    let text = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
+    ProcessTicks::parse(&text).unwrap_or_default()
+}
+
+impl ProcessTicks {
+    /// The name in the second field may hold spaces and parentheses, so counting starts after its last `)`.
+    fn parse(stat: &str) -> Option<ProcessTicks> {
+        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+        // Counted from 3, as in proc(5).
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        Some(ProcessTicks { own: field(14)? + field(15)?, ended_children: field(16)? + field(17)? })
+    }
 }
 
 /// What was added to a cumulative histogram between two readings; HDR V2, base64, as [`Statistics`] carries it.
@@ -183,8 +210,8 @@ mod tests {
 
     #[test]
     fn a_process_may_be_named_like_a_field() {
-        let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 9 0 100 0 0";
-        assert_eq!(process_ticks(stat), Some(300));
+        let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 7 4 20 0 9 0 100 0 0";
+        assert_eq!(ProcessTicks::parse(stat), Some(ProcessTicks { own: 300, ended_children: 11 }));
     }
 
     #[test]

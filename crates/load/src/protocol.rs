@@ -17,6 +17,10 @@ pub enum Endpoint {
     MysqlSocket { path: PathBuf, user: String, database: String },
     /// MySQL protocol over TCP.
     MysqlTcp { host: String, port: u16, user: String, password: String, database: String },
+    /// PostgreSQL's protocol over a unix socket, whose name in its directory has the port.
+    PostgresSocket { directory: PathBuf, port: u16, user: String, database: String },
+    /// PostgreSQL's protocol over TCP, without TLS.
+    PostgresTcp { host: String, port: u16, user: String, password: String, database: String },
     /// A database file, with these pragmas; the clients' own process works on it.
     Sqlite {
         path: PathBuf,

@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spindle_load::runner::{histogram, serve_standard};
+use spindle_load::sql::postgres;
 use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, tpcc};
 
 use crate::client::ClientProcess;
@@ -72,7 +73,8 @@ struct OltpArgs {
 
 #[derive(Debug, Args)]
 struct RunArgs {
-    /// `socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`.
+    /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
+    /// `postgresql://user:password@host:port/database`, `sqlite:/path`.
     #[arg(long, value_parser = parse_endpoint)]
     server: Endpoint,
     /// Connections that send one transaction after the other.
@@ -260,8 +262,23 @@ fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
         }
         return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
     }
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return postgres::parse_url(text, DATABASE);
+    }
+    if let Some(directory) = text.strip_prefix("postgres:") {
+        if directory.is_empty() {
+            return Err("the directory after `postgres:` is missing".to_owned());
+        }
+        return Ok(Endpoint::PostgresSocket {
+            directory: directory.into(),
+            port: postgres::DEFAULT_PORT,
+            user: "postgres".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
     if !text.starts_with("mysql://") {
-        let forms = "`socket:/path`, `mysql://user:password@host:port/database` or `sqlite:/path`";
+        let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
+                     `postgresql://user:password@host:port/database` or `sqlite:/path`";
         return Err(format!("write {forms}"));
     }
     let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
@@ -329,6 +346,26 @@ mod tests {
             parse_endpoint("sqlite:/tmp/shop.db").unwrap(),
             Endpoint::Sqlite { path: "/tmp/shop.db".into(), pragmas: BTreeMap::new() }
         );
+        assert_eq!(
+            parse_endpoint("postgres:/run/postgresql").unwrap(),
+            Endpoint::PostgresSocket {
+                directory: "/run/postgresql".into(),
+                port: 5432,
+                user: "postgres".into(),
+                database: "spindle".into()
+            }
+        );
+        assert_eq!(
+            parse_endpoint("postgresql://me@db.example").unwrap(),
+            Endpoint::PostgresTcp {
+                host: "db.example".into(),
+                port: 5432,
+                user: "me".into(),
+                password: String::new(),
+                database: "spindle".into()
+            }
+        );
+        assert!(parse_endpoint("postgres:").is_err());
         assert!(parse_endpoint("/run/db").is_err());
         assert!(parse_endpoint("socket:").is_err());
     }

@@ -219,6 +219,32 @@ fn reads_that_the_page_cache_answered_were_not_waited_for() {
 }
 
 #[test]
+fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
+    let mut window = window(10);
+    let Window { first, seconds, last, .. } = &mut window;
+    for sample in seconds.iter_mut().map(|(_, sample)| sample).chain([first, last]) {
+        let reads = sample.counters["Innodb_buffer_pool_reads"];
+        sample.counters = [
+            ("pg_stat_database.blks_read".to_owned(), reads),
+            ("lock_waiters".to_owned(), 0.4),
+            ("checkpoint_age_bytes".to_owned(), 7.0),
+        ]
+        .into();
+    }
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let terminals = window.summary.terminal_time_s / window.summary.duration_s;
+    assert!(
+        (measurement.limiter.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
+        "{:?}",
+        measurement.limiter
+    );
+    assert!(measurement.limiter.shares["read"] > 0.0, "{:?}", measurement.limiter);
+    assert_eq!(measurement.series.server["checkpoint_age_bytes"], vec![7.0; 10]);
+    let counters: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
+    assert_eq!(counters, ["pg_stat_database.blks_read"], "levels are left out");
+}
+
+#[test]
 fn each_mount_of_a_layout_has_its_own_view() {
     let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
     window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);

@@ -119,8 +119,10 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
     for key in MEMORY_SETTINGS {
         let Some(text) = settings.get(key) else { continue };
         let path = format!("servers.{name}.settings.{key}");
-        let bytes = setting_bytes(text)
-            .ok_or_else(|| complaint(&path, format!("`{text}` is not a size; write for example \"96M\"")))?;
+        let example = if key == "shared_buffers" { "96MB" } else { "96M" };
+        let bytes = setting_bytes(text).ok_or_else(|| {
+            complaint(&path, format!("`{text}` is not a size; write for example \"{example}\""))
+        })?;
         if bytes > bounds.memory_bytes {
             let machine = bounds.memory_bytes >> 20;
             let message = format!("{text} is more than this machine's memory ({machine} MiB)");
@@ -380,11 +382,17 @@ pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
     }
 }
 
-/// The largest redo log of the matrix; it is made in full before anything else.
+/// The largest redo log of the matrix; InnoDB's is made in full before anything else, PostgreSQL's grows to it between checkpoints.
 fn redo_bytes(scenario: &Scenario) -> u64 {
-    let settings = scenario.matrix.server.iter().flat_map(|name| &scenario.servers[name].settings);
-    let redo = settings.filter(|(name, _)| name.replace('-', "_") == "innodb_log_file_size");
-    redo.filter_map(|(_, text)| setting_bytes(text)).max().unwrap_or(DEFAULT_REDO_BYTES)
+    let of_server = |name: &String| {
+        let ServerSpec { kind, settings } = &scenario.servers[name];
+        if kind == "postgresql" {
+            return server::postgres::log_bytes(settings);
+        }
+        let mut redo = settings.iter().filter(|(name, _)| name.replace('-', "_") == "innodb_log_file_size");
+        redo.find_map(|(_, text)| setting_bytes(text)).unwrap_or(DEFAULT_REDO_BYTES)
+    };
+    scenario.matrix.server.iter().map(of_server).max().unwrap_or(DEFAULT_REDO_BYTES)
 }
 
 /// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.

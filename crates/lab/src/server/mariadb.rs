@@ -6,29 +6,26 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
 use super::log::{last_words, quote};
 use super::mariadb_files::{self, is_plain, plain_name};
 use super::memory::parse_size_bytes;
+use super::own_user::OwnUser;
 use super::{Instance, Refusal, Running, Server};
-use crate::child::die_with_parent;
 use crate::layout::FileClass;
 use crate::provenance;
 
-/// User and group of the server: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
-const USER_ID: u32 = 61_417;
+const USER: OwnUser = OwnUser(61_417);
 /// The workload's schema; made when it is loaded.
 const DATABASE: &str = "spindle";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -137,7 +134,7 @@ impl Server for MariaDb {
         self.check(instance)?;
         own_directories(instance)?;
         let program = program("mariadb-install-db")?;
-        let mut command = as_server_user_with_all_children(&program);
+        let mut command = USER.command_with_all_children(&program);
         command
             .arg("--no-defaults")
             .arg(option("datadir", &instance.data_directory.to_string_lossy()))
@@ -180,7 +177,7 @@ impl Server for MariaDb {
             .create(true)
             .open(&log)
             .with_context(|| format!("opening {}", log.display()))?;
-        give(&log)?;
+        USER.give(&log)?;
         let mut command = Command::new(&program);
         command
             .arg("--no-defaults")
@@ -196,9 +193,8 @@ impl Server for MariaDb {
             .stdin(Stdio::null())
             .stdout(log_file.try_clone().context("opening the log a second time")?)
             .stderr(log_file);
-        let child = as_server_user(&mut command)
-            .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
+        let child =
+            USER.run(&mut command).spawn().with_context(|| format!("starting {}", program.display()))?;
         Ok(Box::new(RunningMariaDb {
             child,
             socket: socket(instance),
@@ -260,7 +256,7 @@ fn check_names(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let mut command = Command::new(program);
     command.arg("--no-defaults").args(plain_options(settings));
     command.args(["--help", "--verbose"]).stdin(Stdio::null());
-    let Ok(output) = as_server_user(&mut command).output() else { return Ok(()) };
+    let Ok(output) = USER.run(&mut command).output() else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
     // A wrong value of an InnoDB setting disables InnoDB, and is no failure.
     if output.status.success() && !errors.contains("[ERROR]") {
@@ -274,70 +270,7 @@ fn check_names(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
 fn own_directories(instance: &Instance) -> Result<()> {
     let mut directories = mariadb_files::directories(instance);
     directories.push(instance.runtime_directory.clone());
-    for directory in &directories {
-        fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
-            .with_context(|| format!("closing {} to other users", directory.display()))?;
-        give(directory)?;
-        check_way(directory)?;
-    }
-    Ok(())
-}
-
-fn give(path: &Path) -> Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
-    chown(path, Some(USER_ID), Some(USER_ID))
-        .with_context(|| format!("giving {} to user {USER_ID}", path.display()))
-}
-
-/// The server's user must be able to walk to its directories; its own message does not say where it stumbles.
-fn check_way(directory: &Path) -> Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
-    let directory =
-        directory.canonicalize().with_context(|| format!("looking at {}", directory.display()))?;
-    for ancestor in directory.ancestors().skip(1) {
-        let metadata =
-            fs::metadata(ancestor).with_context(|| format!("looking at {}", ancestor.display()))?;
-        if metadata.mode() & 0o001 == 0 && metadata.uid() != USER_ID {
-            bail!(
-                "the server runs as user {USER_ID}, which may not enter {}; use another directory, \
-                 or allow it with `chmod o+x`",
-                ancestor.display()
-            );
-        }
-    }
-    Ok(())
-}
-
-/// As nobody's user when we are root, and never longer than we live.
-fn as_server_user(command: &mut Command) -> &mut Command {
-    if geteuid().is_root() {
-        command.uid(USER_ID).gid(USER_ID);
-    }
-    // After the change of user, which clears the request to die with the parent.
-    die_with_parent(command)
-}
-
-/// As [`as_server_user`], for a program that starts others: they are alone in a process namespace, which ends with the
-/// first of them, and that one ends with us. Without root the program alone ends with us.
-fn as_server_user_with_all_children(program: &Path) -> Command {
-    if !geteuid().is_root() {
-        let mut command = Command::new(program);
-        die_with_parent(&mut command);
-        return command;
-    }
-    let user = USER_ID.to_string();
-    let mut command = Command::new("unshare");
-    command
-        .args(["--pid", "--fork", "--kill-child", "--", "setpriv", "--clear-groups", "--pdeathsig", "KILL"])
-        .args(["--reuid", &user, "--regid", &user, "--"])
-        .arg(program);
-    die_with_parent(&mut command);
-    command
+    directories.iter().try_for_each(|directory| USER.own(directory))
 }
 
 #[derive(Debug)]

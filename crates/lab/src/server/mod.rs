@@ -5,6 +5,10 @@ pub mod mariadb;
 mod mariadb_files;
 mod memory;
 pub mod mock;
+mod own_user;
+pub mod postgres;
+mod postgres_log;
+mod postgres_settings;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -71,12 +75,13 @@ pub trait Server: Debug {
 pub struct Refusal(pub String);
 
 /// Names for [`by_kind`].
-pub const KINDS: [&str; 3] = ["mariadb", "mock", "sqlite"];
+pub const KINDS: [&str; 4] = ["mariadb", "mock", "postgresql", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     match kind {
         "mariadb" => Some(Box::new(mariadb::MariaDb)),
         "mock" => Some(Box::new(mock::Mock)),
+        "postgresql" => Some(Box::new(postgres::Postgres)),
         "sqlite" => Some(Box::new(sqlite::Sqlite)),
         _ => None,
     }

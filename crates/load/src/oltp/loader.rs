@@ -35,7 +35,11 @@ pub(super) fn load(
     }
     for number in 1..=spec.tables {
         let name = table::name(number);
-        dialect.go_on_numbering(&name, "id").into_iter().try_for_each(&mut execute)?;
+        dialect
+            .go_on_numbering(&name, "id")
+            .into_iter()
+            .chain(dialect.after_load(&name))
+            .try_for_each(&mut execute)?;
     }
     (1..=spec.tables).try_for_each(|number| {
         loading::check_row_count(&mut *session, &table::name(number), spec.rows.into())

@@ -5,16 +5,14 @@
 pub enum Dialect {
     /// MariaDB, MySQL, Percona Server.
     Mysql,
+    Postgres,
     Sqlite,
 }
 
 impl Dialect {
     /// Whether UPDATE has RETURNING; otherwise `LAST_INSERT_ID(expression)` takes its place.
     pub fn has_returning(self) -> bool {
-        match self {
-            Dialect::Mysql => false,
-            Dialect::Sqlite => true,
-        }
+        self != Dialect::Mysql
     }
 
     /// Whether one UPDATE can change two tables.
@@ -22,12 +20,23 @@ impl Dialect {
         self == Dialect::Mysql
     }
 
-    /// A table as MySQL would write it, in its default engine, one byte per letter.
+    /// Whether a locking SELECT with LIMIT 1 may return nothing although there are rows: it waited for one that was deleted meanwhile,
+    /// and looks for no other (READ COMMITTED).
+    pub fn may_overlook_rows(self) -> bool {
+        self == Dialect::Postgres
+    }
+
+    /// A table as MySQL would write it, in the database's default engine, one byte per letter.
     pub fn create_table(self, create: &str) -> String {
         match self {
             Dialect::Mysql => {
                 format!("{create} ENGINE=InnoDB DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
             }
+            // The smallest types that hold the same numbers.
+            Dialect::Postgres => create
+                .replace("SMALLINT UNSIGNED", "INTEGER")
+                .replace("TINYINT", "SMALLINT")
+                .replace("DATETIME", "TIMESTAMP"),
             Dialect::Sqlite => create.to_owned(),
         }
     }
@@ -36,21 +45,45 @@ impl Dialect {
     pub fn numbered_key(self, column: &str) -> String {
         match self {
             Dialect::Mysql => format!("{column} INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY"),
+            Dialect::Postgres => format!("{column} SERIAL PRIMARY KEY"),
             Dialect::Sqlite => format!("{column} INTEGER PRIMARY KEY"),
         }
     }
 
     /// What makes such a column go on after rows that came with numbers; `None` where it does so by itself.
-    pub fn go_on_numbering(self, _table: &str, _column: &str) -> Option<String> {
-        None
+    pub fn go_on_numbering(self, table: &str, column: &str) -> Option<String> {
+        match self {
+            Dialect::Postgres => Some(format!(
+                "SELECT setval(pg_get_serial_sequence('{table}', '{column}'), (SELECT MAX({column}) FROM {table}))"
+            )),
+            Dialect::Mysql | Dialect::Sqlite => None,
+        }
+    }
+
+    /// What to do with a table once its rows and indexes are there; `None` where there is nothing to do.
+    pub fn after_load(self, table: &str) -> Option<String> {
+        match self {
+            // Otherwise whoever reads a row first would mark it as committed, which writes its page, and the planner would guess.
+            Dialect::Postgres => Some(format!("VACUUM (FREEZE, ANALYZE) {table}")),
+            Dialect::Mysql | Dialect::Sqlite => None,
+        }
     }
 
     /// An amount of money as an exact number of cents.
     pub fn as_cents(self, amount: &str) -> String {
         match self {
             Dialect::Mysql => format!("CAST({amount} * 100 AS SIGNED)"),
+            Dialect::Postgres => format!("CAST({amount} * 100 AS BIGINT)"),
             // Its decimals are floating-point numbers.
             Dialect::Sqlite => format!("CAST(ROUND({amount} * 100) AS INTEGER)"),
+        }
+    }
+
+    /// A parameter that is a whole number, where nothing beside it says so.
+    pub fn integer(self) -> &'static str {
+        match self {
+            Dialect::Postgres => "CAST(? AS BIGINT)",
+            Dialect::Mysql | Dialect::Sqlite => "?",
         }
     }
 
@@ -58,14 +91,14 @@ impl Dialect {
     pub fn before(self, column: &str) -> String {
         match self {
             Dialect::Mysql => format!("CONCAT(?, {column})"),
-            Dialect::Sqlite => format!("? || {column}"),
+            Dialect::Postgres | Dialect::Sqlite => format!("? || {column}"),
         }
     }
 
     /// What locks the rows of a SELECT; nothing where a writing transaction has the whole database.
     pub fn for_update(self) -> &'static str {
         match self {
-            Dialect::Mysql => " FOR UPDATE",
+            Dialect::Mysql | Dialect::Postgres => " FOR UPDATE",
             Dialect::Sqlite => "",
         }
     }

@@ -4,6 +4,7 @@
 
 mod dialect;
 pub mod mysql;
+pub mod postgres;
 pub mod sqlite;
 mod value;
 
@@ -112,7 +113,7 @@ impl dyn Session + '_ {
     pub fn begin_now(&mut self, writes: bool) -> Result<(), SqlError> {
         match self.dialect() {
             Dialect::Sqlite => self.begin(writes),
-            Dialect::Mysql => self.execute("BEGIN"),
+            Dialect::Mysql | Dialect::Postgres => self.execute("BEGIN"),
         }
     }
 
@@ -166,6 +167,9 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
             Box::new(mysql::Mysql::connect(endpoint)?)
         }
+        Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
+            Box::new(postgres::Postgres::connect(endpoint)?)
+        }
         Endpoint::Sqlite { path, pragmas } => Box::new(sqlite::Sqlite::connect(path, pragmas)?),
         Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
     })
@@ -180,6 +184,9 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
             Box::new(mysql::Mysql::connect_and_create_database(endpoint)?)
         }
+        Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
+            Box::new(postgres::Postgres::connect_and_create_database(endpoint)?)
+        }
         Endpoint::Sqlite { .. } => connect(endpoint)?,
         Endpoint::Mock => bail!("the mock endpoint has no database"),
     })
@@ -189,7 +196,12 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::MysqlSocket { path, .. } => format!("socket {}", path.display()),
-        Endpoint::MysqlTcp { host, port, .. } => format!("{host}:{port}"),
+        Endpoint::PostgresSocket { directory, port, .. } => {
+            format!("socket {}/.s.PGSQL.{port}", directory.display())
+        }
+        Endpoint::MysqlTcp { host, port, .. } | Endpoint::PostgresTcp { host, port, .. } => {
+            format!("{host}:{port}")
+        }
         Endpoint::Sqlite { path, .. } => path.display().to_string(),
         Endpoint::Mock => "mock".to_owned(),
     }

@@ -12,10 +12,8 @@ impl Terminal {
         let Delivery { warehouse, carrier } = delivery;
         let mut orders: Vec<Value> = Vec::with_capacity(2 * DISTRICTS as usize);
         for district in 1..=DISTRICTS {
-            let oldest: Option<(u32,)> =
-                self.session.first(self.statements.oldest_new_order, values![warehouse, district])?;
             // A district without an undelivered order is skipped (2.7.4.2).
-            if let Some((order,)) = oldest {
+            if let Some((order,)) = self.oldest_new_order(*warehouse, district)? {
                 orders.extend([Value::from(district), order.into()]);
             }
         }
@@ -49,5 +47,20 @@ impl Terminal {
         cases.append(&mut keys);
         self.session.run(self.statements.delivered_customers_update, &cases)?;
         Ok(End::Commit)
+    }
+
+    /// Locked.
+    fn oldest_new_order(&mut self, warehouse: u32, district: u32) -> Result<Option<(u32,)>, Interruption> {
+        let key = values![warehouse, district];
+        loop {
+            let oldest: Option<(u32,)> = self.session.first(self.statements.oldest_new_order, key)?;
+            let Some(unlocked) = self.statements.oldest_new_order_unlocked.filter(|_| oldest.is_none())
+            else {
+                return Ok(oldest);
+            };
+            if self.session.first::<(u32,)>(unlocked, key)?.is_none() {
+                return Ok(None);
+            }
+        }
     }
 }

@@ -24,6 +24,11 @@ pub(super) fn load(
 
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
     loading::run_in_parallel(endpoint, &schema::INDEXES)?;
+    for table in schema::TABLES {
+        if let Some(statement) = session.dialect().after_load(table) {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+    }
     check_row_counts(&mut *session, warehouses, seed)
 }
 

@@ -50,6 +50,9 @@ pub const DEVIATIONS: &[&str] = &[
     "No foreign keys are declared.",
     "Isolation is REPEATABLE READ, not SERIALIZABLE: rows that are changed are locked before or while they are read; rows \
      and columns that no transaction changes are read without locks.",
+    "On PostgreSQL transactions that write run at its default_transaction_isolation, READ COMMITTED unless set: an UPDATE goes on \
+     with the newest row, as InnoDB's does at REPEATABLE READ, where PostgreSQL's REPEATABLE READ would refuse it. Order-Status and \
+     Stock-Level are read only and have one snapshot (REPEATABLE READ).",
     "Lines of an order are read and written with one statement per table (IN lists, multi-row INSERT), stock rows in \
      key order; Delivery handles its districts likewise.",
     "All rows of the initial population carry one fixed date, so that one seed gives one database.",

@@ -33,6 +33,8 @@ pub(super) struct Statements {
     pub(super) last_order: Statement,
     pub(super) order_lines: Statement,
     pub(super) oldest_new_order: Statement,
+    /// The same without a lock, where the other may overlook it.
+    pub(super) oldest_new_order_unlocked: Option<Statement>,
     pub(super) new_orders_delete: Statement,
     pub(super) delivered_customers: Statement,
     pub(super) delivered_orders_update: Statement,
@@ -48,11 +50,13 @@ impl Statements {
         let dialect = session.dialect();
         let mut prepare = |text: &str| session.prepare(text);
         let item_list = repeat("?", ", ", MAXIMUM_LINES);
-        let case = |count| repeat("WHEN ? THEN ?", " ", count);
+        let case = |count| repeat(&format!("WHEN ? THEN {}", dialect.integer()), " ", count);
         let item_cases = case(MAXIMUM_LINES);
         let lock = dialect.for_update();
         // An amount of money, of a parameter in cents.
         let cents = "? * 0.01";
+        let oldest_new_order =
+            "SELECT no_o_id FROM new_orders WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1";
         let original = "CASE WHEN s_data LIKE '%ORIGINAL%' THEN 1 ELSE 0 END";
         let orders_of = |prefix: &str| {
             let order = format!("({prefix}_d_id = ? AND {prefix}_o_id = ?)");
@@ -156,9 +160,11 @@ impl Statements {
                 "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
                  WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
             )?,
-            oldest_new_order: prepare(&format!(
-                "SELECT no_o_id FROM new_orders WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1{lock}"
-            ))?,
+            oldest_new_order: prepare(&format!("{oldest_new_order}{lock}"))?,
+            oldest_new_order_unlocked: match dialect.may_overlook_rows() {
+                true => Some(prepare(oldest_new_order)?),
+                false => None,
+            },
             new_orders_delete: prepare(&format!("DELETE FROM new_orders WHERE {}", orders_of("no")))?,
             delivered_customers: prepare(&format!(
                 "SELECT o_d_id, o_c_id FROM orders WHERE {orders_in_orders}{lock}"

@@ -1,0 +1,125 @@
+//! What is known about PostgreSQL's settings besides what the server itself says of them.
+
+use std::collections::BTreeMap;
+
+use super::Refusal;
+use crate::provenance;
+
+/// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
+pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 18] = [
+    ("data_directory", None),
+    ("config_file", None),
+    ("hba_file", None),
+    ("ident_file", None),
+    ("external_pid_file", None),
+    ("unix_socket_directories", None),
+    ("unix_socket_group", None),
+    ("unix_socket_permissions", None),
+    ("listen_addresses", Some("")),
+    ("port", Some("5432")),
+    ("log_destination", Some("stderr")),
+    ("logging_collector", Some("off")),
+    ("log_directory", None),
+    ("lc_messages", Some("C")),
+    ("restart_after_crash", Some("off")),
+    // Is in the server's own namespace then, and ends with it.
+    ("dynamic_shared_memory_type", Some("sysv")),
+    // Where files lie is for a layout to say.
+    ("default_tablespace", None),
+    ("temp_tablespaces", None),
+];
+
+/// Settings that shape the files: how much of the log is kept after a load.
+pub(super) const SHAPING_SETTINGS: [&str; 2] = ["max_wal_size", "min_wal_size"];
+
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole.
+pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
+    ("shared_buffers", "256MB"),
+    ("maintenance_work_mem", "128MB"),
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("autovacuum", "off"),
+];
+
+/// Of a number without a unit.
+const PAGE_BYTES: u64 = 8192;
+
+/// The server would start with buffers larger than memory, and the trial would measure the swap.
+pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    const NAME: &str = "shared_buffers";
+    let Some((name, value)) = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) else {
+        return Ok(());
+    };
+    // What is no size the server itself refuses.
+    let Some(bytes) = size_bytes(value, PAGE_BYTES) else { return Ok(()) };
+    let memory_bytes = provenance::memory_bytes();
+    if bytes > memory_bytes {
+        return Err(Refusal(format!(
+            "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
+            memory_bytes >> 20
+        )));
+    }
+    Ok(())
+}
+
+/// How large the write-ahead log grows between checkpoints, about.
+pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
+    /// Of a number without a unit.
+    const UNIT_BYTES: u64 = 1 << 20;
+    /// The server's own choice.
+    const DEFAULT_BYTES: u64 = 1 << 30;
+    let value = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_wal_size"));
+    value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
+}
+
+/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`. `None` when it is no size.
+fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => unit_bytes,
+        "B" => 1,
+        "kB" => 1 << 10,
+        "MB" => 1 << 20,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_server_reads_them() {
+        let check = |text: &str, expect| assert_eq!(size_bytes(text, PAGE_BYTES), expect, "{text}");
+        check("128MB", Some(128 << 20));
+        check("16 kB", Some(16 << 10));
+        check("16384", Some(128 << 20));
+        check("12M", None);
+        check("mb", None);
+        check("99999999999999999999TB", None);
+    }
+
+    #[test]
+    fn the_log_grows_as_the_settings_or_the_server_say() {
+        let log = |pairs: &[(&str, &str)]| {
+            log_bytes(&pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(log(&[]), 1 << 30);
+        assert_eq!(log(&[("max_wal_size", "2GB")]), 2 << 30);
+        assert_eq!(log(&[("max_wal_size", "96")]), 96 << 20);
+    }
+
+    #[test]
+    fn buffers_larger_than_memory_are_refused() {
+        let settings = |value: &str| BTreeMap::from([("Shared_Buffers".to_owned(), value.to_owned())]);
+        assert_eq!(check(&settings("16MB")), Ok(()));
+        for value in ["64TB", "1073741823"] {
+            assert!(check(&settings(value)).unwrap_err().0.contains("larger than this machine's memory"));
+        }
+    }
+}
