@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod oltp_scripts;
 mod planted;
 
 use std::collections::BTreeMap;
@@ -13,12 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
+use oltp_scripts::check_every_script;
 use planted::check_every_planted_violation;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, oltp, tpcc};
+use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
 
 const SEED: u64 = 20_261_121;
@@ -196,32 +198,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     let instance = instance(directory.path());
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
-    let mut is_loaded = false;
-    for script in oltp::Script::ALL {
-        let workload = WorkloadSpec::Oltp(oltp::Spec {
-            script,
-            tables: 2,
-            rows: 20_000,
-            distribution: oltp::Distribution::Pareto,
-            terminals: 4,
-            autocommit: false,
-            point_selects: 10,
-            range_size: 100,
-        });
-        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED };
-        let workload = spec.workload.build().unwrap();
-        if !std::mem::replace(&mut is_loaded, script != oltp::Script::Insert) {
-            workload.load(&spec.endpoint, SEED, &mut |_| {}).unwrap();
-        }
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
-        let summary = client.measure(Duration::from_millis(500), &mut |_| {}).unwrap();
-        client.stop().unwrap();
-        check_nothing_failed(&summary);
-        assert!(summary.headline_value > 0.0, "{script:?}");
-        let checks = workload.verify(&spec.endpoint).unwrap();
-        assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
-    }
+    check_every_script(&running.endpoint());
 }
 
 #[test]

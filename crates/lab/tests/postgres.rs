@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
+mod oltp_scripts;
 mod planted;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use oltp_scripts::check_every_script;
 use planted::check_every_planted_violation;
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::client::ClientProcess;
@@ -189,6 +191,16 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
     let running = start(&*server, &instance);
     assert_eq!(orders(&*running), orders_before);
     assert_eq!(violations(&*running), Vec::<String>::new());
+}
+
+#[test]
+fn the_oltp_scripts_run_and_leave_what_they_should() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let instance = instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    check_every_script(&running.endpoint());
 }
 
 #[test]
