@@ -157,7 +157,8 @@ impl Flash {
     }
 
     fn advance(&mut self, now: Instant) {
-        while let Some((at, event)) = self.events.pop_due(now) {
+        while self.events.is_due(now) {
+            let (at, event) = self.events.pop();
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
                 Event::ArrayRead(die) => self.read_out(at, die),
