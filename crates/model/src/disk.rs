@@ -201,7 +201,7 @@ impl Disk {
                     self.head = head;
                 }
                 if request.operation != Operation::Write {
-                    self.cache.forget(start, end, sequence);
+                    self.forget(start, end, sequence);
                     self.commands.finish(at, slot);
                 } else if self.is_cached(&request) {
                     self.waiting_for_room.push_back(slot);
@@ -225,10 +225,10 @@ impl Disk {
                 self.taken.clear();
             }
             Work::Command(slot) => {
-                let command = self.commands.get(slot);
+                let command = *self.commands.get(slot);
                 let (start, end) = command.sectors();
                 if command.request.operation == Operation::Write {
-                    self.cache.forget(start, end, command.sequence);
+                    self.forget(start, end, command.sequence);
                     self.commands.mark_placed(slot);
                 } else {
                     self.read_ahead.remember(start, end);

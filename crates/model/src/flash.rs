@@ -157,7 +157,8 @@ impl Flash {
     }
 
     fn advance(&mut self, now: Instant) {
-        while let Some((at, event)) = self.events.pop_due(now) {
+        while self.events.is_due(now) {
+            let (at, event) = self.events.pop();
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
                 Event::ArrayRead(die) => self.read_out(at, die),
@@ -392,23 +393,28 @@ impl Flash {
     /// An entry is durable, or nothing is left of it.
     fn release(&mut self, at: Instant, index: u32) {
         let number = self.buffer.entry(index).number;
-        let mut woken = std::mem::take(&mut self.woken);
-        self.buffer.release(index, |slot| woken.push(slot));
+        self.buffer.release(index, |slot| self.woken.push(slot));
         self.used_units -= 1;
-        for slot in woken.drain(..) {
-            self.pending[slot] -= 1;
-            if self.pending[slot] == 0 {
-                self.durable_waiters -= 1;
-                self.schedule(at, Event::Done(slot));
-            }
-        }
-        self.woken = woken;
+        self.wake(at);
         if !self.flush_waiters.is_empty() {
             for waiter in self.flush_waiters.iter_mut().filter(|waiter| number < waiter.mark) {
                 waiter.left -= 1;
             }
             self.release_drained(at);
         }
+    }
+
+    /// Writes have one unit less to wait for.
+    fn wake(&mut self, at: Instant) {
+        for index in 0..self.woken.len() {
+            let slot = self.woken[index];
+            self.pending[slot] -= 1;
+            if self.pending[slot] == 0 {
+                self.durable_waiters -= 1;
+                self.schedule(at, Event::Done(slot));
+            }
+        }
+        self.woken.clear();
     }
 
     /// Discard and WriteZeroes: whole units leave the map, and older data in the buffer is overtaken.
@@ -420,7 +426,10 @@ impl Flash {
             let last = (first + self.ftl.geometry.unit_sectors).min(self.size_bytes / SECTOR_BYTES);
             match self.ftl.locate(unit) {
                 Location::Buffered(index) => {
-                    if self.buffer.discard(index, (start, end), first, command.sequence) {
+                    let wake = |slot| self.woken.push(slot);
+                    let is_empty = self.buffer.discard(index, (start, end), first, command.sequence, wake);
+                    self.wake(at);
+                    if is_empty {
                         self.buffer.withdraw(index);
                         self.ftl.leave_nand(unit, Location::Unmapped);
                         self.release(at, index);

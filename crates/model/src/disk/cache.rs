@@ -64,6 +64,15 @@ impl Disk {
         self.commands.finish(at, slot);
     }
 
+    /// What was written before that sequence number in the range is overtaken, by a write to the platter or a discard.
+    pub(super) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
+        self.cache.forget(start, end, before_sequence);
+        if self.cache.is_clean() {
+            // Nothing will be written back that could take the entries out, and a write may wait for their room.
+            self.dirty.clear();
+        }
+    }
+
     /// When the arm will write back because it has nothing else to do.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
         let is_possible = self.queue.is_empty() && !self.cache.is_clean();

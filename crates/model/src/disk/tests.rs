@@ -577,3 +577,17 @@ fn after_a_power_cut_the_drive_is_as_new() {
     };
     assert_eq!(figures(true), figures(false));
 }
+
+#[test]
+fn a_discard_of_all_that_is_dirty_makes_room_in_the_cache() {
+    let few_runs = DiskParameters { dirty_runs: 4, destage_watermark_percent: 100, ..parameters() };
+    let mut driver = drive(few_runs);
+    for id in 0..4 {
+        driver.submit(request(id, Operation::Write, id << 20, 4_096));
+    }
+    driver.submit(request(4, Operation::Discard, 0, 4 << 20));
+    driver.submit(request(5, Operation::Write, 0, 4_096));
+    // Before the drive is idle enough to write anything back.
+    let last = std::iter::from_fn(|| driver.wait()).last().unwrap();
+    assert!(last.id == RequestId(5) && last.at.0 < MILLISECOND, "{last:?}");
+}

@@ -148,25 +148,32 @@ impl Buffer {
     }
 
     /// Writes older than `before_sequence` have been discarded in the range. Returns true when nothing is left in the
-    /// entry: the unit is then in no program.
+    /// entry: the unit is then in no program. Calls `wake` for each write that waited for what is gone.
     pub(super) fn discard(
         &mut self,
         index: u32,
         range: (u64, u64),
         first: u64,
         before_sequence: u64,
+        mut wake: impl FnMut(Slot),
     ) -> bool {
         let entry = &mut self.entries[index as usize];
         let mut pieces = std::mem::take(&mut entry.older);
         pieces.push(entry.last);
+        entry.last.waiter = None;
         let mut left = Vec::new();
-        for piece in pieces {
+        for mut piece in pieces {
             if piece.sequence >= before_sequence {
                 left.push(piece);
                 continue;
             }
+            // A write is woken once for a unit, whatever a discard leaves of it there.
+            let mut waiter = piece.waiter.take();
             for (start, end) in outside((piece.start, piece.end), range) {
-                left.push(Piece { start, end, ..piece });
+                left.push(Piece { start, end, waiter: waiter.take(), ..piece });
+            }
+            if let Some(slot) = waiter {
+                wake(slot);
             }
         }
         let mask = left.iter().fold(0, |mask, piece| mask | mask_of(first, piece.start, piece.end));

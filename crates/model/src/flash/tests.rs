@@ -4,7 +4,7 @@ use super::Flash;
 use crate::closed_loop::{ClosedLoop, Driver, Measured};
 use crate::device::{Device, Fate};
 use crate::profile::{FlashParameters, VictimChoice, WriteCache};
-use crate::request::{Operation, Request, RequestId};
+use crate::request::{Operation, Request, RequestId, SECTOR_BYTES};
 use crate::time::MICROSECOND;
 use crate::virtual_time::VirtualTime;
 
@@ -209,6 +209,46 @@ fn a_forced_write_waits_for_its_program() {
     assert_eq!(driver.wait().unwrap().at.0, (21 + 540) * MICROSECOND);
     let now = driver.now();
     assert_eq!(driver.device_mut().power_cut(now).writes, []);
+}
+
+/// Forced writes of whole sectors, then discards, behind so many writes that all of them wait for a die: each completes once.
+fn check_discarded_while_waiting(writes: &[(u64, u64)], discards: &[(u64, u64)]) {
+    const BEFORE: u64 = 64;
+    let mut driver = drive(parameters());
+    for page in 0..BEFORE {
+        driver.submit(Request { force_unit_access: true, ..request(page, Operation::Write, 100 + page, 1) });
+    }
+    let mut count = BEFORE;
+    let mut submit = |driver: &mut VirtualTime<Flash>, operation, (start, end): (u64, u64)| {
+        let (offset_bytes, size_bytes) = (start * SECTOR_BYTES, (end - start) * SECTOR_BYTES);
+        let force_unit_access = operation == Operation::Write;
+        driver.submit(Request {
+            offset_bytes,
+            size_bytes,
+            force_unit_access,
+            ..request(count, operation, 0, 0)
+        });
+        count += 1;
+    };
+    writes.iter().for_each(|&range| submit(&mut driver, Operation::Write, range));
+    // All are in the buffer, at 16 us each, and five eighths of the first ones have found a die.
+    driver.sleep(1_200 * MICROSECOND);
+    discards.iter().for_each(|&range| submit(&mut driver, Operation::Discard, range));
+    let mut ids: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|completion| completion.id.0).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..count).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_discard_inside_a_waiting_write_does_not_complete_it_early() {
+    check_discarded_while_waiting(&[(0, 16)], &[(2, 3)]);
+}
+
+#[test]
+fn a_write_of_which_a_discard_leaves_nothing_completes() {
+    check_discarded_while_waiting(&[(0, 2), (4, 8)], &[(0, 2)]);
+    check_discarded_while_waiting(&[(0, 2), (4, 8)], &[(0, 8)]);
+    check_discarded_while_waiting(&[(0, 2), (4, 8)], &[(4, 8)]);
 }
 
 #[test]
