@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use spindle_load::{WorkloadSpec, oltp};
 
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::record::{Cell, MountHead, ZfsHead};
@@ -132,26 +131,17 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     let mut load = Duration::ZERO;
     let mut overhead = Duration::ZERO;
     for workload in &scenario.matrix.workload {
-        let (loading, around) = match &scenario.workloads[workload] {
-            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten warehouses the quickstart took
-            // 26 s and 5 s on two cores; a little more is promised.
-            WorkloadSpec::Tpcc(spec) => {
-                let warehouses = f64::from(spec.warehouses);
+        let (loading, around) = match scenario.workloads[workload].data() {
+            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten warehouses (1,000 MiB) the
+            // quickstart took 26 s and 5 s on two cores; a little more is promised.
+            Some(data) => {
+                let warehouses = data.bytes as f64 / f64::from(100 << 20);
                 (
                     Duration::from_secs_f64(10.0 + 2.0 * warehouses),
                     Duration::from_secs_f64(3.0 + 0.3 * warehouses),
                 )
             }
-            // The same volume of rows as TPC-C's, without its checks.
-            WorkloadSpec::Oltp(spec) => {
-                let bytes = f64::from(spec.tables) * f64::from(spec.rows) * oltp::ROW_BYTES as f64;
-                let warehouses = bytes / 100e6;
-                (
-                    Duration::from_secs_f64(10.0 + 2.0 * warehouses),
-                    Duration::from_secs_f64(3.0 + 0.3 * warehouses),
-                )
-            }
-            WorkloadSpec::Mock(_) => (Duration::ZERO, Duration::from_millis(20)),
+            None => (Duration::ZERO, Duration::from_millis(20)),
         };
         // Every further disk of a layout comes up, measures its floor and goes down again.
         let disks = |layout: &Layout| -> u32 {

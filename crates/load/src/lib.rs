@@ -12,7 +12,8 @@ mod random;
 pub mod runner;
 pub mod sql;
 pub mod tpcc;
+mod violations;
 mod workload;
 
 pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};
-pub use workload::{Check, Client, Failure, Headline, Outcome, Progress, Workload};
+pub use workload::{Check, Client, Count, Data, Failure, Headline, Outcome, Progress, Workload};

@@ -1,7 +1,6 @@
 //! Fills tables with rows that are made while they are sent, several streams at once. Rows never touch the client's disk.
 
 use std::collections::VecDeque;
-use std::fmt::{self, Debug, Formatter};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,12 +25,6 @@ pub(crate) struct Task {
     pub(crate) part: String,
     pub(crate) row_count: u64,
     pub(crate) rows: Rows,
-}
-
-impl Debug for Task {
-    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        write!(formatter, "Task({}{})", self.table, self.part)
-    }
 }
 
 /// In the order given, each stream with the next task that no other has.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::random::Random;
-use crate::workload::{Check, Client, Failure, Headline, Outcome, Progress, Workload};
+use crate::workload::{Check, Client, Count, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -17,17 +17,21 @@ pub struct Spec {
     pub latency_us: u64,
 }
 
+impl Spec {
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        vec![Count::new("terminals", self.terminals, TERMINALS_MAX)]
+    }
+}
+
 #[derive(Debug)]
 pub struct Mock {
     spec: Spec,
 }
 
 impl Mock {
-    pub fn new(spec: Spec) -> Result<Mock> {
-        if spec.terminals == 0 {
-            bail!("workload mock: `terminals` is 0; it must be at least 1");
-        }
-        Ok(Mock { spec })
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> Mock {
+        Mock { spec }
     }
 }
 

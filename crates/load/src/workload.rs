@@ -3,9 +3,12 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
+
+/// Each is a thread and a connection.
+pub(crate) const TERMINALS_MAX: u64 = 10_000;
 
 /// How far a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +79,39 @@ pub enum Failure {
     Fatal(String),
 }
 
+/// A parameter that counts something: at least 1, at most `most`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// As scenarios name it.
+    pub key: &'static str,
+    pub value: u64,
+    pub most: u64,
+}
+
+impl Count {
+    pub(crate) fn new(key: &'static str, value: impl Into<u64>, most: u64) -> Count {
+        Count { key, value: value.into(), most }
+    }
+
+    pub fn is_in_range(&self) -> bool {
+        (1..=self.most).contains(&self.value)
+    }
+
+    /// Why it is not in range, without its key.
+    pub fn complaint(&self) -> String {
+        format!("{} is out of range; it can be 1 to {}", self.value, self.most)
+    }
+}
+
+/// The freshly loaded database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Data {
+    /// For a sentence: `10 warehouses`.
+    pub words: String,
+    /// About; without what a server needs anyway.
+    pub bytes: u64,
+}
+
 impl WorkloadSpec {
     /// Where the workload differs from its specification, as sentences.
     pub fn deviations(&self) -> &'static [&'static str] {
@@ -106,12 +142,32 @@ impl WorkloadSpec {
         }
     }
 
+    pub fn counts(&self) -> Vec<Count> {
+        match self {
+            WorkloadSpec::Tpcc(spec) => spec.counts(),
+            WorkloadSpec::Oltp(spec) => spec.counts(),
+            WorkloadSpec::Mock(spec) => spec.counts(),
+        }
+    }
+
+    /// `None`: it needs no database.
+    pub fn data(&self) -> Option<Data> {
+        match self {
+            WorkloadSpec::Tpcc(spec) => Some(spec.data()),
+            WorkloadSpec::Oltp(spec) => Some(spec.data()),
+            WorkloadSpec::Mock(_) => None,
+        }
+    }
+
     /// The workload behind its parameters, or a sentence saying which parameter is wrong.
     pub fn build(&self) -> Result<Box<dyn Workload>> {
+        if let Some(count) = self.counts().iter().find(|count| !count.is_in_range()) {
+            bail!("workload {}: {}: {}", self.kind(), count.key, count.complaint());
+        }
         Ok(match self {
-            WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())?),
-            WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())?),
-            WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())?),
+            WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())),
+            WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())),
+            WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())),
         })
     }
 }

@@ -115,8 +115,8 @@ fn what_is_wrong_is_seen() {
     assert_eq!(
         database.failed(Script::ReadWrite),
         [
-            "1 tables, the first: sbtest2 has 999 rows, 1000 were loaded",
-            "1 tables, the first: 1 rows of sbtest3 have texts of another length"
+            "1 violations, the first: sbtest2 has 999 rows, 1000 were loaded",
+            "1 violations, the first: 1 rows of sbtest3 have texts of another length"
         ]
     );
     assert_eq!(database.failed(Script::Insert).len(), 2);

@@ -123,8 +123,8 @@ impl Scenario {
 
     /// Size of the largest freshly loaded database of the matrix, about.
     pub fn data_bytes(&self) -> u64 {
-        let sizes = self.matrix.workload.iter().map(|name| validate::data_bytes(&self.workloads[name]));
-        sizes.max().unwrap_or(0)
+        let data_sets = self.matrix.workload.iter().filter_map(|name| self.workloads[name].data());
+        data_sets.map(|data| data.bytes).max().unwrap_or(0)
     }
 
     pub fn head(&self) -> ScenarioHead {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use spindle_load::{WorkloadSpec, oltp};
+use spindle_load::WorkloadSpec;
 
 use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
@@ -20,11 +20,8 @@ const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Shorter windows hold too few transactions of any workload to mean anything.
 const MEASURE_MIN: Duration = Duration::from_millis(100);
 
-/// Of one TPC-C warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they are loaded (MariaDB 10.11); the
-/// rest is for growth.
-const TPCC_WAREHOUSE_BYTES: u64 = 100 << 20;
 const DATABASE_FIXED_BYTES: u64 = 512 << 20;
-/// MariaDB's own choice, which is in the figure above.
+/// MariaDB's own choice, which is in every workload's figure.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 /// Settings that reserve memory for as long as the server runs.
@@ -150,35 +147,10 @@ fn setting_bytes(text: &str) -> Option<u64> {
 }
 
 fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> {
-    let (counts, bound): (&[(&str, u32)], u32) = match workload {
-        WorkloadSpec::Tpcc(spec) => {
-            (&[("warehouses", spec.warehouses), ("terminals", spec.terminals)], 10_000)
-        }
-        WorkloadSpec::Oltp(spec) => return check_oltp(name, spec),
-        WorkloadSpec::Mock(spec) => (&[("terminals", spec.terminals)], 10_000),
-    };
-    counts.iter().try_for_each(|(key, count)| check_count(name, key, *count, bound))
-}
-
-fn check_oltp(name: &str, spec: &oltp::Spec) -> Result<(), Complaint> {
-    for (key, count, bound) in [
-        ("tables", spec.tables, 1_000),
-        ("rows", spec.rows, 1_000_000_000),
-        ("terminals", spec.terminals, 10_000),
-        ("point_selects", spec.point_selects, 10_000),
-        ("range_size", spec.range_size, 1_000_000),
-    ] {
-        check_count(name, key, count, bound)?;
+    match workload.counts().iter().find(|count| !count.is_in_range()) {
+        Some(count) => Err(complaint(format!("workloads.{name}.{}", count.key), count.complaint())),
+        None => Ok(()),
     }
-    Ok(())
-}
-
-fn check_count(name: &str, key: &str, count: u32, bound: u32) -> Result<(), Complaint> {
-    if (1..=bound).contains(&count) {
-        return Ok(());
-    }
-    let message = format!("{count} is out of range; it can be 1 to {bound}");
-    Err(complaint(format!("workloads.{name}.{key}"), message))
 }
 
 /// Every server of the matrix meets every workload of it.
@@ -373,15 +345,6 @@ fn start_name(start: StartState) -> &'static str {
     }
 }
 
-/// Size of a freshly loaded database, about.
-pub(super) fn data_bytes(workload: &WorkloadSpec) -> u64 {
-    match workload {
-        WorkloadSpec::Tpcc(spec) => u64::from(spec.warehouses) * TPCC_WAREHOUSE_BYTES,
-        WorkloadSpec::Oltp(spec) => u64::from(spec.tables) * u64::from(spec.rows) * oltp::ROW_BYTES,
-        WorkloadSpec::Mock(_) => 0,
-    }
-}
-
 /// The largest redo log of the matrix; InnoDB's is made in full before anything else, PostgreSQL's grows to it between checkpoints.
 fn redo_bytes(scenario: &Scenario) -> u64 {
     let of_server = |name: &String| {
@@ -399,11 +362,7 @@ fn redo_bytes(scenario: &Scenario) -> u64 {
 fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];
-        let data = match spec {
-            WorkloadSpec::Tpcc(spec) => format!("{} warehouses", spec.warehouses),
-            WorkloadSpec::Oltp(spec) => format!("{} tables of {} rows", spec.tables, spec.rows),
-            WorkloadSpec::Mock(_) => continue,
-        };
+        let Some(data) = spec.data() else { continue };
         for name in scenario.stacks_in_use() {
             if scenario.stacks[name].head().file_system == "none" {
                 let message =
@@ -416,7 +375,7 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
         for layout in &scenario.layouts {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
-            let needed = data_bytes(spec) + DATABASE_FIXED_BYTES + more_bytes;
+            let needed = data.bytes + DATABASE_FIXED_BYTES + more_bytes;
             let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
@@ -425,8 +384,9 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
                     _ => format!(" and a redo log of {}", text::size(redo_bytes)),
                 };
                 let message = format!(
-                    "{} is too small for workload `{workload}`: {data}{redo} need about {}",
+                    "{} is too small for workload `{workload}`: {}{redo} need about {}",
                     text::size(size),
+                    data.words,
                     text::size(needed),
                 );
                 return Err(complaint(size_key(scenario, name), message));

@@ -12,6 +12,8 @@ use crate::workload::Progress;
 
 /// Rows of one transaction.
 const CHUNK: u32 = 100_000;
+/// Every one sorts in memory of its own.
+const INDEXES_AT_ONCE: usize = 2;
 
 pub(super) fn load(
     endpoint: &Endpoint,
@@ -29,8 +31,7 @@ pub(super) fn load(
     }
     loading::load(endpoint, tasks(spec, seed), progress)?;
     let indexes: Vec<String> = (1..=spec.tables).map(table::create_index).collect();
-    // As many at once as there are loading streams; every index sorts in memory of its own.
-    for some in indexes.chunks(2) {
+    for some in indexes.chunks(INDEXES_AT_ONCE) {
         loading::run_in_parallel(endpoint, some)?;
     }
     for number in 1..=spec.tables {

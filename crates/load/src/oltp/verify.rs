@@ -5,6 +5,7 @@ use anyhow::{Context, Result};
 use super::{Script, Spec, table};
 use crate::protocol::Endpoint;
 use crate::sql::connect;
+use crate::violations::Violations;
 use crate::workload::Check;
 
 /// Whether the script adds rows, takes some away, or puts back what it took.
@@ -18,9 +19,9 @@ fn is_expected(script: Script, loaded: u64, found: u64) -> bool {
 
 pub(super) fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
     let mut session = connect(endpoint)?;
-    let mut counts = Problems::default();
-    let mut texts = Problems::default();
-    let mut keys = Problems::default();
+    let mut counts = Violations::default();
+    let mut texts = Violations::default();
+    let mut keys = Violations::default();
     for number in 1..=spec.tables {
         let name = table::name(number);
         let reading = || format!("reading {name}");
@@ -39,37 +40,12 @@ pub(super) fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
         let by_index = count("k >= 0")?;
         keys.note(by_index == rows, || format!("{name} has {rows} rows by its key and {by_index} by k"));
     }
+    let place = format!("{} tables", spec.tables);
     Ok(vec![
-        counts.check("rows are as many as the script leaves", spec),
-        texts.check("texts are whole", spec),
-        keys.check("key and secondary index agree", spec),
+        counts.check("rows are as many as the script leaves", &place),
+        texts.check("texts are whole", &place),
+        keys.check("key and secondary index agree", &place),
     ])
-}
-
-#[derive(Debug, Default)]
-struct Problems {
-    count: usize,
-    first: Option<String>,
-}
-
-impl Problems {
-    fn note(&mut self, holds: bool, problem: impl FnOnce() -> String) {
-        if !holds {
-            self.count += 1;
-            self.first.get_or_insert_with(problem);
-        }
-    }
-
-    fn check(self, name: &str, spec: &Spec) -> Check {
-        Check {
-            name: name.to_owned(),
-            passed: self.count == 0,
-            detail: match self.first {
-                None => format!("holds in {} tables", spec.tables),
-                Some(first) => format!("{} tables, the first: {first}", self.count),
-            },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -25,11 +25,11 @@ mod stock_level;
 mod terminal;
 mod verify;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
-use crate::workload::{Check, Client, Headline, Progress, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +37,26 @@ pub struct Spec {
     pub warehouses: u32,
     pub terminals: u32,
 }
+
+impl Spec {
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        vec![
+            Count::new("warehouses", self.warehouses, 10_000),
+            Count::new("terminals", self.terminals, TERMINALS_MAX),
+        ]
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        Data {
+            words: format!("{} warehouses", self.warehouses),
+            bytes: u64::from(self.warehouses) * WAREHOUSE_BYTES,
+        }
+    }
+}
+
+/// Of one warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they are loaded (MariaDB 10.11); the rest is
+/// for growth.
+const WAREHOUSE_BYTES: u64 = 100 << 20;
 
 /// Where this kit differs from the standard, as sentences for a report.
 pub const DEVIATIONS: &[&str] = &[
@@ -79,14 +99,9 @@ pub struct Tpcc {
 }
 
 impl Tpcc {
-    pub fn new(spec: Spec) -> Result<Tpcc> {
-        if spec.warehouses == 0 {
-            bail!("workload tpcc: `warehouses` is 0; it must be at least 1");
-        }
-        if spec.terminals == 0 {
-            bail!("workload tpcc: `terminals` is 0; it must be at least 1");
-        }
-        Ok(Tpcc { spec })
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> Tpcc {
+        Tpcc { spec }
     }
 }
 

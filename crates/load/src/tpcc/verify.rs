@@ -8,26 +8,11 @@ use super::conditions::CONDITIONS;
 use super::facts::{add_history, read_history, read_warehouse};
 use crate::protocol::Endpoint;
 use crate::sql::connect;
+use crate::violations::Violations;
 use crate::workload::Check;
 
 /// As many as keep two cores busy; more would only fight for a small buffer pool.
 const CONNECTIONS: usize = 2;
-
-/// How a condition fared over some warehouses.
-#[derive(Debug, Clone, Default)]
-struct Violations {
-    count: usize,
-    first: Option<String>,
-}
-
-impl Violations {
-    fn add(&mut self, other: Violations) {
-        self.count += other.count;
-        if self.first.is_none() {
-            self.first = other.first;
-        }
-    }
-}
 
 pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>> {
     let history = read_history(&mut *connect(endpoint)?).context("reading the history table")?;
@@ -44,8 +29,7 @@ pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>>
                 read_warehouse(&mut *session, id).with_context(|| format!("reading warehouse {id}"))?;
             add_history(&mut warehouse, &history);
             for (violations, (_, condition)) in all.iter_mut().zip(CONDITIONS) {
-                let found = condition(&warehouse);
-                violations.add(Violations { count: found.len(), first: found.into_iter().next() });
+                violations.add(condition(&warehouse).into_iter().collect());
             }
         }
     };
@@ -59,13 +43,7 @@ pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>>
         })
     })?;
 
-    let checks = CONDITIONS.iter().zip(total).map(|((name, _), violations)| Check {
-        name: (*name).to_owned(),
-        passed: violations.count == 0,
-        detail: match violations.first {
-            None => format!("holds in {warehouses} warehouses"),
-            Some(first) => format!("{} violations, the first: {first}", violations.count),
-        },
-    });
+    let place = format!("{warehouses} warehouses");
+    let checks = CONDITIONS.iter().zip(total).map(|((name, _), violations)| violations.check(name, &place));
     Ok(checks.collect())
 }
