@@ -115,7 +115,7 @@ fn check_fatal(workload: WorkloadSpec, commands: &'static str, expect: &str) {
 
 #[test]
 fn a_workload_without_terminals_is_refused() {
-    check_fatal(mock(0, 1), "", "`terminals` is 0");
+    check_fatal(mock(0, 1), "", "workload mock: terminals: 0 is out of range");
 }
 
 #[test]
