@@ -24,6 +24,14 @@ pub trait Device: Send {
 
     fn submit(&mut self, now: Instant, request: Request);
 
+    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the device has done already. That
+    /// stays as it was, but a part that has been idle begins with the request at its own time. So a completion may be due before others that
+    /// were collected. Returns when the device took the request to have come: `now` where it makes no use of `sent`.
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
+        self.submit(now, request);
+        now
+    }
+
     fn poll_at(&self) -> Option<Instant>;
 
     fn poll(&mut self, now: Instant) -> Option<Completion>;
@@ -140,6 +148,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn submit(&mut self, now: Instant, request: Request) {
         (**self).submit(now, request);
+    }
+
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
+        (**self).submit_late(sent, now, request)
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -504,16 +504,26 @@ impl Device for Flash {
     }
 
     fn submit(&mut self, now: Instant, request: Request) {
+        self.submit_late(now, now, request);
+    }
+
+    /// Firmware, dies, channels and the link know since when they are free.
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
+        let from = match request.operation {
+            Operation::Read | Operation::Write => sent.min(now),
+            Operation::Flush | Operation::Discard | Operation::WriteZeroes => now,
+        };
         self.advance(now);
-        let slot = self.commands.accept(now, request, self.size_bytes);
+        let slot = self.commands.accept(from, request, self.size_bytes);
         if self.pending.len() <= slot {
             self.pending.resize(slot + 1, 0);
             self.buffered_units.resize(slot + 1, 0);
         }
         self.note_submit(now);
         self.glance ^= self.ftl.glance(request.offset_bytes);
-        self.enter_firmware(now, slot);
+        self.enter_firmware(from, slot);
         self.advance(now);
+        from
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -27,12 +27,16 @@ impl Device for Partition {
     }
 
     fn submit(&mut self, now: Instant, request: Request) {
+        self.submit_late(now, now, request);
+    }
+
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         assert!(request.end_bytes() <= self.size_bytes, "{request:?} is beyond the partition");
         let offset_bytes = match request.operation {
             Operation::Flush => 0,
             _ => request.offset_bytes + self.offset_bytes,
         };
-        self.below.submit(now, Request { offset_bytes, ..request });
+        self.below.submit_late(sent, now, Request { offset_bytes, ..request })
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@
 //! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own time, however
 //!   late the thread that lets them happen. How late each reply was is counted.
 //! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off by
-//!   letting each request arrive that much earlier in model time, as far as the model has not passed that moment.
+//!   letting each request arrive that much earlier in model time ([`Device::submit_late`]).
 //! * With the physics off the model is not asked at all.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -199,11 +199,12 @@ impl<P: Send + 'static> Driver<P> {
         let id = RequestId(core.next_id);
         core.next_id += 1;
         let floor_ns = core.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
-        timing.submitted = Instant(now.0.saturating_sub(floor_ns)).max(core.model_now);
-        core.model_now = timing.submitted;
-        core.pending.insert(id, Pending { payload, timing });
+        let sent = Instant(now.0.saturating_sub(floor_ns));
+        let model_now = core.model_now.max(sent);
+        core.model_now = model_now;
         let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
-        core.device.submit(timing.submitted, request);
+        timing.submitted = core.device.submit_late(sent, model_now, request);
+        core.pending.insert(id, Pending { payload, timing });
         core.collect_due(now, due);
         shared.arm(&mut core);
     }

@@ -45,6 +45,8 @@ pub(super) struct Die {
     reads: VecDeque<PageRead>,
     pub(super) jobs: VecDeque<Job>,
     work: Work,
+    /// When it last ended something.
+    idle_from: Instant,
     /// When the running job has left the channel, and when it ends.
     array_from: Instant,
     ends_at: Instant,
@@ -162,6 +164,7 @@ impl Flash {
     pub(super) fn finish_read_out(&mut self, at: Instant, die: usize) {
         if let Work::Reading(read) = self.dies[die].work {
             self.dies[die].work = Work::Idle;
+            self.dies[die].idle_from = at;
             self.dies[die].has_just_read = true;
             let sent_at = self.cross_link(at, u64::from(read.bytes));
             self.pending[read.slot] -= 1;
@@ -189,6 +192,8 @@ impl Flash {
 
     /// The die is idle: reads first, unless jobs are urgent and it is their turn.
     fn give_work(&mut self, at: Instant, die: usize) {
+        // A request that came late may ask for a moment at which the die was still at work.
+        let at = at.max(self.dies[die].idle_from);
         let jobs_are_urgent = !self.waiting_for_room.is_empty() || self.durable_waiters > 0;
         let chip = &self.dies[die];
         let has_job = chip.suspended.is_some() || !chip.jobs.is_empty();
@@ -244,6 +249,7 @@ impl Flash {
         }
         if let Work::Busy(job) = self.dies[die].work {
             self.dies[die].work = Work::Idle;
+            self.dies[die].idle_from = at;
             self.dies[die].ends_at = Instant::FAR_FUTURE;
             match job {
                 Job::Program(batch) => self.finish_batch(at, batch),

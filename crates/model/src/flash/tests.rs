@@ -5,7 +5,7 @@ use crate::closed_loop::{ClosedLoop, Driver, Measured};
 use crate::device::{Device, Fate};
 use crate::profile::{FlashParameters, VictimChoice, WriteCache};
 use crate::request::{Operation, Request, RequestId, SECTOR_BYTES};
-use crate::time::MICROSECOND;
+use crate::time::{Instant, MICROSECOND};
 use crate::virtual_time::VirtualTime;
 
 const SIZE_BYTES: u64 = 1 << 30;
@@ -290,4 +290,75 @@ fn write_through_loses_nothing_acknowledged() {
 #[test]
 fn a_protected_buffer_loses_nothing_acknowledged() {
     check_cut(WriteCache::Protected, false, false);
+}
+
+/// Reads of some pages at some microseconds, each submitted so much later than it was sent; when each was done, in microseconds.
+fn late_reads_done_us(reads: &[(u64, u64, u64)]) -> Vec<u64> {
+    let mut flash = Flash::new(parameters(), SIZE_BYTES, 1);
+    let mut done_us = vec![0; reads.len()];
+    let mut collect_until = |flash: &mut Flash, until_us: u64| {
+        while let Some(at) = flash.poll_at().filter(|at| at.0 <= until_us * MICROSECOND) {
+            while let Some(completion) = flash.poll(at) {
+                done_us[completion.id.0 as usize] = completion.at.0 / MICROSECOND;
+            }
+        }
+    };
+    for (index, &(page, sent_us, late_us)) in reads.iter().enumerate() {
+        collect_until(&mut flash, sent_us + late_us);
+        let [sent, now] = [sent_us, sent_us + late_us].map(|us| Instant(us * MICROSECOND));
+        let from = flash.submit_late(sent, now, request(index as u64, Operation::Read, page, 1));
+        assert_eq!(from, sent);
+    }
+    collect_until(&mut flash, 1_000_000);
+    done_us
+}
+
+#[test]
+fn a_late_read_of_an_idle_die_is_done_as_if_it_had_come_in_time() {
+    let in_time = late_reads_done_us(&[(0, 0, 0), (1, 40, 0)]);
+    assert_eq!(in_time, [111, 151]);
+    // Late by less and by more than what it takes.
+    assert_eq!(late_reads_done_us(&[(0, 0, 0), (1, 40, 30)]), in_time);
+    assert_eq!(late_reads_done_us(&[(0, 0, 0), (1, 40, 200)]), in_time);
+}
+
+#[test]
+fn a_late_read_waits_for_what_its_die_was_doing() {
+    let in_time = late_reads_done_us(&[(0, 0, 0), (0, 40, 0)]);
+    // The die is free once the first is read out, at 95 us.
+    assert_eq!(in_time, [111, 95 + 50 + 40 + 16]);
+    assert_eq!(late_reads_done_us(&[(0, 0, 0), (0, 40, 30)]), in_time);
+    assert_eq!(late_reads_done_us(&[(0, 0, 0), (0, 40, 70)]), in_time);
+}
+
+#[test]
+fn late_requests_complete_once_too() {
+    let mut flash = Flash::new(parameters(), SIZE_BYTES, 1);
+    let mut rng = crate::rng::Rng::new(1);
+    let (mut now, mut done) = (Instant::ZERO, Vec::new());
+    let operations = [Operation::Read, Operation::Write, Operation::Flush, Operation::Discard];
+    for id in 0..5_000 {
+        let until = now + rng.below(300) * MICROSECOND;
+        while let Some(at) = flash.poll_at().filter(|&at| at <= until) {
+            now = now.max(at);
+            while let Some(completion) = flash.poll(now) {
+                done.push(completion.id.0);
+            }
+        }
+        now = until;
+        let operation = operations[rng.below(20).saturating_sub(16) as usize];
+        let operation = if rng.below(2) == 0 { operation } else { Operation::Write };
+        let sent = Instant(now.0.saturating_sub(rng.below(100) * MICROSECOND));
+        let place = if operation == Operation::Flush { (0, 0) } else { (rng.below(200), 1 + rng.below(4)) };
+        flash.submit_late(sent, now, request(id, operation, place.0, place.1));
+    }
+    while let Some(at) = flash.poll_at() {
+        now = now.max(at);
+        while let Some(completion) = flash.poll(now) {
+            done.push(completion.id.0);
+        }
+    }
+    done.sort_unstable();
+    assert_eq!(done, (0..5_000).collect::<Vec<_>>());
+    assert_eq!((flash.counters().queue_depth, flash.counters().volatile_bytes), (0, 0));
 }
