@@ -7,7 +7,8 @@
 //! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own time, however
 //!   late the thread that lets them happen. How late each reply was is counted.
 //! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off by
-//!   letting each request arrive that much earlier in model time ([`Device::submit_late`]).
+//!   letting each request arrive that much earlier in model time ([`Device::submit_late`]), but not before the answer that its sender
+//!   waited for.
 //! * With the physics off the model is not asked at all.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,7 +25,9 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use spindle_model::{Ageing, Device, Instant, MICROSECOND, Operation, Outcome, Request, RequestId, SECOND};
+use spindle_model::{
+    Ageing, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, SECOND,
+};
 
 use crate::clock::Clock;
 use crate::constant::Constant;
@@ -63,6 +66,8 @@ struct Core<P> {
     model_now: Instant,
     armed_for: Option<Instant>,
     pending: BTreeMap<RequestId, Pending<P>>,
+    /// When the last answers were due that no request has followed yet.
+    unfollowed: VecDeque<Instant>,
     next_id: u64,
     physics: bool,
     floor: Floor,
@@ -118,6 +123,8 @@ const LATE_MIN_NS: u64 = 50 * MICROSECOND;
 /// Most wake-ups of a halted core of a virtual machine are done within this.
 const LEAD: Duration = Duration::from_micros(40);
 const CORES_BUSY_MAX: f64 = 0.25;
+/// Whoever sends nothing for this long after an answer was not waiting for it to go on.
+const FOLLOWS_WITHIN_NS: u64 = MILLISECOND;
 /// An hour.
 const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
@@ -156,6 +163,7 @@ impl<P: Send + 'static> Driver<P> {
             model_now: Instant::ZERO,
             armed_for: None,
             pending: BTreeMap::new(),
+            unfollowed: VecDeque::new(),
             next_id: 0,
             physics: true,
             floor: Floor::default(),
@@ -199,7 +207,7 @@ impl<P: Send + 'static> Driver<P> {
         let id = RequestId(core.next_id);
         core.next_id += 1;
         let floor_ns = core.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
-        let sent = Instant(now.0.saturating_sub(floor_ns));
+        let sent = Instant(now.0.saturating_sub(floor_ns)).max(core.follow(now));
         let model_now = core.model_now.max(sent);
         core.model_now = model_now;
         let request = Request { id, operation, offset_bytes, size_bytes, force_unit_access: false };
@@ -396,6 +404,15 @@ impl<P: Send> Shared<P> {
 }
 
 impl<P> Core<P> {
+    /// Before when a request that comes now was not sent: whoever waits for an answer sends nothing meanwhile, and those who waited longest
+    /// come first. So a floor that was measured too high does not make the device faster than it is.
+    fn follow(&mut self, now: Instant) -> Instant {
+        while self.unfollowed.front().is_some_and(|&answered| answered + FOLLOWS_WITHIN_NS < now) {
+            self.unfollowed.pop_front();
+        }
+        self.unfollowed.pop_front().unwrap_or(Instant::ZERO)
+    }
+
     /// Lets everything happen that is due, each event at its own time.
     fn collect_due(&mut self, now: Instant, due: &mut Vec<Due<P>>) {
         while let Some(at) = self.device.poll_at().filter(|&at| at <= now) {
@@ -404,6 +421,7 @@ impl<P> Core<P> {
                 // Absent when it was answered because the physics went off.
                 if let Some(Pending { payload, timing }) = self.pending.remove(&completion.id) {
                     let timing = Timing { due_at: Some(completion.at), ..timing };
+                    self.unfollowed.push_back(completion.at);
                     due.push(Due { payload, outcome: completion.outcome, timing });
                 }
             }
@@ -459,4 +477,78 @@ fn encode(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     V2Serializer::new().serialize(histogram, &mut bytes).expect("writing to memory");
     base64::Engine::encode(&base64::engine::general_purpose::STANDARD, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use spindle_model::{Completion, Counters, PowerCut};
+
+    use super::*;
+    use crate::statistics::FloorCost;
+
+    /// Answers at once, and shares when requests were sent.
+    struct Sent {
+        waiting: VecDeque<Completion>,
+        sent: Arc<Mutex<Vec<Instant>>>,
+    }
+
+    impl Device for Sent {
+        fn size_bytes(&self) -> u64 {
+            1 << 20
+        }
+        fn submit(&mut self, now: Instant, request: Request) {
+            self.submit_late(now, now, request);
+        }
+        fn submit_late(&mut self, sent: Instant, _now: Instant, request: Request) -> Instant {
+            self.sent.lock().unwrap().push(sent);
+            self.waiting.push_back(Completion { id: request.id, at: sent, outcome: Outcome::Success });
+            sent
+        }
+        fn poll_at(&self) -> Option<Instant> {
+            self.waiting.front().map(|first| first.at)
+        }
+        fn poll(&mut self, _now: Instant) -> Option<Completion> {
+            self.waiting.pop_front()
+        }
+        fn power_cut(&mut self, _now: Instant) -> PowerCut {
+            PowerCut::default()
+        }
+        fn counters(&self) -> Counters {
+            Counters::default()
+        }
+    }
+
+    #[test]
+    fn a_request_was_sent_a_floor_ago_but_not_before_the_answer_that_it_follows() {
+        const FLOOR_NS: u64 = 100 * MILLISECOND;
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let device = Sent { waiting: VecDeque::new(), sent: sent.clone() };
+        let driver = Driver::unattended(Box::new(device), |(), _| ());
+        let cost = FloorCost { alone_ns: FLOOR_NS, each_other_ns: 0 };
+        driver.set_floor(Floor { idle: cost, busy: cost });
+        let read = || {
+            let mut due = Vec::new();
+            driver.accept(Operation::Read, 0, 4096, (), &mut due);
+            assert_eq!(due.len(), 1);
+            let timing = due[0].timing;
+            assert_eq!(Some(timing.submitted), timing.due_at);
+            (timing.submitted, timing.arrived)
+        };
+        std::thread::sleep(Duration::from_nanos(2 * FLOOR_NS));
+        let (first, first_arrived) = read();
+        assert_eq!(first.0, first_arrived.0 - FLOOR_NS);
+        // A floor of 100 ms means that the answer was due 100 ms ago: nobody has waited for it since.
+        let (second, second_arrived) = read();
+        assert_eq!(second.0, second_arrived.0 - FLOOR_NS);
+        // The next answer is due just now.
+        driver.set_floor(Floor::default());
+        let (third, third_arrived) = read();
+        assert_eq!(third, third_arrived);
+        driver.set_floor(Floor { idle: cost, busy: cost });
+        let (fourth, fourth_arrived) = read();
+        if fourth_arrived.0 - third_arrived.0 <= FOLLOWS_WITHIN_NS {
+            assert_eq!(fourth, third);
+        }
+        assert_eq!(*sent.lock().unwrap(), [first, second, third, fourth]);
+    }
 }
