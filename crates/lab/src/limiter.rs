@@ -11,7 +11,7 @@
 //! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
 //!
 //! Rules, the first that holds decides:
-//! 1. `client`: a worker thread of the load generator used [`CLIENT_BUSY`] of a core: nothing behind it was tested.
+//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use: nothing behind it was tested.
 //! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits are then
 //!    partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned of instead.
 //! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
@@ -35,6 +35,8 @@ const LATE_SHARE: f64 = 0.02;
 /// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A smaller one
 /// than its own noise is not told whatever its size.
 const DRIFT: f64 = 0.15;
+/// A queue this long at the end of a window is more than a moment's.
+const BEHIND_S: f64 = 0.5;
 /// Reads of the host's disk per request to the emulated one.
 const HOST_READ_SHARE: f64 = 0.001;
 
@@ -46,8 +48,10 @@ pub struct Evidence {
     /// The part of it that server, client and emulator had.
     pub cpu_own: f64,
     pub cpu_count: u32,
-    /// Share of a core per worker thread of the load generator, 0 to 1.
+    /// Share of the cores that the load generator's threads can use: as many as it has threads, at most all. 0 to 1.
     pub client_share: f64,
+    /// The load generator's share of all cores, 0 to 1.
+    pub client_cpu: f64,
     /// Terminals times duration.
     pub terminal_time_s: f64,
     pub commit_wait_s: f64,
@@ -107,7 +111,8 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
-        (LimiterKind::Client, format!("Each thread of the load generator used {share} of a core."))
+        let reason = format!("The load generator used {share} of the cores that its threads can use.");
+        (LimiterKind::Client, reason)
     } else if evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN {
         (LimiterKind::Cpu, cores.replacen('t', "T", 1))
     } else if bandwidth >= BANDWIDTH_BUSY {
@@ -160,6 +165,8 @@ pub struct Symptoms {
     pub major_faults: u64,
     pub transactions: u64,
     pub failed_transactions: u64,
+    /// Of the open loop: how late transactions started at the end.
+    pub behind_s: f64,
     pub transactions_per_s: Vec<f64>,
 }
 
@@ -177,10 +184,14 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
         }
     }
     if evidence.cpu_busy >= CPU_BUSY {
-        warnings.push(Warning::CpuSaturated { busy: evidence.cpu_busy });
+        let client = evidence.client_cpu;
+        warnings.push(Warning::CpuSaturated { busy: evidence.cpu_busy, client });
     }
     if evidence.client_share >= CLIENT_BUSY {
         warnings.push(Warning::ClientSaturated { share: evidence.client_share });
+    }
+    if symptoms.behind_s >= BEHIND_S {
+        warnings.push(Warning::BehindSchedule { behind_s: symptoms.behind_s });
     }
     if let Some(drift) =
         spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT))

@@ -83,6 +83,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let server_counters = counter_differences(first, last);
     let counter = |name: &str| server_counters.get(name).copied().unwrap_or(0.0);
     let reads = reads(&window.layout, &mounts[0]);
+    // Two hundred threads have no more cores than the machine.
+    let client_cores = summary.worker_threads.min(window.cpu_count);
     let evidence = Evidence {
         cpu_busy: cpu.busy,
         cpu_own: ratio(
@@ -90,7 +92,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
             summary.duration_s * f64::from(window.cpu_count),
         ),
         cpu_count: window.cpu_count,
-        client_share: ratio(summary.client_cpu_s, summary.duration_s * f64::from(summary.worker_threads)),
+        client_share: ratio(summary.client_cpu_s, summary.duration_s * f64::from(client_cores)),
+        client_cpu: ratio(summary.client_cpu_s, summary.duration_s * f64::from(window.cpu_count)),
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         // What the page cache answered was not waited for.
@@ -117,6 +120,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         major_faults: storage::major_faults(first, last),
         transactions: ended,
         failed_transactions: failed,
+        behind_s: summary.behind_s.unwrap_or(0.0),
         transactions_per_s: series.transactions_per_s.clone(),
     };
     let warnings = limiter::warnings(&evidence, &symptoms);

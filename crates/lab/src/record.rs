@@ -464,9 +464,13 @@ pub enum Warning {
     /// The emulator answered later than the model said.
     /// `share` is of the time that requests took.
     Late { p99_us: f64, share: f64 },
-    /// The machine's cores, not the storage, set the pace.
-    CpuSaturated { busy: f64 },
-    /// The load generator itself needed a core.
+    /// The machine's cores, not the storage, set the pace. `client`: the load generator's share of all cores.
+    CpuSaturated {
+        busy: f64,
+        #[serde(default)]
+        client: f64,
+    },
+    /// The load generator itself used up the cores that it can use.
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
     NoRealTime,
@@ -474,6 +478,8 @@ pub enum Warning {
     NotSteady { drift: f64 },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
+    /// Open loop: the server did less than it was asked, and transactions waited this long for their turn in the end.
+    BehindSchedule { behind_s: f64 },
     /// The host's own disk was read while the emulated one was timed.
     HostDiskReads { major_faults: u64 },
 }
@@ -487,13 +493,14 @@ impl Warning {
                  latencies are upper bounds; use fewer terminals or a machine with idle cores.",
                 share * 100.0
             ),
-            Warning::CpuSaturated { busy } => format!(
-                "The cores were {:.0} % busy: this cell shows what the machine can do, not what the storage can; \
+            Warning::CpuSaturated { busy, client } => format!(
+                "The cores were {:.0} % busy, {:.0} % with the load generator: this cell shows what the machine can do, not what the storage can; \
                  the true difference may be larger.",
-                busy * 100.0
+                busy * 100.0,
+                client * 100.0
             ),
             Warning::ClientSaturated { share } => format!(
-                "The load generator used {:.0} % of one core per worker thread: it may have set the pace; add threads or cores.",
+                "The load generator used {:.0} % of the cores that its threads can use: it may have set the pace; add threads or cores.",
                 share * 100.0
             ),
             Warning::NoRealTime => {
@@ -508,6 +515,10 @@ impl Warning {
             Warning::TransactionsFailed { share } => {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }
+            Warning::BehindSchedule { behind_s } => format!(
+                "The server did less than it was asked: at the end of the window transactions began {behind_s:.1} s after their time, and latencies \
+                 are as long as the window makes them; ask for a lower rate.",
+            ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk): \
                  latencies contain the real disk; use a smaller data set."

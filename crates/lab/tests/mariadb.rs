@@ -67,7 +67,13 @@ fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
 }
 
 fn workload(terminals: u32) -> WorkloadSpec {
-    WorkloadSpec::Tpcc(tpcc::Spec { warehouses: WAREHOUSES, terminals })
+    WorkloadSpec::Tpcc(tpcc::Spec {
+        warehouses: WAREHOUSES,
+        terminals,
+        preset: None,
+        wait_times: false,
+        rate: None,
+    })
 }
 
 /// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.
@@ -225,6 +231,51 @@ fn a_server_that_dies_under_load_ends_the_load_at_once() {
     assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
     let error = format!("{:#}", running.counters().unwrap_err());
     assert!(error.contains("mariadbd died"), "{error}");
+}
+
+#[test]
+fn a_server_that_stands_still_is_seen_by_all_that_it_kept_waiting() {
+    const PER_S: u32 = 40;
+    const STILL: Duration = Duration::from_secs(5);
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let running = start(&*server, &instance);
+    let WorkloadSpec::Tpcc(closed) = workload(4) else { panic!("not TPC-C") };
+    let open = WorkloadSpec::Tpcc(tpcc::Spec { rate: Some(PER_S), ..closed });
+    let spec = RunSpec { endpoint: running.endpoint(), workload: open, seed: SEED };
+    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+    client.wait_ready(PATIENCE).unwrap();
+    let server_id = running.process_id().to_string();
+    let signal = |name: &str| {
+        let told = Command::new("kill").args([name, &server_id]).status().unwrap();
+        assert!(told.success());
+    };
+    let summary = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            signal("-STOP");
+            std::thread::sleep(STILL);
+            signal("-CONT");
+        });
+        client.measure(STILL + Duration::from_secs(3), &mut |_| ()).unwrap()
+    });
+    client.stop().unwrap();
+    check_nothing_failed(&summary);
+    let (mut long, mut longest_us) = (0, 0);
+    for kind in &summary.kinds {
+        let latencies = decode(&kind.histogram).unwrap();
+        longest_us = longest_us.max(latencies.max());
+        long += latencies
+            .iter_recorded()
+            .filter(|value| value.value_iterated_to() > 1_000_000)
+            .map(|value| value.count_at_value())
+            .sum::<u64>();
+    }
+    // A closed loop would have seen four, one for each terminal; due were 40 a second in the four seconds that were a second before the end.
+    let due = 4.0 * f64::from(PER_S);
+    assert!(long as f64 > due - 5.0 * due.sqrt(), "{long} of {due}");
+    assert!(longest_us as f64 > 0.9 * STILL.as_micros() as f64, "{longest_us} us");
 }
 
 /// What the server made transactions lose, as it counts itself.

@@ -70,7 +70,13 @@ fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
 }
 
 fn workload(terminals: u32) -> WorkloadSpec {
-    WorkloadSpec::Tpcc(tpcc::Spec { warehouses: WAREHOUSES, terminals })
+    WorkloadSpec::Tpcc(tpcc::Spec {
+        warehouses: WAREHOUSES,
+        terminals,
+        preset: None,
+        wait_times: false,
+        rate: None,
+    })
 }
 
 /// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.

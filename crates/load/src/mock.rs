@@ -15,11 +15,15 @@ pub struct Spec {
     pub terminals: u32,
     /// Mean time of one transaction.
     pub latency_us: u64,
+    /// Transactions per second of the open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
 }
 
 impl Spec {
     pub(crate) fn counts(&self) -> Vec<Count> {
-        vec![Count::new("terminals", self.terminals, TERMINALS_MAX)]
+        let terminals = Count::new("terminals", self.terminals, TERMINALS_MAX);
+        std::iter::once(terminals).chain(Count::rate(self.rate)).collect()
     }
 }
 
@@ -42,6 +46,10 @@ impl Workload for Mock {
 
     fn terminals(&self) -> u32 {
         self.spec.terminals
+    }
+
+    fn pauses(&self) -> bool {
+        self.spec.rate.is_some()
     }
 
     fn load(&self, _: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {

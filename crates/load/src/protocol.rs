@@ -91,13 +91,18 @@ pub struct Summary {
     pub kinds: Vec<KindSummary>,
     /// Time that terminals spent waiting for COMMIT, summed over terminals.
     pub commit_wait_s: f64,
-    /// Terminals times duration: what the shares of waiting are shares of.
+    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for answers: what the shares of waiting are
+    /// shares of.
     pub terminal_time_s: f64,
     /// User and system CPU of this process in the window.
     pub client_cpu_s: f64,
     pub worker_threads: u32,
     /// The last error of each kind of failure, for the record's `error` or a reader.
     pub errors: BTreeMap<String, u64>,
+    /// Open loop: how long ago the transaction that came last should have started, at the end of the window. It grows as long as the server
+    /// does less than it is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]

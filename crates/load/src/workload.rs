@@ -9,6 +9,8 @@ use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
 
 /// Each is a thread and a connection.
 pub(crate) const TERMINALS_MAX: u64 = 10_000;
+/// Transactions per second; more than any server on one machine answers.
+const RATE_MAX: u64 = 1_000_000;
 
 /// How far a load is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,11 @@ pub trait Workload: Debug + Send + Sync {
     /// How many clients run at once.
     fn terminals(&self) -> u32;
 
+    /// Whether terminals pause between transactions: open loop, keying and think times.
+    fn pauses(&self) -> bool {
+        false
+    }
+
     /// Makes the database and fills it. The same seed makes the same rows.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()>;
 
@@ -58,6 +65,16 @@ pub trait Client: Debug + Send {
 
     /// Executes what was chosen, with its retries.
     fn execute(&mut self) -> Result<Outcome, Failure>;
+
+    /// In the closed loop: between the choice and its execution.
+    fn pause_before(&mut self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// In the closed loop: between the answer and the next choice.
+    fn pause_after(&mut self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// A transaction that ended as the workload intends.
@@ -93,6 +110,10 @@ impl Count {
         Count { key, value: value.into(), most }
     }
 
+    pub(crate) fn rate(per_s: Option<u32>) -> Option<Count> {
+        per_s.map(|per_s| Count::new("rate", per_s, RATE_MAX))
+    }
+
     pub fn is_in_range(&self) -> bool {
         (1..=self.most).contains(&self.value)
     }
@@ -114,11 +135,28 @@ pub struct Data {
 
 impl WorkloadSpec {
     /// Where the workload differs from its specification, as sentences.
-    pub fn deviations(&self) -> &'static [&'static str] {
+    pub fn deviations(&self) -> Vec<&'static str> {
         match self {
-            WorkloadSpec::Tpcc(_) => crate::tpcc::DEVIATIONS,
-            WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS,
-            WorkloadSpec::Mock(_) => &[],
+            WorkloadSpec::Tpcc(spec) => spec.deviations(),
+            WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS.to_vec(),
+            WorkloadSpec::Mock(_) => Vec::new(),
+        }
+    }
+
+    /// Transactions per second of the open loop; `None`: closed loop.
+    pub fn rate(&self) -> Option<u32> {
+        match self {
+            WorkloadSpec::Tpcc(spec) => spec.rate,
+            WorkloadSpec::Oltp(spec) => spec.rate,
+            WorkloadSpec::Mock(spec) => spec.rate,
+        }
+    }
+
+    /// How long the kit that it follows warms up unless told otherwise.
+    pub fn warm_up(&self) -> Option<Duration> {
+        match self {
+            WorkloadSpec::Tpcc(spec) => spec.preset?.warm_up(),
+            WorkloadSpec::Oltp(_) | WorkloadSpec::Mock(_) => None,
         }
     }
 

@@ -20,6 +20,7 @@ fn spec(script: Script) -> Spec {
         autocommit: false,
         point_selects: 10,
         range_size: 100,
+        rate: None,
     }
 }
 

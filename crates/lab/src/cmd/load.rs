@@ -40,6 +40,12 @@ struct TpccArgs {
     /// Warehouses of the database, about 100 MB each.
     #[arg(long, default_value = "10")]
     warehouses: NonZeroU32,
+    /// The rules of another kit: `tpcc-mysql` or `dbt2`.
+    #[arg(long, value_parser = parse_name::<tpcc::Preset>)]
+    preset: Option<tpcc::Preset>,
+    /// Keying and think times, as the standard has them; take ten terminals a warehouse.
+    #[arg(long, conflicts_with = "rate")]
+    wait_times: bool,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -80,6 +86,10 @@ struct RunArgs {
     /// Connections that send one transaction after the other.
     #[arg(long, default_value = "8")]
     terminals: NonZeroU32,
+    /// Open loop: so many transactions a second start, whether those before were answered or not, as far as there are
+    /// idle connections; latency counts from when each should have started.
+    #[arg(long)]
+    rate: Option<NonZeroU32>,
     /// Length of the measured window: `30s`, `5m`, `500ms`.
     #[arg(long, default_value = "30s", value_parser = parse_duration)]
     duration: Duration,
@@ -106,7 +116,7 @@ struct Output {
     summary: Option<Summary>,
     verification: Vec<OutputCheck>,
     /// Where the workload differs from its specification.
-    deviations: &'static [&'static str],
+    deviations: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,7 +134,13 @@ pub fn run(args: LoadArgs) -> Result<()> {
             std::process::exit(i32::from(served.is_err()));
         }
         WorkloadCommand::Tpcc(args) => {
-            let spec = tpcc::Spec { warehouses: args.warehouses.get(), terminals: args.run.terminals.get() };
+            let spec = tpcc::Spec {
+                warehouses: args.warehouses.get(),
+                terminals: args.run.terminals.get(),
+                preset: args.preset,
+                wait_times: args.wait_times,
+                rate: args.run.rate.map(NonZeroU32::get),
+            };
             run_workload(WorkloadSpec::Tpcc(spec), &args.run)
         }
         WorkloadCommand::Oltp(args) => {
@@ -137,6 +153,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
                 autocommit: args.autocommit,
                 point_selects: args.point_selects.get(),
                 range_size: args.range_size.get(),
+                rate: args.run.rate.map(NonZeroU32::get),
             };
             run_workload(WorkloadSpec::Oltp(spec), &args.run)
         }

@@ -66,7 +66,11 @@ fn cores_that_are_busy_with_something_else_do_not_make_the_verdict() {
 #[test]
 fn a_busy_client_hides_everything() {
     let evidence = Evidence { client_share: 0.9, cpu_busy: 0.97, ..idle() };
-    check(&evidence, LimiterKind::Client, "Each thread of the load generator used 90 % of a core.");
+    check(
+        &evidence,
+        LimiterKind::Client,
+        "The load generator used 90 % of the cores that its threads can use.",
+    );
 }
 
 #[test]
@@ -141,9 +145,17 @@ fn a_fault_now_and_then_is_not_worth_a_word() {
 
 #[test]
 fn saturation_is_told_of_cores_and_client() {
-    let evidence = Evidence { cpu_busy: 0.95, client_share: 0.85, ..idle() };
-    let expect = [Warning::CpuSaturated { busy: 0.95 }, Warning::ClientSaturated { share: 0.85 }];
+    let evidence = Evidence { cpu_busy: 0.95, client_share: 0.85, client_cpu: 0.4, ..idle() };
+    let expect =
+        [Warning::CpuSaturated { busy: 0.95, client: 0.4 }, Warning::ClientSaturated { share: 0.85 }];
     check_warnings(&evidence, &emulated(), &expect);
+}
+
+#[test]
+fn a_queue_that_is_left_over_is_told() {
+    check_warnings(&idle(), &Symptoms { behind_s: 0.1, ..emulated() }, &[]);
+    let symptoms = Symptoms { behind_s: 3.0, ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::BehindSchedule { behind_s: 3.0 }]);
 }
 
 #[test]

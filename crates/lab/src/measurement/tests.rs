@@ -127,6 +127,16 @@ fn every_series_has_one_value_per_second() {
 }
 
 #[test]
+fn a_client_with_more_threads_than_cores_is_saturated_when_those_are() {
+    let mut window = window(10);
+    window.summary.worker_threads = 200;
+    window.summary.client_cpu_s = 1.7 * 10.0;
+    let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert!(warnings.contains(&Warning::ClientSaturated { share: 0.85 }), "{warnings:?}");
+    assert_eq!(measurement.limiter.kind, LimiterKind::Client);
+}
+
+#[test]
 fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
     let host = measurement.host.unwrap();

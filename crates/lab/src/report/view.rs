@@ -131,6 +131,7 @@ pub(super) fn short_name(warning: &Warning) -> &'static str {
         Warning::NoRealTime => "no real time",
         Warning::NotSteady { .. } => "not steady",
         Warning::TransactionsFailed { .. } => "failures",
+        Warning::BehindSchedule { .. } => "behind schedule",
         Warning::HostDiskReads { .. } => "host disk reads",
     }
 }
@@ -139,10 +140,11 @@ pub(super) fn short_name(warning: &Warning) -> &'static str {
 fn severity(warning: &Warning) -> f64 {
     match warning {
         Warning::Late { p99_us, .. } => *p99_us,
-        Warning::CpuSaturated { busy } => *busy,
+        Warning::CpuSaturated { busy, .. } => *busy,
         Warning::ClientSaturated { share } | Warning::TransactionsFailed { share } => *share,
         Warning::NoRealTime => 0.0,
         Warning::NotSteady { drift } => drift.abs(),
+        Warning::BehindSchedule { behind_s } => *behind_s,
         Warning::HostDiskReads { major_faults } => *major_faults as f64,
     }
 }

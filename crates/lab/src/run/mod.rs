@@ -171,7 +171,7 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
             .flat_map(|name| {
                 scenario.workloads[name]
                     .deviations()
-                    .iter()
+                    .into_iter()
                     .map(move |deviation| format!("{name}: {deviation}"))
             })
             .collect(),

@@ -241,6 +241,33 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
 }
 
 #[test]
+fn a_preset_says_what_its_kit_does_unless_told_otherwise() {
+    let dbt2 = GOOD
+        .replace("warehouses = 10\n", "preset = \"dbt2\"\n")
+        .replace("size = \"20 GB\"", "size = \"60 GB\"");
+    let scenario = parsed(&dbt2.replace("warm_up = \"10 s\"\n", ""));
+    assert_eq!(scenario.run.warm_up, Duration::from_secs(1_000));
+    let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
+    assert_eq!(spec.warehouses, 200);
+    check("warehouses = 10\n", "", "workloads.tpcc.warehouses: is missing");
+    check(
+        "warehouses = 10\n",
+        "warehouses = 10\nrate = 0\n",
+        "workloads.tpcc.rate: 0 is out of range; it can be 1 to 1000000",
+    );
+    check(
+        "warehouses = 10\n",
+        "warehouses = 10\nrate = 5\nwait_times = true\n",
+        "workloads.tpcc: `rate` has no place beside `wait_times`: the pauses make the rate",
+    );
+    check(
+        "warehouses = 10\n",
+        "preset = \"dbt3\"\n",
+        "workloads.tpcc.preset: `dbt3` is not known; did you mean `dbt2`?",
+    );
+}
+
+#[test]
 fn workloads_that_differ_in_their_clients_share_a_data_set() {
     let second = "[workloads.reads]\nkind = \"oltp\"\nscript = \"read-only\"\ntables = 4\nrows = 1000\ndistribution = \"uniform\"\nterminals = 8\n";
     let first = second.replace("reads]", "writes]").replace("read-only", "write-only").replace("= 8", "= 16");

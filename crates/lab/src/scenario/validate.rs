@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spindle_load::WorkloadSpec;
 
-use super::file::{Complaint, LayoutTable, ScenarioFile, ServerTable};
+use super::file::{Complaint, DurationText, LayoutTable, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
 use crate::layout::{FileClass, Layout};
 use crate::near;
@@ -311,7 +311,7 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         }
         Ok(duration)
     };
-    let optional = |key: &str, value: Option<super::file::DurationText>, allowed: bool| match value {
+    let optional = |key: &str, value: Option<DurationText>, allowed: bool| match value {
         Some(_) if !allowed => {
             let start = start_name(run.start);
             Err(complaint(
@@ -322,14 +322,17 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         Some(value) => bounded(key, value.0, Duration::ZERO),
         None => Ok(Duration::ZERO),
     };
-    if run.start != StartState::Cold && run.warm_up.is_none() {
+    let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
+    let warm_up =
+        run.warm_up.or_else(|| of_kits().filter(|_| run.start != StartState::Cold).map(DurationText));
+    if run.start != StartState::Cold && warm_up.is_none() {
         let message = format!("is missing; start = \"{}\" needs it", start_name(run.start));
         return Err(complaint("run.warm_up", message));
     }
     Ok(RunSettings {
         trials: run.trials as u32,
         start: run.start,
-        warm_up: optional("warm_up", run.warm_up, run.start != StartState::Cold)?,
+        warm_up: optional("warm_up", warm_up, run.start != StartState::Cold)?,
         settle: optional("settle", run.settle, run.start == StartState::WarmFast)?,
         measure: bounded("measure", run.measure.0, MEASURE_MIN)?,
         seed,

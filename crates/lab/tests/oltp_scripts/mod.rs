@@ -29,6 +29,7 @@ pub fn check_every_script(endpoint: &Endpoint) {
             autocommit: false,
             point_selects: 10,
             range_size: 100,
+            rate: None,
         });
         let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED };
         let workload = spec.workload.build().unwrap();

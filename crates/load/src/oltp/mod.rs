@@ -115,6 +115,9 @@ pub struct Spec {
     /// Rows of each range.
     #[serde(default = "hundred")]
     pub range_size: u32,
+    /// Transactions per second of the open loop (`--rate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
 }
 
 fn ten() -> u32 {
@@ -127,13 +130,15 @@ fn hundred() -> u32 {
 
 impl Spec {
     pub(crate) fn counts(&self) -> Vec<Count> {
-        vec![
+        let mut counts = vec![
             Count::new("tables", self.tables, 1_000),
             Count::new("rows", self.rows, 1_000_000_000),
             Count::new("terminals", self.terminals, TERMINALS_MAX),
             Count::new("point_selects", self.point_selects, 10_000),
             Count::new("range_size", self.range_size, 1_000_000),
-        ]
+        ];
+        counts.extend(Count::rate(self.rate));
+        counts
     }
 
     pub(crate) fn data(&self) -> Data {
@@ -175,6 +180,10 @@ impl Workload for Oltp {
 
     fn terminals(&self) -> u32 {
         self.spec.terminals
+    }
+
+    fn pauses(&self) -> bool {
+        self.spec.rate.is_some()
     }
 
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {

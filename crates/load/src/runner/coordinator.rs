@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
 use super::window::{Window, second};
 use crate::protocol::{Command, Event, RunSpec};
@@ -34,6 +35,8 @@ pub(super) struct Coordinator<'a, Output> {
     spec: &'a RunSpec,
     events: Output,
     stop: Arc<AtomicBool>,
+    /// Of the open loop.
+    schedule: Option<Arc<Schedule>>,
     samples: Vec<Arc<Mutex<Samples>>>,
     threads: Vec<JoinHandle<()>>,
     /// The terminals passed the starting line; before that they wait there for ever, and end with the process.
@@ -45,10 +48,12 @@ pub(super) struct Coordinator<'a, Output> {
 impl<'a, Output: Write> Coordinator<'a, Output> {
     pub(super) fn new(spec: &'a RunSpec, events: Output) -> Self {
         let (sender, messages) = channel();
+        let schedule = spec.workload.rate().map(|per_s| Arc::new(Schedule::new(per_s, spec.seed)));
         Coordinator {
             spec,
             events,
             stop: Arc::default(),
+            schedule,
             samples: Vec::new(),
             threads: Vec::new(),
             started: false,
@@ -91,7 +96,12 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<Arc<Barrier>> {
         let start = Arc::new(Barrier::new(workload.terminals() as usize + 1));
         for terminal in 0..workload.terminals() {
-            let shared = Shared { stop: self.stop.clone(), start: start.clone(), samples: Arc::default() };
+            let shared = Shared {
+                stop: self.stop.clone(),
+                start: start.clone(),
+                schedule: self.schedule.clone(),
+                samples: Arc::default(),
+            };
             self.samples.push(shared.samples.clone());
             let (workload, endpoint, seed) = (workload.clone(), self.spec.endpoint.clone(), self.spec.seed);
             let messages = self.sender.clone();
@@ -154,7 +164,11 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 next_second += SECOND;
             }
             if let Some(ended) = window.take_if(|window| now >= window.ends_at()) {
-                self.send(&Event::Summary(ended.summary(workload, now)))?;
+                let mut summary = ended.summary(workload, now);
+                if let Some(schedule) = &self.schedule {
+                    summary.behind_s = Some(schedule.behind(now).as_secs_f64());
+                }
+                self.send(&Event::Summary(summary))?;
                 next_second = now + SECOND;
             }
         }
@@ -168,6 +182,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             all.ended.extend(taken.ended);
             all.failed.extend(taken.failed);
             all.commit_wait += taken.commit_wait;
+            all.busy += taken.busy;
             for (message, count) in taken.errors {
                 *all.errors.entry(message).or_default() += count;
             }

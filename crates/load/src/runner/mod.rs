@@ -1,14 +1,17 @@
 //! Runs a workload's terminals and measures them: the load process.
 //!
-//! Closed loop: every terminal is a thread that sends its next transaction when the last one was answered. Latency
-//! counts from an *intended start*; in the closed loop that is the moment of sending, with pacing it will be the moment on
-//! the schedule. Retries are inside the latency.
+//! Closed loop: every terminal is a thread that sends its next transaction when the last one was answered, after the pauses that the
+//! workload makes. Open loop: transactions have a rate, and each starts at its time on a schedule if a terminal is idle then.
+//! Latency counts from the *intended start*; in the closed loop that is the moment of sending, in the open loop the moment on the schedule, so
+//! that a server that stands still is seen by every transaction that it kept waiting, and not only by those that were sent. Retries
+//! are inside the latency.
 //!
 //! Terminals put samples into a buffer of their own; once a second the coordinator takes the buffers and makes
 //! histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside it.
 
 mod coordinator;
 pub mod histogram;
+mod schedule;
 mod terminal;
 mod window;
 

@@ -1,16 +1,20 @@
 //! The thread of one terminal.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::coordinator::Message;
+use super::schedule::Schedule;
 use crate::workload::{Client, Failure, Outcome};
 
 /// A terminal that fails this often in a row has nothing left to measure.
 const MAXIMUM_FAILURES_IN_A_ROW: u32 = 20;
+/// A stop goes unnoticed for this long.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 /// Messages may contain data; more kinds than this are counted together.
 const MAXIMUM_ERROR_KINDS: usize = 20;
 
@@ -29,6 +33,8 @@ pub(super) struct Samples {
     /// Kinds of the transactions that failed.
     pub(super) failed: Vec<u8>,
     pub(super) commit_wait: Duration,
+    /// Time between sending and the answer, failures included.
+    pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
 }
 
@@ -60,20 +66,56 @@ pub(super) struct Shared {
     pub(super) stop: Arc<AtomicBool>,
     /// All terminals begin together.
     pub(super) start: Arc<Barrier>,
+    /// Of the open loop.
+    pub(super) schedule: Option<Arc<Schedule>>,
     pub(super) samples: Arc<Mutex<Samples>>,
+}
+
+impl Shared {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// False when it was told to stop.
+    fn sleep_until(&self, time: Instant) -> bool {
+        while !self.is_stopped() {
+            let left = time.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(LONGEST_SLEEP));
+        }
+        false
+    }
+
+    fn pause(&self, duration: Duration) -> bool {
+        duration.is_zero() || self.sleep_until(Instant::now() + duration)
+    }
 }
 
 /// Runs until told to stop; a failure that ends the run is sent, not returned.
 pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sender<Message>) {
     let mut failures_in_a_row = 0;
+    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel lacks it.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
-    while !shared.stop.load(Ordering::Relaxed) {
+    while !shared.is_stopped() {
         let kind = client.choose();
-        let intended_start = Instant::now();
+        let intended_start = match &shared.schedule {
+            Some(schedule) => schedule.take(),
+            None => Instant::now() + client.pause_before(),
+        };
+        if !shared.sleep_until(intended_start) {
+            return;
+        }
+        let sent = Instant::now();
         let result = client.execute();
-        let latency = intended_start.elapsed();
+        let answered = Instant::now();
+        // Without a schedule nobody meant the time that a sleep takes too long.
+        let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
         let fatal = {
             let mut samples = shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
+            samples.busy += answered - sent;
             match result {
                 Ok(outcome) => {
                     samples.end(kind, latency, &outcome);
@@ -92,6 +134,9 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
         if let Some(message) = fatal {
             // Nobody listens any more when the coordinator has already given up.
             let _ = messages.send(Message::Fatal(message));
+            return;
+        }
+        if shared.schedule.is_none() && !shared.pause(client.pause_after()) {
             return;
         }
     }

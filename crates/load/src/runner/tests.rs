@@ -21,7 +21,7 @@ fn start(workload: WorkloadSpec) -> Load {
 }
 
 fn mock(terminals: u32, latency_us: u64) -> WorkloadSpec {
-    WorkloadSpec::Mock(crate::mock::Spec { terminals, latency_us })
+    WorkloadSpec::Mock(crate::mock::Spec { terminals, latency_us, rate: None })
 }
 
 impl Load {
@@ -86,6 +86,43 @@ fn the_seconds_of_a_window_add_up_to_its_summary() {
     load.process.join().unwrap().unwrap();
 }
 
+/// One terminal that needs 1 ms on average, asked so many times a second, in two windows of a second.
+fn open_loop(per_s: u32) -> [Summary; 2] {
+    let workload =
+        WorkloadSpec::Mock(crate::mock::Spec { terminals: 1, latency_us: 1_000, rate: Some(per_s) });
+    let mut load = start(workload);
+    assert_eq!(load.event(), Event::Ready);
+    let summaries = [(); 2].map(|()| {
+        load.tell(&Command::Measure { duration_s: 1.0 });
+        load.summary()
+    });
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+    summaries
+}
+
+fn mean_ms(summary: &Summary) -> f64 {
+    histogram::decode(&summary.kinds[0].histogram).unwrap().mean() / 1e3
+}
+
+#[test]
+fn above_capacity_the_latency_of_the_open_loop_grows_with_the_queue() {
+    let [first, second] = open_loop(4_000);
+    // At most a fourth is done, so most of each second is added to the queue.
+    assert!(first.behind_s.unwrap() > 0.5 && second.behind_s.unwrap() > 1.0, "{second:?}");
+    assert!(mean_ms(&first) > 200.0 && mean_ms(&second) > mean_ms(&first) + 300.0, "{second:?}");
+    assert!(second.terminal_time_s <= second.duration_s);
+}
+
+#[test]
+fn below_capacity_the_open_loop_keeps_its_rate() {
+    let [_, summary] = open_loop(50);
+    let done = summary.kinds[0].committed as f64 / summary.duration_s;
+    assert!((done - 50.0).abs() < 5.0 * 50.0_f64.sqrt(), "five standard deviations: {done}");
+    // The time that the terminal was asleep is nobody's waiting.
+    assert!(summary.terminal_time_s < 0.9 * summary.duration_s, "{summary:?}");
+}
+
 #[test]
 fn the_end_of_the_input_is_a_stop() {
     let mut load = start(mock(2, 100));
@@ -125,7 +162,8 @@ fn a_line_that_is_no_command_is_refused() {
 
 #[test]
 fn a_client_that_cannot_connect_is_fatal() {
-    let tpcc = WorkloadSpec::Tpcc(crate::tpcc::Spec { warehouses: 1, terminals: 1 });
+    let tpcc: WorkloadSpec =
+        serde_json::from_str(r#"{"kind": "tpcc", "warehouses": 1, "terminals": 1}"#).unwrap();
     let mut load = start(tpcc);
     let Event::Fatal { message } = load.event() else { panic!("no fatal event") };
     assert!(message.contains("no server"), "{message}");

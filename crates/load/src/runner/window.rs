@@ -19,6 +19,7 @@ pub(super) struct Window {
     cpu_at_start: Duration,
     kinds: Vec<(KindSummary, Histogram<u64>)>,
     commit_wait: Duration,
+    busy: Duration,
     errors: BTreeMap<String, u64>,
 }
 
@@ -33,6 +34,7 @@ impl Window {
             cpu_at_start: process_cpu(),
             kinds: kinds.collect(),
             commit_wait: Duration::ZERO,
+            busy: Duration::ZERO,
             errors: BTreeMap::new(),
         }
     }
@@ -56,6 +58,7 @@ impl Window {
             self.kinds[usize::from(*kind)].0.failed += 1;
         }
         self.commit_wait += samples.commit_wait;
+        self.busy += samples.busy;
         for (message, count) in &samples.errors {
             count_error(&mut self.errors, message.clone(), *count);
         }
@@ -70,16 +73,18 @@ impl Window {
             .map(|(summary, histogram)| KindSummary { histogram: histogram::encode(&histogram), ..summary })
             .collect();
         let headline = workload.headline(&kinds, duration_s);
+        let all_s = f64::from(workload.terminals()) * duration_s;
         Summary {
             duration_s,
             headline_name: headline.name.to_owned(),
             headline_value: headline.value,
             kinds,
             commit_wait_s: self.commit_wait.as_secs_f64(),
-            terminal_time_s: f64::from(workload.terminals()) * duration_s,
+            terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),
             errors: self.errors,
+            behind_s: None,
         }
     }
 }

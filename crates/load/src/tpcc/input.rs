@@ -1,8 +1,9 @@
 //! What a terminal asks for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a server.
 
 use super::deck::Deck;
+use super::preset::{Rules, rules};
 use super::random::{Constants, last_name};
-use super::{DISTRICTS, ITEMS};
+use super::{DISTRICTS, ITEMS, Spec};
 use crate::random::Random;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +83,7 @@ impl Input {
 /// Draws the inputs of one terminal.
 #[derive(Debug)]
 pub(super) struct Generator {
+    rules: Rules,
     warehouses: u32,
     homes: Vec<u32>,
     stock_level_district: u32,
@@ -92,13 +94,20 @@ pub(super) struct Generator {
 
 impl Generator {
     /// `terminal` counts from zero.
-    pub(super) fn new(warehouses: u32, terminals: u32, terminal: u32, seed: u64) -> Generator {
+    pub(super) fn new(spec: &Spec, terminal: u32, seed: u64) -> Generator {
+        let (rules, warehouses) = (rules(spec.preset), spec.warehouses);
+        let homes = if rules.any_home {
+            (1..=warehouses).collect()
+        } else {
+            homes(warehouses, spec.terminals, terminal)
+        };
         Generator {
+            rules,
             warehouses,
-            homes: homes(warehouses, terminals, terminal),
+            homes,
             stock_level_district: terminal % DISTRICTS + 1,
             constants: Constants::for_run(seed),
-            deck: Deck::new(),
+            deck: Deck::new(rules.cards),
             random: Random::seeded(&[seed, u64::from(terminal)]),
         }
     }
@@ -126,12 +135,12 @@ impl Generator {
     fn new_order(&mut self, home: u32) -> NewOrder {
         let district = self.random.between(1, DISTRICTS);
         let customer = self.constants.customer(&mut self.random);
-        let count = self.random.between(5, 15);
+        let count = self.random.between(self.rules.fewest_lines, 15);
         let rolls_back = self.random.percent(1);
         let mut lines: Vec<Line> = (0..count)
             .map(|_| Line {
                 item: self.constants.item(&mut self.random),
-                supply_warehouse: if self.random.percent(1) { self.other_warehouse(home) } else { home },
+                supply_warehouse: if self.is_remote(1) { self.other_warehouse(home) } else { home },
                 quantity: self.random.between(1, 10),
             })
             .collect();
@@ -143,7 +152,7 @@ impl Generator {
 
     fn payment(&mut self, home: u32) -> Payment {
         let district = self.random.between(1, DISTRICTS);
-        let (customer_warehouse, customer_district) = if self.random.percent(15) {
+        let (customer_warehouse, customer_district) = if self.is_remote(15) {
             (self.other_warehouse(home), self.random.between(1, DISTRICTS))
         } else {
             (home, district)
@@ -164,6 +173,10 @@ impl Generator {
         } else {
             Customer::Id(self.constants.customer(&mut self.random))
         }
+    }
+
+    fn is_remote(&mut self, percent: u32) -> bool {
+        self.rules.has_remote && self.random.percent(percent)
     }
 
     /// Any warehouse but `home`; `home` if it is the only one.
@@ -190,7 +203,12 @@ fn homes(warehouses: u32, terminals: u32, terminal: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Preset;
     use super::*;
+
+    fn spec(warehouses: u32, terminals: u32, preset: Option<Preset>) -> Spec {
+        Spec { warehouses, terminals, preset, wait_times: false, rate: None }
+    }
 
     /// Clause 9.2.2.5 over two and a half million transactions of ten terminals.
     #[test]
@@ -201,7 +219,7 @@ mod tests {
             (0, 0, 0, 0, 0);
         let mut by_line_count = [0u32; 16];
         for terminal in 0..10 {
-            let mut generator = Generator::new(10, 10, terminal, seed);
+            let mut generator = Generator::new(&spec(10, 10, None), terminal, seed);
             for _ in 0..250_000 {
                 let input = generator.draw();
                 kinds[input.kind()] += 1;
@@ -251,7 +269,7 @@ mod tests {
         for count in &by_line_count[5..] {
             check("uniform number of lines", *count, kinds[0], 8.9, 9.3);
         }
-        for (kind, cards) in super::super::deck::CARDS.iter().enumerate() {
+        for (kind, cards) in rules(None).cards.iter().enumerate() {
             check(super::super::KINDS[kind], kinds[kind], total, *cards as f64, *cards as f64);
         }
     }
@@ -259,11 +277,36 @@ mod tests {
     #[test]
     fn one_seed_gives_one_history() {
         let draw = |seed| {
-            let mut generator = Generator::new(3, 3, 1, seed);
+            let mut generator = Generator::new(&spec(3, 3, None), 1, seed);
             (0..50).map(|_| generator.draw()).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn presets_draw_as_their_kits_do() {
+        // New orders, their fewest lines, home warehouses, and whether anything was remote, of 23,000 transactions.
+        let check = |preset, expect_new_orders: u32, expect_fewest: usize, expect_remote: bool| {
+            let mut generator = Generator::new(&spec(5, 5, Some(preset)), 0, 1);
+            let (mut homes, mut new_orders, mut fewest, mut is_remote) = ([false; 5], 0, 15, false);
+            for _ in 0..23_000 {
+                match generator.draw() {
+                    Input::NewOrder(order) => {
+                        new_orders += 1;
+                        homes[order.warehouse as usize - 1] = true;
+                        fewest = fewest.min(order.lines.len());
+                        is_remote |= order.lines.iter().any(|line| line.supply_warehouse != order.warehouse);
+                    }
+                    Input::Payment(payment) => is_remote |= payment.customer_warehouse != payment.warehouse,
+                    _ => {}
+                }
+            }
+            assert_eq!(homes, [true; 5]);
+            assert_eq!((new_orders, fewest, is_remote), (expect_new_orders, expect_fewest, expect_remote));
+        };
+        check(Preset::TpccMysql, 10_000, 5, true);
+        check(Preset::Dbt2, 23_000 / 100 * 45, 6, false);
     }
 
     #[test]
@@ -282,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_remote_warehouse_is_never_the_home() {
-        let mut generator = Generator::new(3, 1, 0, 1);
+        let mut generator = Generator::new(&spec(3, 1, None), 0, 1);
         for home in 1..=3 {
             assert!((0..100).all(|_| generator.other_warehouse(home) != home));
         }

@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 
 use super::input::{Customer, Generator, Input};
 use super::statements::Statements;
+use super::wait_times;
 use crate::protocol::Endpoint;
+use crate::random::Random;
 use crate::sql::{Class, Session, SqlError, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
@@ -41,6 +43,9 @@ pub(super) struct Terminal {
     pub(super) statements: Statements,
     inputs: Generator,
     chosen: Option<Input>,
+    /// Of terminals that key in and think, and the kind of the transaction that they do it for.
+    waits: Option<Random>,
+    kind: usize,
     commit_wait: Duration,
 }
 
@@ -51,13 +56,21 @@ impl Debug for Terminal {
 }
 
 impl Terminal {
-    pub(super) fn connect(endpoint: &Endpoint, inputs: Generator) -> Result<Terminal> {
+    pub(super) fn connect(endpoint: &Endpoint, inputs: Generator, waits: Option<Random>) -> Result<Terminal> {
         let mut session = connect(endpoint)?;
         session.use_transactions()?;
         let statements = Statements::prepare(&mut *session).with_context(|| {
             format!("preparing the TPC-C statements on {}; is the database loaded?", describe(endpoint))
         })?;
-        Ok(Terminal { session, statements, inputs, chosen: None, commit_wait: Duration::ZERO })
+        Ok(Terminal {
+            session,
+            statements,
+            inputs,
+            chosen: None,
+            waits,
+            kind: 0,
+            commit_wait: Duration::ZERO,
+        })
     }
 
     fn attempt(&mut self, input: &Input) -> Result<End, Interruption> {
@@ -113,9 +126,17 @@ fn middle(customers: &[(u32,)]) -> Option<u32> {
 impl Client for Terminal {
     fn choose(&mut self) -> usize {
         let input = self.inputs.draw();
-        let kind = input.kind();
+        self.kind = input.kind();
         self.chosen = Some(input);
-        kind
+        self.kind
+    }
+
+    fn pause_before(&mut self) -> Duration {
+        self.waits.as_ref().map_or(Duration::ZERO, |_| wait_times::keying(self.kind))
+    }
+
+    fn pause_after(&mut self) -> Duration {
+        self.waits.as_mut().map_or(Duration::ZERO, |random| wait_times::think(self.kind, random))
     }
 
     fn execute(&mut self) -> Result<Outcome, Failure> {

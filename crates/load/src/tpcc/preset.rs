@@ -1,0 +1,93 @@
+//! Rules of the kits that published figures come from, where they are not the standard's (their sources: Percona-Lab/tpcc-mysql `src/driver.c`,
+//! osdldbt/dbt2 `src/transaction_queue.c` and `src/db.c`; the differences are listed in the comparison of kits by their own headers).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The kit that a workload is to be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// 40 warehouses unless said otherwise.
+    TpccMysql,
+    /// 200 warehouses and 1,000 s of warm-up unless said otherwise.
+    Dbt2,
+}
+
+/// In what kits differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rules {
+    /// Cards per deck, by the index of the kind.
+    pub(super) cards: [usize; 5],
+    /// Every transaction draws its home warehouse from all.
+    pub(super) any_home: bool,
+    /// Whether lines and payments may be of another warehouse.
+    pub(super) has_remote: bool,
+    pub(super) fewest_lines: u32,
+    pub(super) headline: &'static str,
+    /// The intended rollbacks, 1 % of the new orders, count.
+    pub(super) counts_rollbacks: bool,
+}
+
+const STANDARD: Rules = Rules {
+    // Payment, Order-Status, Delivery and Stock-Level have their minimum share (clause 5.2.3); New-Order gets what is left.
+    cards: [45, 43, 4, 4, 4],
+    any_home: false,
+    has_remote: true,
+    fewest_lines: 5,
+    headline: "new-order transactions per minute",
+    counts_rollbacks: false,
+};
+
+impl Preset {
+    pub(super) fn warehouses(self) -> u32 {
+        match self {
+            Preset::TpccMysql => 40,
+            Preset::Dbt2 => 200,
+        }
+    }
+
+    pub(crate) fn warm_up(self) -> Option<Duration> {
+        match self {
+            Preset::TpccMysql => None,
+            Preset::Dbt2 => Some(Duration::from_secs(1_000)),
+        }
+    }
+
+    pub(super) fn deviations(self) -> &'static [&'static str] {
+        match self {
+            Preset::TpccMysql => &[
+                "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, and TpmC counts the new orders that \
+                 roll back by intent.",
+                "Unlike tpcc-mysql each terminal shuffles a deck of its own; its kit has one for all under a lock.",
+            ],
+            Preset::Dbt2 => &[
+                "As dbt2-run by default: a home warehouse drawn for every transaction, 6 to 15 lines, no remote lines and payments, and NOTPM \
+                 counts the new orders that roll back by intent.",
+                "Unlike DBT-2 the transactions are not stored procedures, the mix is a deck of 100, and what fails is not counted.",
+            ],
+        }
+    }
+}
+
+pub(super) fn rules(preset: Option<Preset>) -> Rules {
+    match preset {
+        None => STANDARD,
+        Some(Preset::TpccMysql) => Rules {
+            cards: [10, 10, 1, 1, 1],
+            any_home: true,
+            headline: "TpmC",
+            counts_rollbacks: true,
+            ..STANDARD
+        },
+        Some(Preset::Dbt2) => Rules {
+            any_home: true,
+            has_remote: false,
+            fewest_lines: 6,
+            headline: "NOTPM",
+            counts_rollbacks: true,
+            ..STANDARD
+        },
+    }
+}
