@@ -78,6 +78,17 @@ impl Commands {
 
     /// The device is done with the request; `at` is before an earlier call's only for a request that came late.
     pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
+        match self.finished.back() {
+            Some(&(last_at, _)) if last_at >= at => self.finish_among_equals(at, slot),
+            _ => self.finished.push_back((at, slot)),
+        }
+        self.unfinished_count -= 1;
+        self.count(self.slots[slot].request);
+    }
+
+    /// After those of the same time that were submitted before it.
+    #[cold]
+    fn finish_among_equals(&mut self, at: Instant, slot: Slot) {
         let sequence = self.slots[slot].sequence;
         let mut place = self.finished.len();
         while place > 0 {
@@ -88,8 +99,6 @@ impl Commands {
             place -= 1;
         }
         self.finished.insert(place, (at, slot));
-        self.unfinished_count -= 1;
-        self.count(self.slots[slot].request);
     }
 
     fn count(&mut self, request: Request) {
@@ -111,6 +120,7 @@ impl Commands {
         self.finished.front().map(|&(at, _)| at)
     }
 
+    #[inline]
     pub(crate) fn collect(&mut self, now: Instant) -> Option<Completion> {
         let &(at, slot) = self.finished.front()?;
         if at > now {

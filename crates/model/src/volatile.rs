@@ -6,21 +6,17 @@
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
+mod pieces;
+
 use std::collections::VecDeque;
-use std::collections::btree_map::{BTreeMap, Entry};
 
 use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
 use crate::request::{Operation, RequestId, SECTOR_BYTES};
 use crate::rng::Rng;
+use pieces::{Piece, Pieces};
 
 type WriteIndex = usize;
-
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    end: u64,
-    write: WriteIndex,
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Part {
@@ -49,7 +45,7 @@ pub(crate) struct Taken {
 
 #[derive(Debug, Default)]
 pub(crate) struct VolatileWrites {
-    pieces: BTreeMap<u64, Piece>,
+    pieces: Pieces,
     writes: Vec<Write>,
     free: Vec<WriteIndex>,
     /// Sectors in the map.
@@ -74,7 +70,9 @@ impl VolatileWrites {
 
     /// Returns whether the write stands apart: it neither overlaps a dirty piece nor continues one.
     pub(crate) fn insert(&mut self, start: u64, end: u64, id: RequestId, sequence: u64) -> bool {
-        let is_apart = !self.touches(start.saturating_sub(1), end + 1);
+        let position = self.pieces.position_of(end + 1);
+        let neighbour = self.pieces.before(position);
+        let is_apart = neighbour.is_none_or(|piece| piece.end < start.max(1));
         let replaced = if is_apart { Vec::new() } else { self.replace(start, end) };
         let write = Write { id, sequence, remaining: end - start, replaced };
         let index = match self.free.pop() {
@@ -88,14 +86,21 @@ impl VolatileWrites {
             }
         };
         self.dirty_sectors += end - start;
-        self.pieces.insert(start, Piece { end, write: index });
+        let piece = Piece { start, end, write: index };
+        if is_apart {
+            self.pieces.insert_at(position, piece);
+        } else {
+            self.pieces.insert(piece);
+        }
         is_apart
     }
 
     /// Takes out what a newer write to the range replaces.
     fn replace(&mut self, start: u64, end: u64) -> Vec<Part> {
         let mut replaced = Vec::new();
-        for piece in self.cut_out(start, end, u64::MAX) {
+        let mut cut = Vec::new();
+        self.cut_out(start, end, u64::MAX, &mut cut);
+        for piece in cut {
             self.dirty_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
             replaced.push(Part {
@@ -119,12 +124,12 @@ impl VolatileWrites {
     }
 
     /// Takes what is dirty in the range out of the map, to be made durable; then comes [`VolatileWrites::settle`].
-    pub(crate) fn take(&mut self, start: u64, end: u64) -> Vec<Taken> {
-        let taken = self.cut_out(start, end, u64::MAX);
+    pub(crate) fn take(&mut self, start: u64, end: u64, taken: &mut Vec<Taken>) {
+        taken.clear();
+        self.cut_out(start, end, u64::MAX, taken);
         let sectors: u64 = taken.iter().map(|piece| piece.end - piece.start).sum();
         self.dirty_sectors -= sectors;
         self.taken_sectors += sectors;
-        taken
     }
 
     /// The pieces are durable now.
@@ -134,11 +139,13 @@ impl VolatileWrites {
             let write = &mut self.writes[piece.write];
             write.remaining -= piece.end - piece.start;
             // What the piece replaced is overtaken for good, even while the rest of its write is still volatile.
-            let mut outside = Vec::new();
-            for part in write.replaced.drain(..) {
-                split(part, piece.start, piece.end, &mut Vec::new(), &mut outside);
+            if !write.replaced.is_empty() {
+                let mut outside = Vec::new();
+                for part in write.replaced.drain(..) {
+                    split(part, piece.start, piece.end, &mut Vec::new(), &mut outside);
+                }
+                write.replaced = outside;
             }
-            write.replaced = outside;
             if write.remaining == 0 {
                 write.replaced.clear();
                 self.free.push(piece.write);
@@ -148,87 +155,78 @@ impl VolatileWrites {
 
     /// Writes older than `before_sequence` in the range have been overtaken by something durable.
     pub(crate) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
-        let taken = self.cut_out(start, end, before_sequence);
+        let mut taken = Vec::new();
+        self.cut_out(start, end, before_sequence, &mut taken);
         let sectors: u64 = taken.iter().map(|piece| piece.end - piece.start).sum();
         self.dirty_sectors -= sectors;
         self.taken_sectors += sectors;
         self.settle(&taken);
     }
 
-    fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64) -> Vec<Taken> {
+    fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64, taken: &mut Vec<Taken>) {
         let writes = &self.writes;
-        if let Entry::Occupied(entry) = self.pieces.entry(start) {
-            let piece = *entry.get();
-            if piece.end == end && writes[piece.write].sequence < before_sequence {
-                entry.remove();
-                return vec![Taken { start, end, write: piece.write }];
-            }
+        let is_older = |piece: &Piece| writes[piece.write].sequence < before_sequence;
+        // Nearly always.
+        if let Some(piece) = self.pieces.take(start, |piece| piece.end == end && is_older(piece)) {
+            taken.push(Taken { start, end, write: piece.write });
+            return;
         }
         // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
-        let mut found: Vec<(u64, Piece)> = self
-            .pieces
-            .range(..end)
-            .rev()
-            .map(|(&key, &piece)| (key, piece))
-            .take_while(|(_, piece)| piece.end > start)
-            .filter(|(_, piece)| writes[piece.write].sequence < before_sequence)
-            .collect();
+        let overlapping = self.pieces.below(end).take_while(|piece| piece.end > start);
+        let mut found: Vec<Piece> = overlapping.filter(is_older).collect();
         found.reverse();
-        found
-            .into_iter()
-            .map(|(key, piece)| {
-                self.pieces.remove(&key);
-                if key < start {
-                    self.pieces.insert(key, Piece { end: start, ..piece });
-                }
-                if piece.end > end {
-                    self.pieces.insert(end, piece);
-                }
-                Taken { start: key.max(start), end: piece.end.min(end), write: piece.write }
-            })
-            .collect()
+        for piece in found {
+            self.pieces.take(piece.start, |_| true);
+            if piece.start < start {
+                self.pieces.insert(Piece { end: start, ..piece });
+            }
+            if piece.end > end {
+                self.pieces.insert(Piece { start: end, ..piece });
+            }
+            taken.push(Taken { start: piece.start.max(start), end: piece.end.min(end), write: piece.write });
+        }
     }
 
     /// Whether something in the range is dirty.
     pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
-        self.pieces.range(..end).next_back().is_some_and(|(_, piece)| piece.end > start)
+        self.pieces.before(self.pieces.position_of(end)).is_some_and(|piece| piece.end > start)
     }
 
     /// Whether the whole range is dirty, so that a read needs no medium.
     pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
         let mut reached = end;
-        for (&key, piece) in self.pieces.range(..end).rev() {
+        for piece in self.pieces.below(end) {
             if piece.end < reached {
                 return false;
             }
-            if key <= start {
+            if piece.start <= start {
                 return true;
             }
-            reached = key;
+            reached = piece.start;
         }
         false
     }
 
     pub(crate) fn first_dirty(&self) -> Option<u64> {
-        self.pieces.keys().next().copied()
+        self.pieces.iter().next().map(|piece| piece.start)
     }
 
     /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when the
     /// sector is not dirty.
     pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
-        let mut below = self.pieces.range(..=sector).rev();
-        let (&first, piece) = below.next().filter(|(_, piece)| piece.end > sector)?;
-        let mut start = first;
-        for (&earlier, piece) in below {
+        let mut below = self.pieces.below(sector + 1);
+        let around = below.next().filter(|piece| piece.end > sector)?;
+        let mut start = around.start;
+        for piece in below {
             if piece.end != start || sector - start >= longest {
                 break;
             }
-            start = earlier;
+            start = piece.start;
         }
         start = start.max(sector.saturating_sub(longest));
-        let mut end = piece.end;
-        for (&later, piece) in self.pieces.range(first + 1..) {
-            if later != end || end - start >= longest {
+        let mut end = around.end;
+        for piece in self.pieces.from(sector + 1) {
+            if piece.start != end || end - start >= longest {
                 break;
             }
             end = piece.end;
@@ -238,11 +236,10 @@ impl VolatileWrites {
 
     /// The first contiguous dirty range that starts at `sector` or later, up to `longest`.
     pub(crate) fn run_from(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
-        let mut pieces = self.pieces.range(sector..);
-        let (&start, piece) = pieces.next()?;
-        let mut end = piece.end;
-        for (&later, piece) in pieces {
-            if later != end || end - start >= longest {
+        let mut pieces = self.pieces.from(sector);
+        let Piece { start, mut end, .. } = pieces.next()?;
+        for piece in pieces {
+            if piece.start != end || end - start >= longest {
                 break;
             }
             end = piece.end;
@@ -253,10 +250,10 @@ impl VolatileWrites {
     /// All contiguous dirty ranges, in order of address.
     pub(crate) fn runs(&self) -> VecDeque<(u64, u64)> {
         let mut runs: VecDeque<(u64, u64)> = VecDeque::new();
-        for (&start, piece) in &self.pieces {
+        for piece in self.pieces.iter() {
             match runs.back_mut() {
-                Some(run) if run.1 == start => run.1 = piece.end,
-                _ => runs.push_back((start, piece.end)),
+                Some(run) if run.1 == piece.start => run.1 = piece.end,
+                _ => runs.push_back((piece.start, piece.end)),
             }
         }
         runs
@@ -278,8 +275,8 @@ impl VolatileWrites {
     ) -> Vec<WriteFate> {
         let mut parts: Vec<(Part, bool)> = Vec::new();
         let part = |write: &Write, start, end| Part { id: write.id, sequence: write.sequence, start, end };
-        for (&start, piece) in &self.pieces {
-            parts.push((part(&self.writes[piece.write], start, piece.end), true));
+        for piece in self.pieces.iter() {
+            parts.push((part(&self.writes[piece.write], piece.start, piece.end), true));
         }
         for piece in taken {
             parts.push((part(&self.writes[piece.write], piece.start, piece.end), true));

@@ -6,7 +6,7 @@ use common::contract::{Promise, check_each_once, history, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, RaidLevel,
-    RaidParameters, Request, RequestId, SlcParameters, StackSpec, ThrottleParameters, WriteCache,
+    RaidParameters, Request, RequestId, StackSpec, ThrottleParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -31,16 +31,7 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
 /// With an SLC write cache that a handful of large writes fills: 96 KiB of the emulated size, and as much again while it is empty.
 fn flash_with_slc(write_cache: WriteCache) -> StackSpec {
     let Parameters::Flash(flash) = common::flash(write_cache) else { unreachable!("a flash drive") };
-    let cache_bytes = flash.capacity_bytes / SIZE_BYTES * (96 << 10);
-    let slc = Some(SlcParameters {
-        cell_bits: 3,
-        static_bytes: cache_bytes,
-        dynamic_bytes: cache_bytes,
-        dynamic_full_percent: 0,
-        dynamic_gone_percent: 80,
-        page_program_ns: 100 * MICROSECOND,
-        page_read_ns: 20 * MICROSECOND,
-    });
+    let slc = Some(common::slc(&flash, SIZE_BYTES, 96 << 10));
     StackSpec::Device(Parameters::Flash(FlashParameters { slc, ..flash }))
 }
 

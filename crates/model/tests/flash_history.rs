@@ -4,15 +4,15 @@
 
 mod common;
 
+use common::history::{History, Script};
 use spindle_model::{
-    Ageing, Counters, FlashParameters, Instant, MICROSECOND, MILLISECOND, Operation, Parameters, Request,
-    RequestId, Rng, SlcParameters, VictimChoice, WriteCache,
+    Ageing, FlashParameters, MICROSECOND, MILLISECOND, Operation, Parameters, Request, RequestId, Rng,
+    VictimChoice, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
 const UNIT_BYTES: u64 = 4_096;
-const REQUEST_COUNT: u64 = 40_000;
-const MOST_IN_FLIGHT: u64 = 32;
+const SCRIPT: Script = Script { request_count: 40_000, most_in_flight: 32, pause_ns };
 
 fn parameters(write_cache: WriteCache) -> FlashParameters {
     let Parameters::Flash(flash) = common::flash(write_cache) else { unreachable!("a flash drive") };
@@ -47,49 +47,16 @@ fn pause_ns(rng: &mut Rng) -> u64 {
     }
 }
 
-/// FNV-1a, over numbers.
-fn hash(hash: u64, number: u64) -> u64 {
-    (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
-}
-
-/// Hash of every completion and of what power cuts left, and the drive's counters at the end.
-fn history(parameters: FlashParameters) -> (u64, Counters) {
+fn history(parameters: FlashParameters) -> History {
     let mut device = common::device(Parameters::Flash(parameters), SIZE_BYTES, 1);
     device.age(&Ageing { fill_percent: 100, overwrite_percent: 200, seed: 2 });
-    let mut rng = Rng::new(3);
-    let mut sum = 0xcbf2_9ce4_8422_2325;
-    let mut now = Instant::ZERO;
-    let mut in_flight = 0;
-    for number in 0..REQUEST_COUNT {
-        let until = now + pause_ns(&mut rng);
-        while let Some(at) = device.poll_at().filter(|&at| at <= until || in_flight == MOST_IN_FLIGHT) {
-            now = now.max(at);
-            while let Some(completion) = device.poll(now) {
-                sum = hash(hash(sum, completion.id.0), completion.at.0);
-                in_flight -= 1;
-            }
-        }
-        now = now.max(until);
-        device.submit(now, request(number, &mut rng));
-        in_flight += 1;
-        if number % (REQUEST_COUNT / 4) == REQUEST_COUNT / 8 {
-            let fates = device.power_cut(now).writes;
-            sum = fates.iter().fold(sum, |sum, fate| hash(hash(sum, fate.id.0), fate.offset_bytes));
-            in_flight = 0;
-        }
-    }
-    while let Some(at) = device.poll_at() {
-        now = now.max(at);
-        while let Some(completion) = device.poll(now) {
-            sum = hash(hash(sum, completion.id.0), completion.at.0);
-        }
-    }
-    (sum, device.counters())
+    common::history::history(&mut *device, SCRIPT, request)
 }
 
 fn check(parameters: FlashParameters, sum: u64, moved_units: u64) {
-    let (found, counters) = history(parameters);
-    assert_eq!((found, counters.nand_moved_bytes / UNIT_BYTES), (sum, moved_units), "{found:#018x}");
+    let found = history(parameters);
+    let found_units = found.counters.nand_moved_bytes / UNIT_BYTES;
+    assert_eq!((found.sum, found_units), (sum, moved_units), "{:#018x}", found.sum);
 }
 
 #[test]
@@ -122,16 +89,7 @@ fn collection_by_cost_and_benefit_without_a_write_cache() {
 #[test]
 fn an_slc_cache_that_is_folded() {
     let flash = parameters(WriteCache::Volatile);
-    let cache_bytes = flash.capacity_bytes / SIZE_BYTES * (256 << 10);
-    let slc = Some(SlcParameters {
-        cell_bits: 3,
-        static_bytes: cache_bytes,
-        dynamic_bytes: cache_bytes,
-        dynamic_full_percent: 0,
-        dynamic_gone_percent: 80,
-        page_program_ns: 100 * MICROSECOND,
-        page_read_ns: 20 * MICROSECOND,
-    });
+    let slc = Some(common::slc(&flash, SIZE_BYTES, 256 << 10));
     check(
         FlashParameters { slc, raw_bytes: flash.capacity_bytes / 100 * 130, ..flash },
         0x69ad_abfb_c983_ca5b,

@@ -88,7 +88,8 @@ impl Cache {
     }
 
     fn start_destage(&mut self, at: Instant, start: u64, end: u64) {
-        let taken = self.dirty.take(start, end);
+        let mut taken = Vec::new();
+        self.dirty.take(start, end, &mut taken);
         let number = self.next_number();
         let destage = Destage { number, start, end, taken };
         let free = self.destages.list.iter().position(Option::is_none);

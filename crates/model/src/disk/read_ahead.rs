@@ -61,6 +61,8 @@ pub(super) struct ReadAhead {
     stream: Option<Stream>,
     /// The segment that the last read of the host filled.
     last: usize,
+    /// Nothing was read since power-on, so that writes have nothing to look for.
+    is_empty: bool,
 }
 
 impl ReadAhead {
@@ -74,6 +76,7 @@ impl ReadAhead {
             device_sectors: size_bytes / SECTOR_BYTES,
             stream: None,
             last: 0,
+            is_empty: true,
         }
     }
 
@@ -96,6 +99,7 @@ impl ReadAhead {
         let segment = &mut self.segments[index];
         segment.extend(segment.end().max(end), self.segment_sectors);
         self.is_used[index] = true;
+        self.is_empty = false;
         self.last = index;
     }
 
@@ -169,6 +173,9 @@ impl ReadAhead {
 
     /// What was read there is out of date; where the head is, if that ends a stream.
     pub(super) fn forget(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Option<Head> {
+        if self.is_empty {
+            return None;
+        }
         let mut head = None;
         let is_hit = |stream: &Stream| self.segments[stream.segment].start < end && start < stream.limit;
         if self.stream.as_ref().is_some_and(is_hit) {
@@ -184,6 +191,7 @@ impl ReadAhead {
 
     pub(super) fn reset(&mut self) {
         self.segments.fill(Segment::default());
+        self.is_empty = true;
         self.stream = None;
     }
 }

@@ -257,7 +257,8 @@ impl IntentLog {
             self.start_group_if_due(at);
             return;
         }
-        let taken = self.memory.take(0, self.pool.size_bytes() / SECTOR_BYTES);
+        let mut taken = Vec::new();
+        self.memory.take(0, self.pool.size_bytes() / SECTOR_BYTES, &mut taken);
         self.log_used_bytes += log_bytes;
         let number = self.next_batch;
         self.next_batch += 1;

@@ -13,11 +13,12 @@ fn check(inserted: &[(u64, u64)], settled: Option<(u64, u64)>, expect: &[(u64, u
         writes.insert(start, end, RequestId(id), id);
     }
     if let Some((start, end)) = settled {
-        let taken = writes.take(start, end);
+        let mut taken = Vec::new();
+        writes.take(start, end, &mut taken);
         writes.settle(&taken);
     }
     assert_eq!(fates(&writes), expect);
-    let dirty: u64 = writes.pieces.iter().map(|(start, piece)| piece.end - start).sum();
+    let dirty: u64 = writes.pieces.iter().map(|piece| piece.end - piece.start).sum();
     assert_eq!(writes.dirty_sectors(), dirty);
 }
 

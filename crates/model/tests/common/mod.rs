@@ -3,10 +3,11 @@
 #![allow(dead_code, clippy::allow_attributes, reason = "no test uses all of it")]
 
 pub(crate) mod contract;
+pub(crate) mod history;
 
 use spindle_model::{
-    Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, ReadRetries, StackSpec,
-    Stroke, VictimChoice, WriteCache,
+    Device, DiskParameters, FlashParameters, MICROSECOND, MILLISECOND, Parameters, ReadRetries,
+    SlcParameters, StackSpec, Stroke, VictimChoice, WriteCache,
 };
 
 /// A small 7200 rpm disk.
@@ -69,6 +70,20 @@ pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
         gc_high_percent: 25,
         slc: None,
     })
+}
+
+/// Of a drive that is emulated at that size: so much of its SLC cache is there at any fill, and as much again while it is empty.
+pub(crate) fn slc(flash: &FlashParameters, size_bytes: u64, emulated_bytes: u64) -> SlcParameters {
+    let cache_bytes = flash.capacity_bytes / size_bytes * emulated_bytes;
+    SlcParameters {
+        cell_bits: 3,
+        static_bytes: cache_bytes,
+        dynamic_bytes: cache_bytes,
+        dynamic_full_percent: 0,
+        dynamic_gone_percent: 80,
+        page_program_ns: 100 * MICROSECOND,
+        page_read_ns: 20 * MICROSECOND,
+    }
 }
 
 pub(crate) fn device(parameters: Parameters, size_bytes: u64, seed: u64) -> Box<dyn Device> {

@@ -1,0 +1,90 @@
+//! A long run of random requests, summed up in numbers that a change of any answer's time changes: what makes a model faster
+//! must leave them alone.
+
+use spindle_model::{Counters, Device, Fate, Instant, Request, Rng, WriteFate};
+
+/// What is asked of the device, apart from the requests themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Script {
+    pub(crate) request_count: u64,
+    pub(crate) most_in_flight: u64,
+    /// Nanoseconds before the next request.
+    pub(crate) pause_ns: fn(&mut Rng) -> u64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct History {
+    /// Hash of every completion, and of the places of what power cuts endangered.
+    pub(crate) sum: u64,
+    /// Hash of what power cuts left.
+    pub(crate) fates: u64,
+    pub(crate) counters: Counters,
+}
+
+const SEED: u64 = 3;
+const POWER_CUTS: u64 = 4;
+const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a, over numbers.
+fn hash(hash: u64, number: u64) -> u64 {
+    (hash ^ number).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+fn hash_fate(sum: u64, write: &WriteFate) -> u64 {
+    let kept_bytes = match write.fate {
+        Fate::Kept => write.size_bytes,
+        Fate::Lost => 0,
+        Fate::Torn { kept_bytes } => kept_bytes,
+    };
+    let numbers =
+        [write.id.0, write.offset_bytes, write.size_bytes, u64::from(write.acknowledged), kept_bytes];
+    numbers.into_iter().fold(sum, hash)
+}
+
+/// Collects what has completed at `now`; how many those were.
+fn collect(device: &mut dyn Device, now: Instant, history: &mut History) -> u64 {
+    let mut count = 0;
+    while let Some(completion) = device.poll(now) {
+        history.sum = hash(hash(history.sum, completion.id.0), completion.at.0);
+        count += 1;
+    }
+    count
+}
+
+/// Submits the requests as they come, cuts the power some times on the way, and waits for the rest.
+pub(crate) fn history(
+    device: &mut dyn Device,
+    script: Script,
+    mut request: impl FnMut(u64, &mut Rng) -> Request,
+) -> History {
+    let mut rng = Rng::new(SEED);
+    let mut history = History { sum: EMPTY, fates: EMPTY, counters: Counters::default() };
+    let mut now = Instant::ZERO;
+    let mut in_flight = 0;
+    for number in 0..script.request_count {
+        let until = now + (script.pause_ns)(&mut rng);
+        while let Some(at) = device.poll_at().filter(|&at| at <= until || in_flight == script.most_in_flight)
+        {
+            now = now.max(at);
+            in_flight -= collect(device, now, &mut history);
+        }
+        now = now.max(until);
+        device.submit(now, request(number, &mut rng));
+        in_flight += 1;
+        let turn = script.request_count / POWER_CUTS;
+        if number % turn == turn / 2 {
+            let writes = device.power_cut(now).writes;
+            history.sum =
+                writes.iter().fold(history.sum, |sum, write| hash(hash(sum, write.id.0), write.offset_bytes));
+            history.fates = writes.iter().fold(history.fates, hash_fate);
+            in_flight = 0;
+        }
+    }
+    while let Some(at) = device.poll_at() {
+        now = now.max(at);
+        collect(device, now, &mut history);
+    }
+    history.counters = device.counters();
+    history
+}
