@@ -160,7 +160,8 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
     client.stop().unwrap();
     check_nothing_failed(&summary);
     assert!(summary.kinds.iter().all(|kind| kind.committed > 0), "{:?}", summary.kinds);
-    assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
+    let commit_wait_s = summary.commit_wait_s.unwrap();
+    assert!(commit_wait_s > 0.0 && commit_wait_s < summary.terminal_time_s);
     let after = running.counters().unwrap();
     let difference = |name: &str| after[name] - before.get(name).copied().unwrap_or(0.0);
     let total: u64 = summary.kinds.iter().map(|kind| kind.committed + kind.rolled_back).sum();
