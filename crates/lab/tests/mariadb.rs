@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use oltp_scripts::check_every_script;
+use oltp_scripts::{check_every_script, check_the_tool};
 use planted::check_every_planted_violation;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
@@ -200,6 +200,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+    check_the_tool(&running.endpoint());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use oltp_scripts::check_every_script;
+use oltp_scripts::{check_every_script, check_the_tool};
 use planted::check_every_planted_violation;
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::client::ClientProcess;
@@ -202,6 +202,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+    check_the_tool(&running.endpoint());
 }
 
 #[test]
