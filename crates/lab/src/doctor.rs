@@ -48,6 +48,7 @@ pub fn examine() -> Vec<Check> {
         postgres(),
         program("fio", "fio", false, "measures raw disks"),
         program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
+        program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
         program("chromium", "chromium", false, "only the tests use it, to look at the report"),
     ]
 }

@@ -8,6 +8,7 @@ pub mod child;
 pub mod foreign;
 mod loading;
 pub mod mock;
+pub mod mysqlslap;
 pub mod oltp;
 pub mod protocol;
 mod random;

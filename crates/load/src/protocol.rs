@@ -41,6 +41,7 @@ pub enum WorkloadSpec {
     Oltp(crate::oltp::Spec),
     Sysbench(crate::sysbench::oltp::Spec),
     Fileio(crate::sysbench::fileio::Spec),
+    Mysqlslap(crate::mysqlslap::Spec),
     Mock(crate::mock::Spec),
 }
 

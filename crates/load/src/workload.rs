@@ -125,6 +125,7 @@ impl WorkloadSpec {
             WorkloadSpec::Tpcc(_) => crate::tpcc::DEVIATIONS,
             WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS,
             WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) => crate::foreign::DEVIATIONS,
+            WorkloadSpec::Mysqlslap(_) => crate::mysqlslap::DEVIATIONS,
             WorkloadSpec::Mock(_) => &[],
         }
     }
@@ -138,7 +139,7 @@ impl WorkloadSpec {
     }
 
     pub fn has_tool(&self) -> bool {
-        matches!(self, WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_))
+        matches!(self, WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) | WorkloadSpec::Mysqlslap(_))
     }
 
     /// What shapes the loaded database: equal texts, equal data.
@@ -150,6 +151,7 @@ impl WorkloadSpec {
             }
             WorkloadSpec::Sysbench(spec) => spec.data_set(),
             WorkloadSpec::Fileio(spec) => spec.data_set(),
+            WorkloadSpec::Mysqlslap(_) => "mysqlslap".to_owned(),
             WorkloadSpec::Mock(spec) => format!("{spec:?}"),
         }
     }
@@ -161,6 +163,7 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(_) => "oltp",
             WorkloadSpec::Sysbench(_) => "sysbench",
             WorkloadSpec::Fileio(_) => "fileio",
+            WorkloadSpec::Mysqlslap(_) => "mysqlslap",
             WorkloadSpec::Mock(_) => "mock",
         }
     }
@@ -171,6 +174,7 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(spec) => spec.counts(),
             WorkloadSpec::Sysbench(spec) => spec.counts(),
             WorkloadSpec::Fileio(spec) => spec.counts(),
+            WorkloadSpec::Mysqlslap(spec) => spec.counts(),
             WorkloadSpec::Mock(spec) => spec.counts(),
         }
     }
@@ -182,6 +186,7 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(spec) => Some(spec.data()),
             WorkloadSpec::Sysbench(spec) => Some(spec.data()),
             WorkloadSpec::Fileio(spec) => Some(spec.data()),
+            WorkloadSpec::Mysqlslap(spec) => Some(spec.data()),
             WorkloadSpec::Mock(_) => None,
         }
     }
@@ -196,6 +201,7 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())),
             WorkloadSpec::Sysbench(spec) => Box::new(crate::sysbench::oltp::Sysbench::new(spec.clone())),
             WorkloadSpec::Fileio(spec) => Box::new(crate::sysbench::fileio::Fileio::new(spec.clone())),
+            WorkloadSpec::Mysqlslap(spec) => Box::new(crate::mysqlslap::Mysqlslap::new(spec.clone())),
             WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())),
         })
     }

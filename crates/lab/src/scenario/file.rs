@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use spindle_load::{WorkloadSpec, mock, oltp, sysbench, tpcc};
+use spindle_load::{WorkloadSpec, mock, mysqlslap, oltp, sysbench, tpcc};
 
 use crate::layout::FileClass;
 use crate::near;
@@ -155,6 +155,7 @@ fn in_workload(text: &str, path: &str) -> Option<Complaint> {
         "oltp" => try_as::<oltp::Spec>(path, table),
         "sysbench" => try_as::<sysbench::oltp::Spec>(path, table),
         "fileio" => try_as::<sysbench::fileio::Spec>(path, table),
+        "mysqlslap" => try_as::<mysqlslap::Spec>(path, table),
         "mock" => try_as::<mock::Spec>(path, table),
         _ => None,
     }

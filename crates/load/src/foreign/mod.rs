@@ -58,6 +58,11 @@ pub trait Tool: Debug + Send + Sync {
     /// The tool cannot reach this endpoint.
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command>;
 
+    /// Whether a run is so much work and not so much time: then one follows the other until the window has passed.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// Whether a line of its output says that something failed, whatever its exit code will be.
     fn is_complaint(&self, line: &str) -> bool;
 
@@ -67,7 +72,7 @@ pub trait Tool: Debug + Send + Sync {
     /// The line begins as one of these and is none.
     fn second(&self, line: &str) -> Result<Option<Second>>;
 
-    /// What a run of [`Length::Seconds`] measured.
+    /// What a run of [`Length::Seconds`] measured, or several one after the other if it repeats.
     ///
     /// # Errors
     /// A figure is missing, or figures contradict each other.

@@ -27,8 +27,12 @@ enum Message {
 #[derive(Debug)]
 struct Run {
     number: u32,
-    is_measured: bool,
+    length: Length,
+    /// Of the window, if this run is measured.
+    ends_at: Option<Instant>,
+    /// With that of the runs before it in the window.
     output: Vec<String>,
+    cpu: Duration,
     process: Process,
 }
 
@@ -98,7 +102,7 @@ impl<Output: Write> Load<'_, Output> {
                 }
                 Message::OutputEnded(number) => {
                     if let Some(ended) = run.take_if(|run| run.number == number) {
-                        self.end(ended)?;
+                        run = self.end(ended)?;
                     }
                 }
             }
@@ -110,7 +114,7 @@ impl<Output: Write> Load<'_, Output> {
         match line {
             CommandLine::Command(Command::Measure { duration_s }) => {
                 ensure!(
-                    !running.as_ref().is_some_and(|run| run.is_measured),
+                    running.as_ref().is_none_or(|run| run.ends_at.is_none()),
                     "a second measurement was asked for while one is running"
                 );
                 drop(running);
@@ -132,29 +136,41 @@ impl<Output: Write> Load<'_, Output> {
             // Nobody listens any more when the load has already ended.
             let _ = end.sender.send(Message::Line(end.number, line));
         })?;
-        Ok(Run { number, is_measured: length != Length::Endless, output: Vec::new(), process })
+        let ends_at = match length {
+            Length::Seconds(seconds) => Some(Instant::now() + Duration::from_secs(seconds.into())),
+            Length::Endless => None,
+        };
+        Ok(Run { number, length, ends_at, output: Vec::new(), cpu: Duration::ZERO, process })
     }
 
     fn line(&mut self, run: &mut Run, line: String) -> Result<()> {
         if let Some(second) = self.tool.second(&line)? {
             let at_s = self.ready_at.elapsed().as_secs_f64();
-            let second = Second { at_s, measured: run.is_measured, ..second };
+            let second = Second { at_s, measured: run.ends_at.is_some(), ..second };
             send(&mut self.events, &Event::Second(second))?;
         }
         run.output.push(line);
         Ok(())
     }
 
-    fn end(&mut self, run: Run) -> Result<()> {
-        let is_measured = run.is_measured;
-        let ended = run.process.wait(run.output)?;
+    /// The run that follows, if one does.
+    fn end(&mut self, run: Run) -> Result<Option<Run>> {
+        let mut ended = run.process.wait(run.output)?;
+        ended.cpu += run.cpu;
         let name = self.tool.name();
         ended.check(name, |line| self.tool.is_complaint(line))?;
-        ensure!(is_measured, "{name} ended by itself before it was asked to: {}", ended.last_words(&[]));
+        if self.tool.repeats() && run.ends_at.is_none_or(|ends_at| Instant::now() < ends_at) {
+            let next = self.start(run.length)?;
+            return Ok(Some(Run { ends_at: run.ends_at, output: ended.output, cpu: ended.cpu, ..next }));
+        }
+        if run.ends_at.is_none() {
+            bail!("{name} ended by itself before it was asked to: {}", ended.last_words(&[]));
+        }
         let summary = self.summary(&ended).with_context(|| {
             format!("{name} printed no measurement (its last words: {})", ended.last_words(&[]))
         })?;
-        send(&mut self.events, &Event::Summary(summary))
+        send(&mut self.events, &Event::Summary(summary))?;
+        Ok(None)
     }
 
     fn summary(&self, ended: &Ended) -> Result<Summary> {

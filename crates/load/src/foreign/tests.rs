@@ -3,6 +3,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
+use crate::mysqlslap::{self, LoadType};
 use crate::oltp::{Distribution, Script};
 use crate::protocol::{Command, Endpoint, Event, WorkloadSpec};
 use crate::runner::histogram;
@@ -21,6 +22,13 @@ fn workload(program: PathBuf) -> WorkloadSpec {
     })
 }
 
+fn slap(program: PathBuf) -> WorkloadSpec {
+    let (load_type, engine) = (LoadType::Mixed, "innodb".to_owned());
+    let spec =
+        mysqlslap::Spec { load_type, terminals: 4, queries: 100, engine, autoincrement: false, program };
+    WorkloadSpec::Mysqlslap(spec)
+}
+
 /// A load whose tool misbehaves as `name` says. Keep the directory.
 fn load(name: &str) -> (TempDir, Load) {
     let directory = tempfile::tempdir().unwrap();
@@ -32,7 +40,7 @@ fn load(name: &str) -> (TempDir, Load) {
         user: "root".into(),
         database: "spindle".into(),
     };
-    (directory, start(endpoint, workload(program)))
+    (directory, start(endpoint, if name.starts_with("slap") { slap(program) } else { workload(program) }))
 }
 
 #[test]
@@ -110,6 +118,36 @@ fn a_tool_that_prints_something_else_gives_no_number() {
     check_fatal("silent", "printed no measurement (its last words: it said nothing)");
     check_fatal("shortened", "total number of events:              4): no \"total time:\"");
     check_fatal("contradicts", "5 events, and 4 in the histogram");
+}
+
+#[test]
+fn runs_that_are_so_much_work_follow_each_other_until_the_window_has_passed() {
+    let (_directory, mut load) = load("slap-good");
+    load.tell(&Command::Measure { duration_s: 1.0 });
+    let began = Instant::now();
+    let summary = load.summary();
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let queries = summary.kinds[0].committed;
+    assert!(elapsed_s >= 0.9 && queries >= 200 && queries.is_multiple_of(100), "{elapsed_s}: {summary:?}");
+    // A hundred queries in a quarter of a second.
+    assert_eq!((summary.headline_value, summary.headline_name.as_str()), (400.0, "queries per second"));
+    assert!(histogram::decode(&summary.kinds[0].histogram).unwrap().is_empty());
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_client_that_exits_well_after_an_error_gives_no_number() {
+    check_fatal(
+        "slap-fails",
+        "ended with exit status: 0: mariadb-slap: Cannot run query SELECT 1 ERROR : No",
+    );
+}
+
+#[test]
+fn figures_that_mean_nothing_are_refused() {
+    check_fatal("slap-quick", "more queries are needed");
+    check_fatal("slap-others", "are no figures");
 }
 
 #[test]
