@@ -47,6 +47,8 @@ pub fn examine() -> Vec<Check> {
         program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),
         postgres(),
         program("fio", "fio", false, "measures raw disks"),
+        program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
+        program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
         program("chromium", "chromium", false, "only the tests use it, to look at the report"),
     ]
 }

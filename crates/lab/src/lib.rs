@@ -1,7 +1,6 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 
 pub mod bench;
-pub mod child;
 pub mod cli;
 pub mod client;
 pub mod clone;
@@ -38,3 +37,5 @@ pub mod user_error;
 pub mod validate;
 pub mod virtual_answer;
 pub mod zfs_volume;
+
+pub use spindle_load::child;

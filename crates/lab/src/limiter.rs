@@ -54,7 +54,8 @@ pub struct Evidence {
     pub client_cpu: f64,
     /// Terminals times duration.
     pub terminal_time_s: f64,
-    pub commit_wait_s: f64,
+    /// `None` when the clients do not say it.
+    pub commit_wait_s: Option<f64>,
     /// Zero where the server does not count them.
     pub foreground_reads: f64,
     /// Of the devices that have the data.
@@ -97,13 +98,14 @@ impl Evidence {
 
 pub fn verdict(evidence: &Evidence) -> Limiter {
     let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
-    let commit = evidence.share(evidence.commit_wait_s);
+    let commit = evidence.share(evidence.commit_wait_s.unwrap_or(0.0));
     let locks = evidence.share(evidence.lock_wait_s);
     let other = (1.0 - read - commit - locks).max(0.0);
     let mut shares = BTreeMap::from(
-        [("read", read), ("commit", commit), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
+        [("read", read), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
             .map(|(name, share)| (name.to_owned(), share)),
     );
+    shares.extend(evidence.commit_wait_s.map(|_| ("commit".to_owned(), commit)));
     shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
 
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
@@ -145,7 +147,7 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
         let reason = format!(
             "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
             percent(read),
-            percent(commit),
+            evidence.commit_wait_s.map_or("an unknown part".to_owned(), |_| percent(commit)),
             percent(locks)
         );
         (LimiterKind::Unknown, reason)

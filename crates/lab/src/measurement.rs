@@ -268,9 +268,9 @@ fn series(window: &Window, data: StorageSeries) -> Series {
     for (second, sample) in &window.seconds {
         let elapsed_s = sample.at.duration_since(earlier.at).as_secs_f64();
         series.transactions_per_s.push(second.transactions as f64);
-        series.p50_ms.push(second.p50_ms);
-        series.p95_ms.push(second.p95_ms);
-        series.p99_ms.push(second.p99_ms);
+        series.p50_ms.extend(second.p50_ms);
+        series.p95_ms.extend(second.p95_ms);
+        series.p99_ms.extend(second.p99_ms);
         series.cpu_busy.push(sample.cpu.busy_since(earlier.cpu));
         for (name, counter, level) in SERVER_SERIES {
             let Some(now) = sample.counters.get(counter) else { continue };

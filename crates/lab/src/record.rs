@@ -275,7 +275,7 @@ pub struct Latency {
     pub histogram: String,
 }
 
-/// One value per second of the measured window; all vectors have the same length.
+/// One value per second of the measured window; all vectors have the same length, or are empty where nobody says the values.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,

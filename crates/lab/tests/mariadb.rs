@@ -14,13 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mysql::prelude::Queryable;
-use oltp_scripts::check_every_script;
+use oltp_scripts::{check_every_script, check_the_tool};
 use planted::check_every_planted_violation;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
+use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
+use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
 
 const SEED: u64 = 20_261_121;
@@ -142,7 +143,8 @@ fn check_summary(summary: &Summary) {
     assert!(summary.kinds.iter().all(|kind| kind.committed > 0), "{:?}", summary.kinds);
     assert!(summary.headline_value > 0.0);
     assert!(summary.client_cpu_s > 0.0);
-    assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
+    let commit_wait_s = summary.commit_wait_s.unwrap();
+    assert!(commit_wait_s > 0.0 && commit_wait_s < summary.terminal_time_s);
 }
 
 #[test]
@@ -205,6 +207,34 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+    check_the_tool(&running.endpoint());
+    check_mysqlslap(&running.endpoint());
+}
+
+/// Its client, with generated statements.
+fn check_mysqlslap(endpoint: &Endpoint) {
+    let run = |load_type: LoadType, engine: &str| {
+        let engine = engine.to_owned();
+        let program = "mariadb-slap".into();
+        let workload =
+            mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
+        let spec =
+            RunSpec { endpoint: endpoint.clone(), workload: WorkloadSpec::Mysqlslap(workload), seed: SEED };
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;
+        client.stop().unwrap();
+        assert!(spec.workload.build().unwrap().verify(endpoint).unwrap()[0].passed);
+        anyhow::Ok(summary)
+    };
+    let mixed = run(LoadType::Mixed, "innodb").unwrap();
+    // Three clients share a hundred queries: each has the whole part of its share.
+    assert!(mixed.kinds[0].committed > 0 && mixed.kinds[0].committed.is_multiple_of(99), "{mixed:?}");
+    assert!(mixed.headline_value > 0.0 && mixed.client_cpu_s > 0.0, "{mixed:?}");
+    let error = format!("{:#}", run(LoadType::Key, "innodb").unwrap_err());
+    assert!(error.contains("Can't perform key test without a primary key"), "{error}");
+    let error = format!("{:#}", run(LoadType::Write, "bogus").unwrap_err());
+    assert!(error.contains("Unknown storage engine 'bogus'"), "{error}");
 }
 
 #[test]

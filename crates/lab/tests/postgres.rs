@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use oltp_scripts::check_every_script;
+use oltp_scripts::{check_every_script, check_the_tool};
 use planted::check_every_planted_violation;
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::client::ClientProcess;
@@ -166,7 +166,8 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
     client.stop().unwrap();
     check_nothing_failed(&summary);
     assert!(summary.kinds.iter().all(|kind| kind.committed > 0), "{:?}", summary.kinds);
-    assert!(summary.commit_wait_s > 0.0 && summary.commit_wait_s < summary.terminal_time_s);
+    let commit_wait_s = summary.commit_wait_s.unwrap();
+    assert!(commit_wait_s > 0.0 && commit_wait_s < summary.terminal_time_s);
     let after = running.counters().unwrap();
     let difference = |name: &str| after[name] - before.get(name).copied().unwrap_or(0.0);
     let total: u64 = summary.kinds.iter().map(|kind| kind.committed + kind.rolled_back).sum();
@@ -207,6 +208,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+    check_the_tool(&running.endpoint());
 }
 
 #[test]

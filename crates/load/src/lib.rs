@@ -4,13 +4,18 @@
 //! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
 //! starts as a copy of [`mock`].
 
+pub mod child;
+pub mod foreign;
 mod loading;
 pub mod mock;
+pub mod mysqlslap;
 pub mod oltp;
 pub mod protocol;
 mod random;
+mod retrying;
 pub mod runner;
 pub mod sql;
+pub mod sysbench;
 pub mod tpcc;
 mod violations;
 mod workload;

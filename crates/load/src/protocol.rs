@@ -27,6 +27,8 @@ pub enum Endpoint {
         #[serde(default)]
         pragmas: BTreeMap<String, String>,
     },
+    /// No database: a directory for files.
+    Directory { path: PathBuf },
     /// No server: the mock workload answers itself.
     Mock,
 }
@@ -37,6 +39,9 @@ pub enum Endpoint {
 pub enum WorkloadSpec {
     Tpcc(crate::tpcc::Spec),
     Oltp(crate::oltp::Spec),
+    Sysbench(crate::sysbench::oltp::Spec),
+    Fileio(crate::sysbench::fileio::Spec),
+    Mysqlslap(crate::mysqlslap::Spec),
     Mock(crate::mock::Spec),
 }
 
@@ -75,9 +80,10 @@ pub struct Second {
     /// Seconds since `Ready`.
     pub at_s: f64,
     pub transactions: u64,
-    pub p50_ms: f64,
-    pub p95_ms: f64,
-    pub p99_ms: f64,
+    /// Not every foreign tool says them.
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
     /// Part of a measured window.
     pub measured: bool,
 }
@@ -89,12 +95,12 @@ pub struct Summary {
     pub headline_name: String,
     pub headline_value: f64,
     pub kinds: Vec<KindSummary>,
-    /// Time that terminals spent waiting for COMMIT, summed over terminals.
-    pub commit_wait_s: f64,
+    /// Time that terminals spent waiting for COMMIT, summed over terminals. Foreign tools do not say it.
+    pub commit_wait_s: Option<f64>,
     /// Terminals times duration, or where terminals pause between transactions, the time that they waited for answers: what the shares of waiting are
     /// shares of.
     pub terminal_time_s: f64,
-    /// User and system CPU of this process in the window.
+    /// User and system CPU in the window, of this process or of the foreign tool.
     pub client_cpu_s: f64,
     pub worker_threads: u32,
     /// The last error of each kind of failure, for the record's `error` or a reader.

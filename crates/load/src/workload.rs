@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use crate::foreign::Tool;
 use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
 
 /// Each is a thread and a connection.
@@ -48,6 +49,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Makes the database and fills it. The same seed makes the same rows.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()>;
+
+    /// The program that is the clients; then nobody calls `connect`.
+    fn tool(&self) -> Option<&dyn Tool> {
+        None
+    }
 
     /// Connects one client; `terminal` counts from zero.
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>>;
@@ -139,6 +145,8 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Tpcc(spec) => spec.deviations(),
             WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS.to_vec(),
+            WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) => crate::foreign::DEVIATIONS.to_vec(),
+            WorkloadSpec::Mysqlslap(_) => crate::mysqlslap::DEVIATIONS.to_vec(),
             WorkloadSpec::Mock(_) => Vec::new(),
         }
     }
@@ -149,6 +157,7 @@ impl WorkloadSpec {
             WorkloadSpec::Tpcc(spec) => spec.rate,
             WorkloadSpec::Oltp(spec) => spec.rate,
             WorkloadSpec::Mock(spec) => spec.rate,
+            WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) | WorkloadSpec::Mysqlslap(_) => None,
         }
     }
 
@@ -156,8 +165,20 @@ impl WorkloadSpec {
     pub fn warm_up(&self) -> Option<Duration> {
         match self {
             WorkloadSpec::Tpcc(spec) => spec.preset?.warm_up(),
-            WorkloadSpec::Oltp(_) | WorkloadSpec::Mock(_) => None,
+            _ => None,
         }
+    }
+
+    /// What the program that is its clients says of itself; `None` when we are.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn tool_version(&self) -> Result<Option<String>> {
+        self.build()?.tool().map(Tool::version).transpose()
+    }
+
+    pub fn has_tool(&self) -> bool {
+        matches!(self, WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) | WorkloadSpec::Mysqlslap(_))
     }
 
     /// What shapes the loaded database: equal texts, equal data.
@@ -167,6 +188,9 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(spec) => {
                 format!("oltp, {} tables of {} rows, k {:?}", spec.tables, spec.rows, spec.distribution)
             }
+            WorkloadSpec::Sysbench(spec) => spec.data_set(),
+            WorkloadSpec::Fileio(spec) => spec.data_set(),
+            WorkloadSpec::Mysqlslap(_) => "mysqlslap".to_owned(),
             WorkloadSpec::Mock(spec) => format!("{spec:?}"),
         }
     }
@@ -176,6 +200,9 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Tpcc(_) => "tpcc",
             WorkloadSpec::Oltp(_) => "oltp",
+            WorkloadSpec::Sysbench(_) => "sysbench",
+            WorkloadSpec::Fileio(_) => "fileio",
+            WorkloadSpec::Mysqlslap(_) => "mysqlslap",
             WorkloadSpec::Mock(_) => "mock",
         }
     }
@@ -184,6 +211,9 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Tpcc(spec) => spec.counts(),
             WorkloadSpec::Oltp(spec) => spec.counts(),
+            WorkloadSpec::Sysbench(spec) => spec.counts(),
+            WorkloadSpec::Fileio(spec) => spec.counts(),
+            WorkloadSpec::Mysqlslap(spec) => spec.counts(),
             WorkloadSpec::Mock(spec) => spec.counts(),
         }
     }
@@ -193,6 +223,9 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Tpcc(spec) => Some(spec.data()),
             WorkloadSpec::Oltp(spec) => Some(spec.data()),
+            WorkloadSpec::Sysbench(spec) => Some(spec.data()),
+            WorkloadSpec::Fileio(spec) => Some(spec.data()),
+            WorkloadSpec::Mysqlslap(spec) => Some(spec.data()),
             WorkloadSpec::Mock(_) => None,
         }
     }
@@ -205,6 +238,9 @@ impl WorkloadSpec {
         Ok(match self {
             WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())),
             WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())),
+            WorkloadSpec::Sysbench(spec) => Box::new(crate::sysbench::oltp::Sysbench::new(spec.clone())),
+            WorkloadSpec::Fileio(spec) => Box::new(crate::sysbench::fileio::Fileio::new(spec.clone())),
+            WorkloadSpec::Mysqlslap(spec) => Box::new(crate::mysqlslap::Mysqlslap::new(spec.clone())),
             WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())),
         })
     }

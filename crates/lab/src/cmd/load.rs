@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spindle_load::runner::{histogram, serve_standard};
 use spindle_load::sql::postgres;
-use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, tpcc};
+use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, sysbench, tpcc};
 
 use crate::client::ClientProcess;
 
@@ -30,6 +31,8 @@ enum WorkloadCommand {
     Tpcc(TpccArgs),
     /// The OLTP workloads of sysbench, natively.
     Oltp(OltpArgs),
+    /// The OLTP workloads of sysbench, by sysbench itself.
+    Sysbench(SysbenchArgs),
     /// The load process itself: reads a run's specification and commands, writes events.
     #[command(hide = true)]
     Client,
@@ -73,6 +76,30 @@ struct OltpArgs {
     /// Rows of each select of a range.
     #[arg(long, default_value = "100")]
     range_size: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct SysbenchArgs {
+    /// As of `oltp`.
+    #[arg(long, default_value = "read-write", value_parser = parse_name::<oltp::Script>)]
+    script: oltp::Script,
+    /// Tables of the database.
+    #[arg(long, default_value = "10")]
+    tables: NonZeroU32,
+    /// Rows of each table.
+    #[arg(long, default_value = "100000")]
+    rows: NonZeroU32,
+    /// As of `oltp`.
+    #[arg(long, value_parser = parse_name::<oltp::Distribution>)]
+    distribution: oltp::Distribution,
+    /// Every statement is its own transaction.
+    #[arg(long)]
+    autocommit: bool,
+    /// The tool: a path, or a name that is looked for in PATH.
+    #[arg(long, default_value = "sysbench")]
+    program: PathBuf,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -157,6 +184,18 @@ pub fn run(args: LoadArgs) -> Result<()> {
             };
             run_workload(WorkloadSpec::Oltp(spec), &args.run)
         }
+        WorkloadCommand::Sysbench(args) => {
+            let spec = sysbench::oltp::Spec {
+                script: args.script,
+                tables: args.tables.get(),
+                rows: args.rows.get(),
+                distribution: args.distribution,
+                terminals: args.run.terminals.get(),
+                autocommit: args.autocommit,
+                program: args.program,
+            };
+            run_workload(WorkloadSpec::Sysbench(spec), &args.run)
+        }
     }
 }
 
@@ -218,9 +257,14 @@ fn measure(spec: &RunSpec, args: &RunArgs) -> Result<Summary> {
     client.wait_ready(CONNECT_PATIENCE)?;
     client.watch(args.warm_up, &mut |_| ())?;
     let summary = client.measure(args.duration, &mut |second| {
+        let quantiles = [("p50", second.p50_ms), ("p95", second.p95_ms), ("p99", second.p99_ms)];
+        let quantiles =
+            quantiles.into_iter().filter_map(|(name, ms)| Some(format!("  {name} {:.2} ms", ms?)));
         eprintln!(
-            "{:6.1} s  {:7} transactions  p50 {:.2} ms  p95 {:.2} ms  p99 {:.2} ms",
-            second.at_s, second.transactions, second.p50_ms, second.p95_ms, second.p99_ms
+            "{:6.1} s  {:7} transactions{}",
+            second.at_s,
+            second.transactions,
+            quantiles.collect::<String>()
         );
     })?;
     client.stop()?;
@@ -247,13 +291,16 @@ fn table(summary: &Summary) -> Result<String> {
             quantile_ms(0.99)
         ));
     }
+    let all = format!("{:.1} transactions per second", total as f64 / summary.duration_s);
+    let headline = format!("{:.1} {}", summary.headline_value, summary.headline_name);
+    let commit = summary
+        .commit_wait_s
+        .map(|seconds| format!("; {:.0} % of the time in COMMIT", seconds / summary.terminal_time_s * 100.0));
     text.push_str(&format!(
-        "{}: {:.0}; {:.1} transactions per second; {:.0} us client CPU per transaction; {:.0} % of the time in COMMIT\n",
-        summary.headline_name,
-        summary.headline_value,
-        total as f64 / summary.duration_s,
+        "{}{:.1} us client CPU per transaction{}\n",
+        if headline == all { format!("{all}; ") } else { format!("{headline}; {all}; ") },
         summary.client_cpu_s * 1e6 / total.max(1) as f64,
-        summary.commit_wait_s / summary.terminal_time_s * 100.0
+        commit.unwrap_or_default()
     ));
     for (message, count) in &summary.errors {
         text.push_str(&format!("{count} times: {message}\n"));

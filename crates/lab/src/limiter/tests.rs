@@ -2,7 +2,14 @@ use super::*;
 
 /// A hundred seconds of terminals, nothing wrong, nothing waited for.
 fn idle() -> Evidence {
-    Evidence { cpu_busy: 0.3, cpu_count: 2, client_share: 0.1, terminal_time_s: 100.0, ..Evidence::default() }
+    Evidence {
+        cpu_busy: 0.3,
+        cpu_count: 2,
+        client_share: 0.1,
+        terminal_time_s: 100.0,
+        commit_wait_s: Some(0.0),
+        ..Evidence::default()
+    }
 }
 
 #[track_caller]
@@ -13,8 +20,12 @@ fn check(evidence: &Evidence, kind: LimiterKind, reason: &str) {
 
 #[test]
 fn many_slow_reads_are_read_latency() {
-    let evidence =
-        Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, commit_wait_s: 12.0, ..idle() };
+    let evidence = Evidence {
+        foreground_reads: 8000.0,
+        read_latency_mean_ms: 10.0,
+        commit_wait_s: Some(12.0),
+        ..idle()
+    };
     let reason =
         "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy.";
     check(&evidence, LimiterKind::ReadLatency, reason);
@@ -22,8 +33,12 @@ fn many_slow_reads_are_read_latency() {
 
 #[test]
 fn waiting_for_commit_is_commit_latency() {
-    let evidence =
-        Evidence { commit_wait_s: 55.0, foreground_reads: 2000.0, read_latency_mean_ms: 10.0, ..idle() };
+    let evidence = Evidence {
+        commit_wait_s: Some(55.0),
+        foreground_reads: 2000.0,
+        read_latency_mean_ms: 10.0,
+        ..idle()
+    };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
     check(&evidence, LimiterKind::CommitLatency, reason);
 }
@@ -35,7 +50,7 @@ fn a_verdict_names_the_stack_that_was_waited_for() {
         write_latency_mean_ms: 0.3,
         flush_latency_mean_ms: Some(9.25),
     };
-    let commits = Evidence { commit_wait_s: 55.0, redo: Some(redo.clone()), ..idle() };
+    let commits = Evidence { commit_wait_s: Some(55.0), redo: Some(redo.clone()), ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms and flushes of 9.25 ms on `hdd`; \
                   the 2 cores were 30 % busy.";
     check(&commits, LimiterKind::CommitLatency, reason);
@@ -51,13 +66,13 @@ fn a_verdict_names_the_stack_that_was_waited_for() {
 
 #[test]
 fn busy_cores_hide_what_storage_does() {
-    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: 55.0, ..idle() };
+    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: Some(55.0), ..idle() };
     check(&evidence, LimiterKind::Cpu, "The 2 cores were 97 % busy.");
 }
 
 #[test]
 fn cores_that_are_busy_with_something_else_do_not_make_the_verdict() {
-    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: 55.0, ..idle() };
+    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: Some(55.0), ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 97 % busy.";
     check(&evidence, LimiterKind::CommitLatency, reason);
     assert!(matches!(warnings(&evidence, &emulated())[..], [Warning::CpuSaturated { .. }]));
@@ -75,16 +90,16 @@ fn a_busy_client_hides_everything() {
 
 #[test]
 fn a_full_channel_is_bandwidth() {
-    let evidence = Evidence { bandwidth_share: Some(0.93), commit_wait_s: 40.0, ..idle() };
+    let evidence = Evidence { bandwidth_share: Some(0.93), commit_wait_s: Some(40.0), ..idle() };
     check(&evidence, LimiterKind::Bandwidth, "93 % of the device's bandwidth was used.");
 }
 
 #[test]
 fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
-    let locked = Evidence { lock_wait_s: 60.0, commit_wait_s: 20.0, ..idle() };
+    let locked = Evidence { lock_wait_s: 60.0, commit_wait_s: Some(20.0), ..idle() };
     let reason = "60 % of the terminals' time went into row locks; the 2 cores were 30 % busy.";
     check(&locked, LimiterKind::Locks, reason);
-    let behind_commits = Evidence { commit_wait_s: 45.0, lock_wait_s: 42.0, ..idle() };
+    let behind_commits = Evidence { commit_wait_s: Some(45.0), lock_wait_s: 42.0, ..idle() };
     assert_eq!(verdict(&behind_commits).kind, LimiterKind::CommitLatency);
 }
 
@@ -92,7 +107,7 @@ fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
 fn nothing_large_is_unknown() {
     let reason = "No single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
                   the 2 cores were 30 % busy.";
-    check(&Evidence { commit_wait_s: 20.0, ..idle() }, LimiterKind::Unknown, reason);
+    check(&Evidence { commit_wait_s: Some(20.0), ..idle() }, LimiterKind::Unknown, reason);
 }
 
 #[test]

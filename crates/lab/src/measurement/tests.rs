@@ -90,7 +90,7 @@ fn window(seconds: u64) -> Window {
             headline_name: "transactions per second".to_owned(),
             headline_value: 20.0,
             kinds: vec![kind("a", 19 * seconds, seconds), kind("b", 20 * seconds, 0)],
-            commit_wait_s: 0.1 * seconds as f64,
+            commit_wait_s: Some(0.1 * seconds as f64),
             terminal_time_s: seconds as f64,
             client_cpu_s: 0.02 * seconds as f64,
             worker_threads: 1,
@@ -98,7 +98,7 @@ fn window(seconds: u64) -> Window {
         },
         seconds: (1..=seconds)
             .map(|second| {
-                (Second { transactions: 40, p50_ms: 40.0, ..Second::default() }, sample(start, second))
+                (Second { transactions: 40, p50_ms: Some(40.0), ..Second::default() }, sample(start, second))
             })
             .collect(),
         first: sample(start, 0),
@@ -309,7 +309,7 @@ fn reads_of_a_pool_are_waited_for_on_its_data_and_its_cache_device() {
 #[test]
 fn commits_of_a_pool_are_waited_for_on_its_log_device() {
     let mut window = pool(10);
-    window.summary.commit_wait_s = 6.0;
+    window.summary.commit_wait_s = Some(6.0);
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
     assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);

@@ -54,13 +54,14 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
     let servers = servers(scenario)?;
+    let tools = tools(scenario)?;
     check_settings(scenario, &servers, options)?;
     storage::check_environment()?;
     storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
     check_stacks(scenario, work_directory.path(), options)?;
-    let header = header(scenario, plan, options);
+    let header = header(scenario, plan, options, &tools);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     let versions = versions(&servers)?;
     let mut data_sets = DataSets::open(&options.directory)?;
@@ -140,6 +141,20 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
     Ok(())
 }
 
+/// Of the workloads whose clients are foreign: their names, and what the tool says of itself.
+///
+/// # Errors
+/// A tool is missing.
+fn tools(scenario: &Scenario) -> Result<BTreeMap<String, String>> {
+    let mut tools = BTreeMap::new();
+    for name in &scenario.matrix.workload {
+        let version = scenario.workloads[name].tool_version();
+        let version = version.with_context(|| format!("looking for the tool of workload `{name}`"))?;
+        tools.extend(version.map(|version| (name.clone(), version)));
+    }
+    Ok(tools)
+}
+
 fn versions(servers: &Servers) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
     for (name, server) in servers {
@@ -149,7 +164,15 @@ fn versions(servers: &Servers) -> Result<BTreeMap<String, String>> {
     Ok(versions)
 }
 
-fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
+fn header(scenario: &Scenario, plan: &Plan, options: &Options, tools: &BTreeMap<String, String>) -> Header {
+    let deviations = |name: &String| {
+        let tool = tools.get(name).map(|version| format!("The clients are a foreign tool: {version}."));
+        let listed = scenario.workloads[name].deviations().into_iter().map(str::to_owned);
+        tool.into_iter()
+            .chain(listed)
+            .map(move |deviation| format!("{name}: {deviation}"))
+            .collect::<Vec<_>>()
+    };
     Header {
         format: crate::record::FORMAT,
         created_at: provenance::now(),
@@ -164,17 +187,7 @@ fn header(scenario: &Scenario, plan: &Plan, options: &Options) -> Header {
         scenario: scenario.head(),
         cells: plan.cells.clone(),
         machine: provenance::machine(),
-        deviations: scenario
-            .matrix
-            .workload
-            .iter()
-            .flat_map(|name| {
-                scenario.workloads[name]
-                    .deviations()
-                    .into_iter()
-                    .map(move |deviation| format!("{name}: {deviation}"))
-            })
-            .collect(),
+        deviations: scenario.matrix.workload.iter().flat_map(deviations).collect(),
         report_command: format!("spindle report {}", options.directory.join(FILE_NAME).display()),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use spindle_load::{WorkloadSpec, mock, oltp, tpcc};
+use spindle_load::{WorkloadSpec, mock, mysqlslap, oltp, sysbench, tpcc};
 
 use crate::layout::FileClass;
 use crate::near;
@@ -153,6 +153,9 @@ fn in_workload(text: &str, path: &str) -> Option<Complaint> {
     match table.remove("kind")?.as_str()? {
         "tpcc" => try_as::<tpcc::Spec>(path, table),
         "oltp" => try_as::<oltp::Spec>(path, table),
+        "sysbench" => try_as::<sysbench::oltp::Spec>(path, table),
+        "fileio" => try_as::<sysbench::fileio::Spec>(path, table),
+        "mysqlslap" => try_as::<mysqlslap::Spec>(path, table),
         "mock" => try_as::<mock::Spec>(path, table),
         _ => None,
     }

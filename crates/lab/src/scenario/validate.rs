@@ -83,6 +83,7 @@ pub(super) fn validate(
         },
         run: check_run(&file)?,
     };
+    check_windows(&scenario)?;
     check_fit(&scenario)?;
     Ok(scenario)
 }
@@ -337,6 +338,23 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         measure: bounded("measure", run.measure.0, MEASURE_MIN)?,
         seed,
     })
+}
+
+/// Foreign tools run for whole seconds.
+fn check_windows(scenario: &Scenario) -> Result<(), Complaint> {
+    let measure = scenario.run.measure;
+    let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].has_tool());
+    match foreign.filter(|_| measure.subsec_nanos() > 0) {
+        Some(name) => {
+            let kind = scenario.workloads[name].kind();
+            let message = format!(
+                "{} is not a number of whole seconds, and workload `{name}` of kind `{kind}` can measure no other",
+                text::duration(measure)
+            );
+            Err(complaint("run.measure", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// As scenarios write it.

@@ -79,7 +79,7 @@ impl Server for MariaDb {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+        &["tpcc", "oltp", "sysbench", "mysqlslap"]
     }
 
     fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {

@@ -1,5 +1,6 @@
 //! A database server under test, known only through its verbs.
 
+pub mod files;
 mod log;
 pub mod mariadb;
 mod mariadb_files;
@@ -75,10 +76,11 @@ pub trait Server: Debug {
 pub struct Refusal(pub String);
 
 /// Names for [`by_kind`].
-pub const KINDS: [&str; 4] = ["mariadb", "mock", "postgresql", "sqlite"];
+pub const KINDS: [&str; 5] = ["files", "mariadb", "mock", "postgresql", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     match kind {
+        "files" => Some(Box::new(files::Files)),
         "mariadb" => Some(Box::new(mariadb::MariaDb)),
         "mock" => Some(Box::new(mock::Mock)),
         "postgresql" => Some(Box::new(postgres::Postgres)),
@@ -97,7 +99,7 @@ pub trait Running: Debug {
 
     fn endpoint(&self) -> Endpoint;
 
-    /// Zero when there is no process (mock).
+    /// Zero when there is no process (files, mock).
     fn process_id(&self) -> u32;
 
     /// What the server itself says about these settings, by the same names.

@@ -57,7 +57,7 @@ impl Server for Postgres {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+        &["tpcc", "oltp", "sysbench"]
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {

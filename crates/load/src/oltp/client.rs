@@ -1,19 +1,17 @@
 //! One connection, its prepared statements, and the events of sysbench's `oltp_*.lua`.
 
 use std::fmt::{self, Debug, Formatter};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 
 use super::{Script, Spec, table};
 use crate::protocol::Endpoint;
 use crate::random::Random;
+use crate::retrying::retry;
 use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
-
-/// An event that loses this many times in a row fails.
-const MAXIMUM_RETRIES: u32 = 100;
 
 /// Of one table; only those that the script needs.
 #[derive(Debug, Default)]
@@ -62,8 +60,6 @@ pub(super) struct OltpClient {
     /// Of each table.
     statements: Vec<Statements>,
     random: Random,
-    /// A repeated event asks for the same rows.
-    before: Random,
 }
 
 impl Debug for OltpClient {
@@ -81,7 +77,7 @@ impl OltpClient {
             format!("preparing the statements on {}; is the database loaded?", describe(endpoint))
         })?;
         let random = Random::seeded(&[seed, u64::MAX, terminal.into()]);
-        Ok(OltpClient { session, spec: spec.clone(), statements, before: random.clone(), random })
+        Ok(OltpClient { session, spec: spec.clone(), statements, random })
     }
 
     fn id(&mut self) -> u32 {
@@ -100,7 +96,7 @@ impl OltpClient {
         self.session.visit(statement, &parameters[..count], &mut |_| Ok(()))
     }
 
-    fn event(&mut self) -> Result<Duration, SqlError> {
+    fn event(&mut self) -> Result<Outcome, SqlError> {
         let script = self.spec.script;
         let in_transaction = script.is_transaction() && !self.spec.autocommit;
         if in_transaction {
@@ -133,11 +129,11 @@ impl OltpClient {
             self.insert()?;
         }
         if !in_transaction {
-            return Ok(Duration::ZERO);
+            return Ok(Outcome::default());
         }
         let before = Instant::now();
         self.session.commit()?;
-        Ok(before.elapsed())
+        Ok(Outcome { commit_wait: before.elapsed(), ..Outcome::default() })
     }
 
     fn points(&mut self) -> Result<(), SqlError> {
@@ -179,33 +175,25 @@ impl OltpClient {
 /// At READ COMMITTED another terminal may put the same row back between our DELETE, which then finds none, and our INSERT. The
 /// tool takes that for a lost deadlock.
 fn lost_race(error: SqlError) -> SqlError {
-    let class = if error.class == Class::Transaction { Class::Retry } else { error.class };
+    let class = if error.class == Class::Duplicate { Class::Retry } else { error.class };
     SqlError { class, ..error }
 }
 
 impl Client for OltpClient {
     fn choose(&mut self) -> usize {
-        self.before = self.random.clone();
         0
     }
 
     fn execute(&mut self) -> Result<Outcome, Failure> {
-        let mut outcome = Outcome::default();
-        loop {
-            let error = match self.event() {
-                Ok(commit_wait) => {
-                    outcome.commit_wait = commit_wait;
-                    return Ok(outcome);
-                }
-                Err(error) if error.class == Class::Fatal => return Err(error.into()),
-                Err(error) => error,
-            };
-            self.session.rollback()?;
-            if error.class != Class::Retry || outcome.retries == MAXIMUM_RETRIES {
-                return Err(error.into());
-            }
-            outcome.retries += 1;
-            self.random = self.before.clone();
-        }
+        let before = self.random.clone();
+        retry(
+            self,
+            |client| &mut *client.session,
+            |client| {
+                // A repeated event asks for the same rows.
+                client.random = before.clone();
+                client.event()
+            },
+        )
     }
 }

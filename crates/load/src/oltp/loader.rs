@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::{Spec, table};
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
-use crate::sql::connect_and_create_database;
+use crate::sql::{Session, connect_and_create_database};
 use crate::workload::Progress;
 
 /// Rows of one transaction.
@@ -23,28 +23,42 @@ pub(super) fn load(
 ) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
-    let mut execute =
-        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
+    drop_tables(&mut *session, spec.tables)?;
     for number in 1..=spec.tables {
-        execute(format!("DROP TABLE IF EXISTS {}", table::name(number)))?;
-        execute(table::create(dialect, number))?;
+        execute(&mut *session, &table::create(dialect, number))?;
     }
     loading::load(endpoint, tasks(spec, seed), progress)?;
     let indexes: Vec<String> = (1..=spec.tables).map(table::create_index).collect();
     for some in indexes.chunks(INDEXES_AT_ONCE) {
         loading::run_in_parallel(endpoint, some)?;
     }
+    finish(&mut *session, spec)
+}
+
+fn execute(session: &mut dyn Session, statement: &str) -> Result<()> {
+    session.execute(statement).with_context(|| format!("executing {statement}"))
+}
+
+pub(super) fn drop_tables(session: &mut dyn Session, tables: u32) -> Result<()> {
+    (1..=tables)
+        .try_for_each(|number| execute(session, &format!("DROP TABLE IF EXISTS {}", table::name(number))))
+}
+
+/// What there is to do with tables that have their rows and indexes.
+///
+/// # Errors
+/// One has another number of rows.
+pub(super) fn finish(session: &mut dyn Session, spec: &Spec) -> Result<()> {
+    let dialect = session.dialect();
     for number in 1..=spec.tables {
         let name = table::name(number);
-        dialect
-            .go_on_numbering(&name, "id")
-            .into_iter()
-            .chain(dialect.after_load(&name))
-            .try_for_each(&mut execute)?;
+        let statements = dialect.go_on_numbering(&name, "id").into_iter().chain(dialect.after_load(&name));
+        for statement in statements {
+            execute(session, &statement)?;
+        }
     }
-    (1..=spec.tables).try_for_each(|number| {
-        loading::check_row_count(&mut *session, &table::name(number), spec.rows.into())
-    })
+    (1..=spec.tables)
+        .try_for_each(|number| loading::check_row_count(session, &table::name(number), spec.rows.into()))
 }
 
 /// The first part of every table before the second of any, so that the streams are on different tables when there are some.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use distribution::Distribution;
 
 use crate::protocol::{Endpoint, KindSummary};
+use crate::sql::Session;
 use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
 
 /// Which of the tool's scripts it is.
@@ -156,7 +157,7 @@ const ROW_BYTES: u64 = 240;
 pub const DEVIATIONS: &[&str] = &[
     "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
      each 100,000.",
-    "An event that loses a deadlock is tried again with the same rows, its latency going on; the tool draws new rows and counts a new event.",
+    "An event that loses a deadlock is tried again with the same rows, its latency going on; the tool draws new rows, its latency going on too.",
     "BEGIN and COMMIT are sent as text, not as prepared statements.",
     "On SQLite a transaction that will write says so when it begins (BEGIN IMMEDIATE).",
 ];
@@ -170,6 +171,19 @@ impl Oltp {
     /// Its counts must be in range.
     pub(crate) fn new(spec: Spec) -> Oltp {
         Oltp { spec }
+    }
+
+    /// So that another may make them.
+    pub(crate) fn drop_tables(&self, session: &mut dyn Session) -> Result<()> {
+        loader::drop_tables(session, self.spec.tables)
+    }
+
+    /// After another made and filled the tables.
+    ///
+    /// # Errors
+    /// One has another number of rows.
+    pub(crate) fn finish_load(&self, session: &mut dyn Session) -> Result<()> {
+        loader::finish(session, &self.spec)
     }
 }
 

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
 use super::window::{Window, second};
+use super::{CommandLine, read_commands};
 use crate::protocol::{Command, Event, RunSpec};
 use crate::workload::Workload;
 
@@ -21,11 +22,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) enum Message {
-    Command(Command),
-    /// The parent closed our input: it stopped or died.
-    InputClosed,
-    /// A line of the input was no command.
-    InputUnreadable(String),
+    Parent(CommandLine),
     Connected,
     Fatal(String),
 }
@@ -76,15 +73,17 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
 
     fn run(&mut self, commands: impl BufRead + Send + 'static) -> Result<()> {
         let workload: Arc<dyn Workload> = Arc::from(self.spec.workload.build()?);
-        read_commands(commands, self.sender.clone());
+        let sender = self.sender.clone();
+        read_commands(commands, move |line| sender.send(Message::Parent(line)).is_ok());
         let start = self.connect_terminals(&workload)?;
         for _ in 0..workload.terminals() {
             match self.messages.recv().context("the terminals are gone")? {
                 Message::Connected => {}
-                Message::Fatal(message) => bail!(message),
-                Message::InputUnreadable(message) => bail!(message),
-                Message::InputClosed | Message::Command(Command::Stop) => return Ok(()),
-                Message::Command(command) => bail!("{command:?} came before the terminals were ready"),
+                Message::Fatal(message) | Message::Parent(CommandLine::Unreadable(message)) => bail!(message),
+                Message::Parent(CommandLine::Closed | CommandLine::Command(Command::Stop)) => return Ok(()),
+                Message::Parent(CommandLine::Command(command)) => {
+                    bail!("{command:?} came before the terminals were ready")
+                }
             }
         }
         start.wait();
@@ -134,7 +133,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         loop {
             let deadline = window.as_ref().map_or(next_second, |window| next_second.min(window.ends_at()));
             match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(Message::Command(Command::Measure { duration_s })) => {
+                Ok(Message::Parent(CommandLine::Command(Command::Measure { duration_s }))) => {
                     if window.is_some() {
                         bail!("a second measurement was asked for while one is running");
                     }
@@ -147,8 +146,12 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     window = Some(Window::new(workload, began, duration));
                     continue;
                 }
-                Ok(Message::Command(Command::Stop) | Message::InputClosed) => return Ok(()),
-                Ok(Message::InputUnreadable(message) | Message::Fatal(message)) => bail!(message),
+                Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
+                    return Ok(());
+                }
+                Ok(Message::Parent(CommandLine::Unreadable(message)) | Message::Fatal(message)) => {
+                    bail!(message)
+                }
                 Ok(Message::Connected) => continue,
                 Err(RecvTimeoutError::Disconnected) => bail!("the terminals are gone"),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -202,22 +205,4 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             }
         }
     }
-}
-
-fn read_commands(commands: impl BufRead + Send + 'static, messages: Sender<Message>) {
-    std::thread::spawn(move || {
-        for line in commands.lines() {
-            let message = match line {
-                Err(_) => break,
-                Ok(line) => match serde_json::from_str(&line) {
-                    Ok(command) => Message::Command(command),
-                    Err(error) => Message::InputUnreadable(format!("{line:?} is no command: {error}")),
-                },
-            };
-            if messages.send(message).is_err() {
-                return;
-            }
-        }
-        let _ = messages.send(Message::InputClosed);
-    });
 }

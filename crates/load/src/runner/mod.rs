@@ -19,7 +19,8 @@ use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result, bail};
 
-use crate::protocol::{Event, RunSpec};
+use crate::foreign;
+use crate::protocol::{Command, Event, RunSpec};
 
 /// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client`
 /// calls. Every error was also sent as [`Event::Fatal`].
@@ -41,7 +42,39 @@ fn read_specification(commands: &mut impl BufRead) -> Result<RunSpec> {
     serde_json::from_str(&line).context("the first line is no specification of a run")
 }
 
-fn send(events: &mut impl Write, event: &Event) -> Result<()> {
+/// What the parent says.
+#[derive(Debug)]
+pub(crate) enum CommandLine {
+    Command(Command),
+    /// It closed our input: it stopped or died.
+    Closed,
+    /// A line was no command.
+    Unreadable(String),
+}
+
+/// Reads on a thread of its own until the end of the input, or until `take` returns false.
+pub(crate) fn read_commands(
+    commands: impl BufRead + Send + 'static,
+    take: impl Fn(CommandLine) -> bool + Send + 'static,
+) {
+    std::thread::spawn(move || {
+        for line in commands.lines() {
+            let line = match line {
+                Err(_) => break,
+                Ok(line) => match serde_json::from_str(&line) {
+                    Ok(command) => CommandLine::Command(command),
+                    Err(error) => CommandLine::Unreadable(format!("{line:?} is no command: {error}")),
+                },
+            };
+            if !take(line) {
+                return;
+            }
+        }
+        take(CommandLine::Closed);
+    });
+}
+
+pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
     serde_json::to_writer(&mut *events, event).context("writing an event")?;
     events.write_all(b"\n").and_then(|()| events.flush()).context("writing an event")
 }
@@ -50,8 +83,14 @@ fn send(events: &mut impl Write, event: &Event) -> Result<()> {
 /// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
 pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
+    // A workload that cannot be built is the coordinator's to complain about.
+    if let Ok(workload) = spec.workload.build()
+        && let Some(tool) = workload.tool()
+    {
+        return foreign::serve(spec, &*workload, tool, commands, events);
+    }
     coordinator::Coordinator::new(spec, events).serve(commands)
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

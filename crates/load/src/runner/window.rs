@@ -79,7 +79,7 @@ impl Window {
             headline_name: headline.name.to_owned(),
             headline_value: headline.value,
             kinds,
-            commit_wait_s: self.commit_wait.as_secs_f64(),
+            commit_wait_s: Some(self.commit_wait.as_secs_f64()),
             terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),
@@ -94,7 +94,7 @@ pub(super) fn second(samples: &Samples, at: Duration, measured: bool) -> Second 
     latencies_us.sort_unstable();
     let quantile_ms = |share: f64| {
         let index = (share * latencies_us.len() as f64).ceil() as usize;
-        latencies_us.get(index.saturating_sub(1)).map_or(0.0, |latency| *latency as f64 / 1000.0)
+        Some(latencies_us.get(index.saturating_sub(1)).map_or(0.0, |latency| *latency as f64 / 1000.0))
     };
     Second {
         at_s: at.as_secs_f64(),

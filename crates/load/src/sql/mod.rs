@@ -31,6 +31,8 @@ pub type RowWriter = Box<dyn FnMut(&mut dyn Write) -> io::Result<()> + Send>;
 pub enum Class {
     /// Deadlock, lock wait timeout, or a row changed since the snapshot: roll back and try again.
     Retry,
+    /// This transaction failed: a row with this key exists.
+    Duplicate,
     /// This transaction failed.
     Transaction,
     /// The connection or the server is gone, or there is no room for anything more.
@@ -56,7 +58,7 @@ impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Failure {
         match error.class {
             Class::Fatal => Failure::Fatal(error.message),
-            Class::Retry | Class::Transaction => Failure::Transaction(error.message),
+            Class::Retry | Class::Duplicate | Class::Transaction => Failure::Transaction(error.message),
         }
     }
 }
@@ -171,6 +173,7 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
             Box::new(postgres::Postgres::connect(endpoint)?)
         }
         Endpoint::Sqlite { path, pragmas } => Box::new(sqlite::Sqlite::connect(path, pragmas)?),
+        Endpoint::Directory { .. } => bail!("{} has no server to connect to", describe(endpoint)),
         Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
     })
 }
@@ -188,6 +191,7 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
             Box::new(postgres::Postgres::connect_and_create_database(endpoint)?)
         }
         Endpoint::Sqlite { .. } => connect(endpoint)?,
+        Endpoint::Directory { .. } => bail!("{} has no database", describe(endpoint)),
         Endpoint::Mock => bail!("the mock endpoint has no database"),
     })
 }
@@ -203,6 +207,7 @@ pub fn describe(endpoint: &Endpoint) -> String {
             format!("{host}:{port}")
         }
         Endpoint::Sqlite { path, .. } => path.display().to_string(),
+        Endpoint::Directory { path } => format!("the directory {}", path.display()),
         Endpoint::Mock => "mock".to_owned(),
     }
 }

@@ -129,8 +129,9 @@ impl From<Error> for SqlError {
     fn from(error: Error) -> SqlError {
         let class = classify(&error);
         let message = match (class, &error) {
-            (Class::Fatal, Error::MySqlError(_)) | (Class::Retry | Class::Transaction, _) => sentence(&error),
+            (Class::Fatal, Error::MySqlError(_)) => sentence(&error),
             (Class::Fatal, _) => format!("the connection to the server broke: {}", sentence(&error)),
+            _ => sentence(&error),
         };
         SqlError { class, message }
     }
@@ -168,6 +169,7 @@ fn classify(error: &Error) -> Class {
         // 1020: record changed since last read (MariaDB's innodb_snapshot_isolation).
         Error::MySqlError(error) => match error.code {
             1213 | 1205 | 1020 => Class::Retry,
+            1062 => Class::Duplicate,
             // Shutdown in progress, connection killed, server gone, idle timeout.
             1053 | 1927 | 2006 | 2013 | 4031 => Class::Fatal,
             // The disk is full; a table cannot grow.
@@ -210,7 +212,14 @@ mod tests {
 
     #[test]
     fn a_refused_statement_fails_its_transaction_only() {
-        check(1062, Class::Transaction);
+        // A foreign key is violated; a column is unknown.
+        check(1452, Class::Transaction);
+        check(1054, Class::Transaction);
+    }
+
+    #[test]
+    fn a_key_that_exists_is_told_apart() {
+        check(1062, Class::Duplicate);
     }
 
     #[test]

@@ -221,6 +221,8 @@ fn classify(code: &SqlState) -> Class {
         Class::Retry
     } else if FATAL.contains(code) || code.code().starts_with("08") {
         Class::Fatal
+    } else if *code == SqlState::UNIQUE_VIOLATION {
+        Class::Duplicate
     } else {
         Class::Transaction
     }
@@ -259,8 +261,9 @@ mod tests {
         for end in ["57P01", "57P03", "53100", "58030", "08006", "XX001"] {
             check(end, Class::Fatal);
         }
-        // A duplicate key, a statement after an error, a cancelled statement.
-        for refusal in ["23505", "25P02", "57014"] {
+        check("23505", Class::Duplicate);
+        // A violated foreign key, a statement after an error, a cancelled statement.
+        for refusal in ["23503", "25P02", "57014"] {
             check(refusal, Class::Transaction);
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 pub use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Error, ErrorCode, ToSql, params_from_iter};
+use rusqlite::{Error, ErrorCode, ToSql, ffi, params_from_iter};
 
 use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value};
 
@@ -220,8 +220,13 @@ fn words(value: ValueRef<'_>) -> String {
     }
 }
 
+/// A unique column, a primary key, a row number (sqlite.org/rescode.html).
+const DUPLICATE: [i32; 3] =
+    [ffi::SQLITE_CONSTRAINT_UNIQUE, ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_ROWID];
+
 impl From<Error> for SqlError {
     fn from(error: Error) -> SqlError {
+        let is_duplicate = error.sqlite_error().is_some_and(|error| DUPLICATE.contains(&error.extended_code));
         let class = match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Class::Retry,
             Some(
@@ -232,6 +237,7 @@ impl From<Error> for SqlError {
                 | ErrorCode::CannotOpen
                 | ErrorCode::ReadOnly,
             ) => Class::Fatal,
+            _ if is_duplicate => Class::Duplicate,
             _ => Class::Transaction,
         };
         SqlError { class, message: error.to_string() }
@@ -265,6 +271,7 @@ mod tests {
         session.execute("CREATE TABLE t (a INT PRIMARY KEY)").unwrap();
         let error = session.load("t", Box::new(|output| output.write_all(b"1\n1\n"))).unwrap_err();
         assert!(error.message.contains("UNIQUE"), "{error}");
+        assert_eq!(error.class, Class::Duplicate);
         let count = session.prepare("SELECT COUNT(*) FROM t").unwrap();
         assert_eq!(session.first(count, &[]).unwrap(), Some((0_u32,)));
     }

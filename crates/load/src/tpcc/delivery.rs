@@ -3,12 +3,12 @@
 use super::DISTRICTS;
 use super::input::Delivery;
 use super::new_order::pad;
-use super::terminal::{End, Interruption, Terminal, missing};
-use crate::sql::Value;
+use super::terminal::{End, Terminal, missing};
+use crate::sql::{SqlError, Value};
 use crate::values;
 
 impl Terminal {
-    pub(super) fn delivery(&mut self, delivery: &Delivery) -> Result<End, Interruption> {
+    pub(super) fn delivery(&mut self, delivery: &Delivery) -> Result<End, SqlError> {
         let Delivery { warehouse, carrier } = delivery;
         let mut orders: Vec<Value> = Vec::with_capacity(2 * DISTRICTS as usize);
         for district in 1..=DISTRICTS {
@@ -50,7 +50,7 @@ impl Terminal {
     }
 
     /// Locked.
-    fn oldest_new_order(&mut self, warehouse: u32, district: u32) -> Result<Option<(u32,)>, Interruption> {
+    fn oldest_new_order(&mut self, warehouse: u32, district: u32) -> Result<Option<(u32,)>, SqlError> {
         let key = values![warehouse, district];
         loop {
             let oldest: Option<(u32,)> = self.session.first(self.statements.oldest_new_order, key)?;

@@ -2,8 +2,8 @@
 
 use super::input::{Line, NewOrder};
 use super::statements::MAXIMUM_LINES;
-use super::terminal::{End, Interruption, Terminal, missing};
-use crate::sql::Value;
+use super::terminal::{End, Terminal, missing};
+use crate::sql::{SqlError, Value};
 use crate::values;
 
 /// Discount, last name and credit of the customer; tax of the warehouse and of the district.
@@ -27,7 +27,7 @@ struct StockGroup {
 }
 
 impl Terminal {
-    pub(super) fn new_order(&mut self, order: &NewOrder) -> Result<End, Interruption> {
+    pub(super) fn new_order(&mut self, order: &NewOrder) -> Result<End, SqlError> {
         let NewOrder { warehouse, district, customer, lines } = order;
         let head: Option<Head> =
             self.session.first(self.statements.new_order_head, values![warehouse, district, customer])?;
@@ -68,7 +68,7 @@ impl Terminal {
     }
 
     /// Takes the district's next order number and advances it.
-    fn next_order_id(&mut self, warehouse: u32, district: u32) -> Result<u32, Interruption> {
+    fn next_order_id(&mut self, warehouse: u32, district: u32) -> Result<u32, SqlError> {
         let advance = self.statements.district_advance;
         let key = values![warehouse, district];
         let taken = if self.session.dialect().has_returning() {
@@ -80,7 +80,7 @@ impl Terminal {
     }
 
     /// The price of each line's item in cents; `None` where the item does not exist.
-    fn prices(&mut self, lines: &[Line]) -> Result<Vec<Option<i64>>, Interruption> {
+    fn prices(&mut self, lines: &[Line]) -> Result<Vec<Option<i64>>, SqlError> {
         let mut items: Vec<Value> = lines.iter().map(|line| line.item.into()).collect();
         pad(&mut items, 1, MAXIMUM_LINES);
         let found: Vec<(u32, i64, Vec<u8>, bool)> = self.session.rows(self.statements.items, &items)?;
@@ -94,7 +94,7 @@ impl Terminal {
         home: u32,
         district: u32,
         lines: &[(usize, &Line)],
-    ) -> Result<Vec<Vec<u8>>, Interruption> {
+    ) -> Result<Vec<Vec<u8>>, SqlError> {
         let mut district_infos = vec![Vec::new(); lines.len()];
         for group in stock_groups(lines) {
             let mut parameters: Vec<Value> = Vec::with_capacity(MAXIMUM_LINES + 1);
@@ -134,7 +134,7 @@ impl Terminal {
         district: u32,
         order_id: u32,
         lines: &[PricedLine],
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), SqlError> {
         let mut parameters: Vec<Value> = Vec::with_capacity(lines.len() * 9);
         for PricedLine { number, line, amount_cents, district_info } in lines {
             parameters.extend([

@@ -1,12 +1,12 @@
 //! The Order-Status transaction (clause 2.6): reads a customer's last order.
 
 use super::input::OrderStatus;
-use super::terminal::{End, Interruption, Terminal, missing};
-use crate::sql::{Row, Value};
+use super::terminal::{End, Terminal, missing};
+use crate::sql::{Row, SqlError, Value};
 use crate::values;
 
 impl Terminal {
-    pub(super) fn order_status(&mut self, status: &OrderStatus) -> Result<End, Interruption> {
+    pub(super) fn order_status(&mut self, status: &OrderStatus) -> Result<End, SqlError> {
         let OrderStatus { warehouse, district, customer } = status;
         let customer = self.customer_id(*warehouse, *district, customer)?;
         let key = values![warehouse, district, customer];

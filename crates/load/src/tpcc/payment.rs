@@ -1,12 +1,12 @@
 //! The Payment transaction (clause 2.5).
 
 use super::input::Payment;
-use super::terminal::{End, Interruption, Terminal, missing};
-use crate::sql::{FromValue, Row};
+use super::terminal::{End, Terminal, missing};
+use crate::sql::{FromValue, Row, SqlError};
 use crate::values;
 
 impl Terminal {
-    pub(super) fn payment(&mut self, payment: &Payment) -> Result<End, Interruption> {
+    pub(super) fn payment(&mut self, payment: &Payment) -> Result<End, SqlError> {
         let Payment { warehouse, district, customer_warehouse, customer_district, customer, amount_cents } =
             payment;
         let customer = self.customer_id(*customer_warehouse, *customer_district, customer)?;

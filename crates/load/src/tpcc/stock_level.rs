@@ -1,13 +1,14 @@
 //! The Stock-Level transaction (clause 2.8): how many items of the last twenty orders are low in stock.
 
 use super::input::StockLevel;
-use super::terminal::{End, Interruption, Terminal, missing};
+use super::terminal::{End, Terminal, missing};
+use crate::sql::SqlError;
 use crate::values;
 
 const ORDERS: u32 = 20;
 
 impl Terminal {
-    pub(super) fn stock_level(&mut self, level: &StockLevel) -> Result<End, Interruption> {
+    pub(super) fn stock_level(&mut self, level: &StockLevel) -> Result<End, SqlError> {
         let StockLevel { warehouse, district, threshold } = level;
         let next: Option<(u32,)> =
             self.session.first(self.statements.district_next_order, values![warehouse, district])?;

@@ -10,26 +10,10 @@ use super::statements::Statements;
 use super::wait_times;
 use crate::protocol::Endpoint;
 use crate::random::Random;
+use crate::retrying::retry;
 use crate::sql::{Class, Session, SqlError, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
-
-/// A transaction that loses this many times in a row fails.
-const MAXIMUM_RETRIES: u32 = 100;
-
-/// Why an attempt ended early.
-#[derive(Debug)]
-pub(super) enum Interruption {
-    Server(SqlError),
-    /// A row that must exist does not: the database is damaged or has another size.
-    Missing(String),
-}
-
-impl From<SqlError> for Interruption {
-    fn from(error: SqlError) -> Interruption {
-        Interruption::Server(error)
-    }
-}
 
 /// How a transaction ends when nothing interrupts it; the caller sends the COMMIT or ROLLBACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +30,6 @@ pub(super) struct Terminal {
     /// Of terminals that key in and think, and the kind of the transaction that they do it for.
     waits: Option<Random>,
     kind: usize,
-    commit_wait: Duration,
 }
 
 impl Debug for Terminal {
@@ -62,18 +45,10 @@ impl Terminal {
         let statements = Statements::prepare(&mut *session).with_context(|| {
             format!("preparing the TPC-C statements on {}; is the database loaded?", describe(endpoint))
         })?;
-        Ok(Terminal {
-            session,
-            statements,
-            inputs,
-            chosen: None,
-            waits,
-            kind: 0,
-            commit_wait: Duration::ZERO,
-        })
+        Ok(Terminal { session, statements, inputs, chosen: None, waits, kind: 0 })
     }
 
-    fn attempt(&mut self, input: &Input) -> Result<End, Interruption> {
+    fn attempt(&mut self, input: &Input) -> Result<Outcome, SqlError> {
         self.session.begin(!matches!(input, Input::OrderStatus(_) | Input::StockLevel(_)))?;
         let end = match input {
             Input::NewOrder(order) => self.new_order(order)?,
@@ -82,15 +57,14 @@ impl Terminal {
             Input::Delivery(delivery) => self.delivery(delivery)?,
             Input::StockLevel(level) => self.stock_level(level)?,
         };
+        let before = Instant::now();
         match end {
-            End::Commit => {
-                let before = Instant::now();
-                self.session.commit()?;
-                self.commit_wait += before.elapsed();
-            }
+            End::Commit => self.session.commit()?,
             End::Rollback => self.session.rollback()?,
         }
-        Ok(end)
+        let rolled_back = end == End::Rollback;
+        let commit_wait = if rolled_back { Duration::ZERO } else { before.elapsed() };
+        Ok(Outcome { rolled_back, commit_wait, ..Outcome::default() })
     }
 
     /// The number of a customer; of all with the same last name the middle one by first name, rounded up (2.5.2.2).
@@ -101,7 +75,7 @@ impl Terminal {
         warehouse: u32,
         district: u32,
         customer: &Customer,
-    ) -> Result<u32, Interruption> {
+    ) -> Result<u32, SqlError> {
         let name = match customer {
             Customer::Id(id) => return Ok(*id),
             Customer::LastName(name) => name,
@@ -114,8 +88,9 @@ impl Terminal {
     }
 }
 
-pub(super) fn missing(what: String) -> Interruption {
-    Interruption::Missing(format!("missing row: {what}"))
+/// A row that must exist does not: the database is damaged or has another size.
+pub(super) fn missing(what: String) -> SqlError {
+    SqlError { class: Class::Transaction, message: format!("missing row: {what}") }
 }
 
 /// The n/2-th of n, rounded up, counting from one.
@@ -141,32 +116,7 @@ impl Client for Terminal {
 
     fn execute(&mut self) -> Result<Outcome, Failure> {
         let input = self.chosen.take().expect("choose comes before execute");
-        let mut outcome = Outcome::default();
-        self.commit_wait = Duration::ZERO;
-        loop {
-            let interruption = match self.attempt(&input) {
-                Ok(end) => {
-                    outcome.rolled_back = end == End::Rollback;
-                    outcome.commit_wait = self.commit_wait;
-                    return Ok(outcome);
-                }
-                Err(interruption) => interruption,
-            };
-            match interruption {
-                Interruption::Server(error) if error.class == Class::Fatal => return Err(error.into()),
-                Interruption::Server(error) => {
-                    self.session.rollback()?;
-                    if error.class != Class::Retry || outcome.retries == MAXIMUM_RETRIES {
-                        return Err(error.into());
-                    }
-                    outcome.retries += 1;
-                }
-                Interruption::Missing(message) => {
-                    self.session.rollback()?;
-                    return Err(Failure::Transaction(message));
-                }
-            }
-        }
+        retry(self, |terminal| &mut *terminal.session, |terminal| terminal.attempt(&input))
     }
 }
 

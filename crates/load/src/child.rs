@@ -1,0 +1,68 @@
+//! Child processes that never outlive us: a server or a load generator left behind would ruin the next trial.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+/// Asks the kernel to kill the child when the *thread* that spawns it ends. Spawn from a thread that lives as long as
+/// the child is needed.
+#[expect(
+    unsafe_code,
+    reason = "code between fork and exec is unsafe to add; this one makes a single system call"
+)]
+pub fn die_with_parent(command: &mut Command) -> &mut Command {
+    let request = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from);
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes the
+    // system call prctl and allocates nothing.
+    unsafe { command.pre_exec(request) }
+}
+
+/// Waits for the child to end, and tells its user and system time. It is reaped then: its process id may be another's.
+///
+/// # Errors
+/// It was waited for before.
+#[expect(unsafe_code, reason = "what a child used is told by wait4 only, which no crate that we have offers")]
+pub fn wait_with_cpu(child: &Child) -> io::Result<(ExitStatus, Duration)> {
+    let process_id = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
+    let mut status = 0;
+    // SAFETY: all zeros is a valid `rusage`; the two pointers are to local variables that outlive the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        while libc::wait4(process_id, &mut status, 0, &mut usage) < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        usage
+    };
+    let time = |of: libc::timeval| Duration::new(of.tv_sec as u64, 1_000 * of.tv_usec as u32);
+    Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_ended_tells_what_it_used() {
+        let mut command = Command::new("sh");
+        let mut child =
+            command.args(["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3"]).spawn().unwrap();
+        let (status, cpu) = wait_with_cpu(&child).unwrap();
+        assert_eq!(status.code(), Some(3));
+        assert!(cpu > Duration::ZERO);
+        assert!(child.wait().is_err(), "it is reaped");
+    }
+
+    #[test]
+    fn a_child_dies_with_the_thread_that_spawned_it() {
+        let spawned =
+            std::thread::spawn(|| die_with_parent(Command::new("sleep").arg("600")).spawn().unwrap());
+        let mut child = spawned.join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    }
+}

@@ -1,0 +1,162 @@
+//! One process of a foreign tool.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::child::{die_with_parent, wait_with_cpu};
+
+/// Of the last words, in characters.
+const LAST_WORDS_LENGTH: usize = 400;
+/// More of its errors is not kept.
+const ERRORS_LENGTH: u64 = 1 << 16;
+
+/// A tool that was started. Dropping it kills the tool.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    errors: Option<JoinHandle<String>>,
+    is_reaped: bool,
+}
+
+/// A tool that ended by itself.
+#[derive(Debug)]
+pub struct Ended {
+    pub output: Vec<String>,
+    pub errors: String,
+    pub status: ExitStatus,
+    /// User and system time.
+    pub cpu: Duration,
+}
+
+impl Process {
+    /// `take` gets every line of its output, and is dropped at the end of it; on a thread of its own.
+    ///
+    /// # Errors
+    /// There is no such program: names the package.
+    pub(super) fn start(
+        mut command: Command,
+        package: &str,
+        mut take: impl FnMut(String) + Send + 'static,
+    ) -> Result<Process> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            die_with_parent(&mut command).spawn().map_err(|error| missing(&command, package, error))?;
+        let output = child.stdout.take().context("the tool has no standard output")?;
+        let errors = child.stderr.take().context("the tool has no standard error")?;
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).split(b'\n') {
+                let Ok(line) = line else { break };
+                take(String::from_utf8_lossy(&line).into_owned());
+            }
+        });
+        let errors = std::thread::spawn(move || read_errors(errors));
+        Ok(Process { child, errors: Some(errors), is_reaped: false })
+    }
+
+    /// Call it at the end of the output.
+    pub(super) fn wait(mut self, output: Vec<String>) -> Result<Ended> {
+        let (status, cpu) = wait_with_cpu(&self.child).context("waiting for the tool")?;
+        self.is_reaped = true;
+        let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default()).unwrap_or_default();
+        Ok(Ended { output, errors, status, cpu })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            // Both fail only when it is gone already.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn read_errors(mut errors: ChildStderr) -> String {
+    let mut text = Vec::new();
+    // What cannot be read is not there; the rest is let through, so that the tool does not wait for a reader.
+    let _ = errors.by_ref().take(ERRORS_LENGTH).read_to_end(&mut text);
+    let _ = std::io::copy(&mut errors, &mut std::io::sink());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn missing(command: &Command, package: &str, error: std::io::Error) -> anyhow::Error {
+    let program = command.get_program().to_string_lossy();
+    if error.kind() == ErrorKind::NotFound {
+        return anyhow!(
+            "{program} is not installed: it comes with the package `{package}`, which `tools/install tools` installs"
+        );
+    }
+    anyhow!("starting {program}: {error}")
+}
+
+impl Ended {
+    /// An error with its last words when it failed or complained.
+    pub fn check(&self, name: &str, is_complaint: impl Fn(&str) -> bool) -> Result<()> {
+        let lines = self.output.iter().map(String::as_str).chain(self.errors.lines());
+        let complaints: Vec<&str> = lines.filter(|line| is_complaint(line)).collect();
+        if !self.status.success() || !complaints.is_empty() {
+            bail!("{name} ended with {}: {}", self.status, self.last_words(&complaints));
+        }
+        Ok(())
+    }
+
+    /// Its complaints; without any what it wrote last, where errors go if it wrote there.
+    pub fn last_words(&self, complaints: &[&str]) -> String {
+        let lines = [
+            complaints.to_vec(),
+            last_lines(self.errors.lines()),
+            last_lines(self.output.iter().map(String::as_str)),
+        ];
+        let lines = lines.into_iter().find(|lines| !lines.is_empty()).unwrap_or_default();
+        let words = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" / ");
+        match words.is_empty() {
+            true => "it said nothing".to_owned(),
+            false => words.chars().take(LAST_WORDS_LENGTH).collect(),
+        }
+    }
+}
+
+/// The last three that are not blank.
+fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].to_vec()
+}
+
+/// Runs a tool to its end.
+///
+/// # Errors
+/// It is missing, fails or complains; with its last words.
+pub(crate) fn execute(
+    command: Command,
+    name: &str,
+    package: &str,
+    is_complaint: impl Fn(&str) -> bool,
+) -> Result<Ended> {
+    let (sender, lines) = std::sync::mpsc::channel();
+    let process = Process::start(command, package, move |line| {
+        let _ = sender.send(line);
+    })?;
+    let output = lines.iter().collect();
+    let ended = process.wait(output)?;
+    ended.check(name, is_complaint)?;
+    Ok(ended)
+}
+
+/// What a tool says of itself with `--version`, in one line.
+///
+/// # Errors
+/// It is missing or does not know it.
+pub fn version(program: &std::path::Path, package: &str) -> Result<String> {
+    let mut command = Command::new(program);
+    command.arg("--version");
+    let ended = execute(command, &format!("{} --version", program.display()), package, |_| false)?;
+    let line = ended.output.iter().map(|line| line.trim()).find(|line| !line.is_empty());
+    line.map(str::to_owned).with_context(|| {
+        format!("{} does not tell its version: {}", program.display(), ended.last_words(&[]))
+    })
+}

@@ -1,0 +1,229 @@
+//! The workload `mysqlslap`: MariaDB's own client (`mariadb-slap`) with its generated statements, as a foreign tool.
+//!
+//! A run of it is so many queries, not so much time: one run follows the other, each with its schema made anew, until the window has passed, and
+//! the last one ends when it ends. The figure is queries over the seconds that the tool counts, which hold its connects and its queries, but not the
+//! making and dropping of the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no latency of single queries.
+//! When a query fails it exits with success: whatever it writes besides its figures is an error.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::foreign::{self, Figures, Length, Tool};
+use crate::protocol::{Endpoint, KindSummary, Second};
+use crate::runner::histogram;
+use crate::sql::{connect_and_create_database, describe};
+use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+
+const NAME: &str = "mariadb-slap";
+const PACKAGE: &str = "mariadb-client";
+const SCHEMA: &str = "mysqlslap";
+
+/// Where it is not a native workload, beyond what all foreign tools have.
+pub const DEVIATIONS: &[&str] = &[
+    "The tool's runs follow each other until the window has passed; making and dropping its schema is in the figures of storage, server and \
+     CPU, and not in the headline.",
+    "The tool tells no latencies and no seconds.",
+    "The run before the window is killed at its beginning; the tool does not say how long its clients wait for COMMIT.",
+];
+
+/// What is generated: 11 statements that every client repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadType {
+    /// INSERT and SELECT by turns.
+    Mixed,
+    /// SELECT of the whole table.
+    Read,
+    /// INSERT.
+    Write,
+    /// UPDATE; of the whole table without `autoincrement`.
+    Update,
+    /// SELECT of one row; needs `autoincrement`.
+    Key,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub load_type: LoadType,
+    /// Clients at once (`--concurrency`).
+    pub terminals: u32,
+    /// Of one run, all clients together; each has the whole part of its share (`--number-of-queries`).
+    pub queries: u32,
+    pub engine: String,
+    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
+    #[serde(default)]
+    pub autoincrement: bool,
+    /// A path, or a name that is looked for in `PATH`.
+    #[serde(default = "program")]
+    pub program: PathBuf,
+}
+
+fn program() -> PathBuf {
+    NAME.into()
+}
+
+impl Spec {
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        vec![
+            Count::new("terminals", self.terminals, TERMINALS_MAX),
+            Count::new("queries", self.queries, 1_000_000_000),
+        ]
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        Data { words: "99 rows".to_owned(), bytes: 1 << 20 }
+    }
+}
+
+#[derive(Debug)]
+pub struct Mysqlslap {
+    spec: Spec,
+}
+
+impl Mysqlslap {
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> Mysqlslap {
+        Mysqlslap { spec }
+    }
+}
+
+impl Workload for Mysqlslap {
+    fn kinds(&self) -> &'static [&'static str] {
+        match self.spec.load_type {
+            LoadType::Mixed => &["mixed"],
+            LoadType::Read => &["read"],
+            LoadType::Write => &["write"],
+            LoadType::Update => &["update"],
+            LoadType::Key => &["key"],
+        }
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    /// Every run of the tool makes its own table.
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        connect_and_create_database(endpoint)?;
+        progress(Progress { rows_done: 1, rows_total: 1 });
+        Ok(())
+    }
+
+    fn tool(&self) -> Option<&dyn Tool> {
+        Some(self)
+    }
+
+    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
+        bail!("the clients of this workload are mariadb-slap's")
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let text = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{SCHEMA}'");
+        let count = session.prepare(&text).context("looking for the tool's schema")?;
+        let found = session.first(count, &[]).context("looking for the tool's schema")?;
+        let passed = found == Some((0_u64,));
+        let detail = if passed { "it is" } else { "it is still there" };
+        Ok(vec![Check { name: "the schema is dropped".to_owned(), passed, detail: detail.to_owned() }])
+    }
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        let queries: u64 = kinds.iter().map(|kind| kind.committed).sum();
+        Headline { name: "queries per second", value: queries as f64 / duration_s }
+    }
+}
+
+impl Tool for Mysqlslap {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn package(&self) -> &'static str {
+        PACKAGE
+    }
+
+    fn version(&self) -> Result<String> {
+        foreign::version(&self.spec.program, PACKAGE)
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn command(&self, endpoint: &Endpoint, _: u64, _: Length) -> Result<Command> {
+        let Spec { terminals, queries, .. } = self.spec;
+        // A share of nothing would be one pass over the statements.
+        ensure!(
+            queries >= terminals,
+            "queries: {queries} is less than one for each of {terminals} terminals"
+        );
+        let mut command = Command::new(&self.spec.program);
+        command.args(["--no-defaults", "--auto-generate-sql", "--csv", "--iterations=1"]);
+        command.args([
+            format!("--auto-generate-sql-load-type={}", self.kinds()[0]),
+            format!("--concurrency={terminals}"),
+            format!("--number-of-queries={queries}"),
+            format!("--engine={}", self.spec.engine),
+            format!("--create-schema={SCHEMA}"),
+        ]);
+        if self.spec.autoincrement {
+            command.arg("--auto-generate-sql-add-autoincrement");
+        }
+        match endpoint {
+            Endpoint::MysqlSocket { path, user, .. } => {
+                command.args([format!("--socket={}", path.display()), format!("--user={user}")]);
+            }
+            Endpoint::MysqlTcp { host, port, user, password, .. } => {
+                command.args([format!("--host={host}"), format!("--port={port}"), format!("--user={user}")]);
+                command.args(["--protocol=tcp"]).env("MYSQL_PWD", password);
+            }
+            _ => bail!("mariadb-slap cannot reach {}", describe(endpoint)),
+        }
+        Ok(command)
+    }
+
+    /// Its figures are all that it has to say.
+    fn is_complaint(&self, line: &str) -> bool {
+        !line.trim().is_empty() && line.split(',').count() != 7
+    }
+
+    fn second(&self, _: &str) -> Result<Option<Second>> {
+        Ok(None)
+    }
+
+    /// Of one run after the other: engine, load type, mean, least and most seconds (of one run, so all the same), clients, queries of each.
+    fn figures(&self, output: &[String]) -> Result<Figures> {
+        let mut duration = Duration::ZERO;
+        let mut queries = 0;
+        for line in output.iter().filter(|line| !line.trim().is_empty()) {
+            let run = || {
+                let fields: Vec<&str> = line.split(',').collect();
+                let [_, load_type, mean_s, _, _, clients, queries_each] = fields[..] else { return None };
+                let clients: u64 = clients.trim().parse().ok()?;
+                let is_ours = load_type == self.kinds()[0] && clients == u64::from(self.spec.terminals);
+                let seconds = Duration::try_from_secs_f64(mean_s.trim().parse().ok()?).ok()?;
+                is_ours.then_some((seconds, clients * queries_each.trim().parse::<u64>().ok()?))
+            };
+            let (seconds, count) = run().with_context(|| format!("{line:?} are no figures"))?;
+            ensure!(
+                !seconds.is_zero(),
+                "a run of less than a millisecond cannot be timed: more queries are needed"
+            );
+            duration += seconds;
+            queries += count;
+        }
+        ensure!(!duration.is_zero() && queries > 0, "no figures");
+        let kind = KindSummary {
+            name: self.kinds()[0].to_owned(),
+            committed: queries,
+            histogram: histogram::encode(&histogram::new()),
+            ..KindSummary::default()
+        };
+        Ok(Figures { duration, kinds: vec![kind] })
+    }
+}

@@ -1,0 +1,28 @@
+//! Transactions that lose against others are tried again.
+
+use crate::sql::{Class, Session, SqlError};
+use crate::workload::{Failure, Outcome};
+
+/// A transaction that loses this many times in a row fails.
+const MAXIMUM_RETRIES: u32 = 100;
+
+/// Attempts until one ends as it should, each after a rollback of the one before.
+pub(crate) fn retry<Client>(
+    client: &mut Client,
+    session: impl Fn(&mut Client) -> &mut dyn Session,
+    mut attempt: impl FnMut(&mut Client) -> Result<Outcome, SqlError>,
+) -> Result<Outcome, Failure> {
+    let mut retries = 0;
+    loop {
+        let error = match attempt(client) {
+            Ok(outcome) => return Ok(Outcome { retries, ..outcome }),
+            Err(error) if error.class == Class::Fatal => return Err(error.into()),
+            Err(error) => error,
+        };
+        session(client).rollback()?;
+        if error.class != Class::Retry || retries == MAXIMUM_RETRIES {
+            return Err(error.into());
+        }
+        retries += 1;
+    }
+}

@@ -1,0 +1,259 @@
+//! The workload `sysbench`: the tool's own OLTP scripts. Their native twins are in [`crate::oltp`], which also checks the tables.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{NAME, PACKAGE, add_length, command, is_complaint, output, program};
+use crate::foreign::{self, Figures, Length, Tool};
+use crate::oltp::{self, Distribution, Script};
+use crate::protocol::{Endpoint, KindSummary, Second};
+use crate::runner::histogram;
+use crate::sql::{connect_and_create_database, describe};
+use crate::workload::{Check, Client, Count, Data, Headline, Progress, Workload};
+
+/// Threads that fill tables, each one table after the other.
+const LOAD_THREADS: u32 = 4;
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub script: Script,
+    pub tables: u32,
+    /// Of each table, when it is loaded.
+    pub rows: u32,
+    pub distribution: Distribution,
+    /// Threads of the tool, each with a connection.
+    pub terminals: u32,
+    /// Every statement is its own transaction (`--skip-trx`).
+    #[serde(default)]
+    pub autocommit: bool,
+    /// A path, or a name that is looked for in `PATH`.
+    #[serde(default = "program")]
+    pub program: PathBuf,
+}
+
+impl Spec {
+    /// The same, natively.
+    fn native(&self) -> oltp::Spec {
+        oltp::Spec {
+            script: self.script,
+            tables: self.tables,
+            rows: self.rows,
+            distribution: self.distribution,
+            terminals: self.terminals,
+            autocommit: self.autocommit,
+            // The tool's own figures.
+            point_selects: 10,
+            range_size: 100,
+            rate: None,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        self.native().counts()
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        self.native().data()
+    }
+
+    /// The tool's own rows, not those of the native workload.
+    pub(crate) fn data_set(&self) -> String {
+        format!("sysbench, {} tables of {} rows, k {:?}", self.tables, self.rows, self.distribution)
+    }
+
+    fn script(&self) -> &'static str {
+        match self.script {
+            Script::ReadWrite => "oltp_read_write",
+            Script::ReadOnly => "oltp_read_only",
+            Script::WriteOnly => "oltp_write_only",
+            Script::PointSelect => "oltp_point_select",
+            Script::Insert => "oltp_insert",
+            Script::UpdateIndex => "oltp_update_index",
+            Script::UpdateNonIndex => "oltp_update_non_index",
+            Script::Delete => "oltp_delete",
+        }
+    }
+
+    /// Without the verb.
+    fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
+        let distribution = match self.distribution {
+            Distribution::Uniform => "uniform",
+            Distribution::Gaussian => "gaussian",
+            Distribution::Special => "special",
+            Distribution::Pareto => "pareto",
+        };
+        let mut command = command(&self.program, self.script(), terminals, seed);
+        command.args([
+            format!("--rand-type={distribution}"),
+            format!("--tables={}", self.tables),
+            format!("--table-size={}", self.rows),
+            format!("--skip-trx={}", if self.autocommit { "on" } else { "off" }),
+        ]);
+        command.args(connection(endpoint)?);
+        Ok(command)
+    }
+}
+
+/// How the tool says where the database is.
+fn connection(endpoint: &Endpoint) -> Result<Vec<String>> {
+    let mysql = |options: Vec<String>| [vec!["--db-driver=mysql".to_owned()], options].concat();
+    let postgres = |options: Vec<String>| [vec!["--db-driver=pgsql".to_owned()], options].concat();
+    Ok(match endpoint {
+        Endpoint::MysqlSocket { path, user, database } => mysql(vec![
+            format!("--mysql-socket={}", path.display()),
+            format!("--mysql-user={user}"),
+            format!("--mysql-db={database}"),
+        ]),
+        Endpoint::MysqlTcp { host, port, user, password, database } => mysql(vec![
+            format!("--mysql-host={host}"),
+            format!("--mysql-port={port}"),
+            format!("--mysql-user={user}"),
+            format!("--mysql-password={password}"),
+            format!("--mysql-db={database}"),
+        ]),
+        Endpoint::PostgresSocket { directory, port, user, database } => postgres(vec![
+            format!("--pgsql-host={}", directory.display()),
+            format!("--pgsql-port={port}"),
+            format!("--pgsql-user={user}"),
+            format!("--pgsql-db={database}"),
+        ]),
+        Endpoint::PostgresTcp { host, port, user, password, database } => postgres(vec![
+            format!("--pgsql-host={host}"),
+            format!("--pgsql-port={port}"),
+            format!("--pgsql-user={user}"),
+            format!("--pgsql-password={password}"),
+            format!("--pgsql-db={database}"),
+        ]),
+        Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock => {
+            bail!("sysbench cannot reach {}", describe(endpoint))
+        }
+    })
+}
+
+#[derive(Debug)]
+pub struct Sysbench {
+    spec: Spec,
+    native: Box<oltp::Oltp>,
+}
+
+impl Sysbench {
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> Sysbench {
+        let native = Box::new(oltp::Oltp::new(spec.native()));
+        Sysbench { spec, native }
+    }
+}
+
+impl Workload for Sysbench {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.native.kinds()
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    /// With the tool's own `prepare`, which does not say how far it is.
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        let spec = &self.spec;
+        let rows_total = u64::from(spec.tables) * u64::from(spec.rows);
+        progress(Progress { rows_done: 0, rows_total });
+        let mut session = connect_and_create_database(endpoint)?;
+        self.native.drop_tables(&mut *session)?;
+        let mut prepare = spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?;
+        prepare.arg("prepare");
+        foreign::execute(prepare, "sysbench prepare", PACKAGE, is_complaint)?;
+        self.native.finish_load(&mut *session)?;
+        progress(Progress { rows_done: rows_total, rows_total });
+        Ok(())
+    }
+
+    fn tool(&self) -> Option<&dyn Tool> {
+        Some(self)
+    }
+
+    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
+        bail!("the clients of this workload are sysbench's")
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        self.native.verify(endpoint)
+    }
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        self.native.headline(kinds, duration_s)
+    }
+}
+
+impl Tool for Sysbench {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn package(&self) -> &'static str {
+        PACKAGE
+    }
+
+    fn version(&self) -> Result<String> {
+        foreign::version(&self.spec.program, PACKAGE)
+    }
+
+    fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
+        let mut command = self.spec.command(endpoint, self.spec.terminals, seed)?;
+        add_length(&mut command, length);
+        command.arg("run");
+        Ok(command)
+    }
+
+    fn is_complaint(&self, line: &str) -> bool {
+        is_complaint(line)
+    }
+
+    fn second(&self, line: &str) -> Result<Option<Second>> {
+        let Some(second) = output::second(line)? else { return Ok(None) };
+        let transactions = output::number_after(second, "tps:")?.round() as u64;
+        let p95_ms = Some(output::number_after(second, "lat (ms,95%):")?);
+        Ok(Some(Second { transactions, p95_ms, ..Second::default() }))
+    }
+
+    fn figures(&self, lines: &[String]) -> Result<Figures> {
+        let report = output::report(lines)?;
+        let committed = output::number(lines, "transactions:")? as u64;
+        ensure!(
+            committed == report.event_count,
+            "{} events, and {committed} transactions",
+            report.event_count
+        );
+        let kind = KindSummary {
+            name: self.kinds()[0].to_owned(),
+            committed,
+            retried: output::number(lines, "ignored errors:")? as u64,
+            histogram: histogram::encode(&report.latencies),
+            ..KindSummary::default()
+        };
+        Ok(Figures { duration: report.duration, kinds: vec![kind] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_translated() {
+        let spec: Spec = serde_json::from_str(
+            r#"{"script":"read-write","tables":2,"rows":10,"distribution":"uniform","terminals":3}"#,
+        )
+        .unwrap();
+        let workload = Sysbench::new(spec);
+        let line = "[ 1s ] thds: 1 tps: 321.66 qps: 6433.20 (r/w/o: 4503.24/1286.64/643.32) lat (ms,95%): 4.10 err/s: 0.00 reconn/s: 0.00";
+        let second = workload.second(line).unwrap().unwrap();
+        assert_eq!((second.transactions, second.p50_ms, second.p95_ms), (322, None, Some(4.1)));
+        assert!(workload.second("[ 1s ] thds: 1 tps: -").is_err());
+        assert_eq!(workload.second("Threads started!").unwrap(), None);
+    }
+}
