@@ -1,14 +1,16 @@
 //! A database server under test, known only through its verbs.
 
 mod log;
-pub mod mariadb;
-mod mariadb_files;
 mod memory;
 pub mod mock;
+pub mod mysql;
+pub mod option_file;
 mod own_user;
+pub mod package;
 pub mod postgres;
 mod postgres_log;
 mod postgres_settings;
+mod process;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 use spindle_load::Endpoint;
 
 use crate::layout::FileClass;
+use mysql::{Flavour, Mysql};
 
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +54,11 @@ pub trait Server: Debug {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
     }
 
+    /// Where its program is; `None` for one that has none. Errors name the command that installs it.
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
     /// The version string of the installed binary. Errors name the command that installs it.
     fn version(&self) -> Result<String>;
 
@@ -75,11 +84,37 @@ pub trait Server: Debug {
 pub struct Refusal(pub String);
 
 /// Names for [`by_kind`].
-pub const KINDS: [&str; 4] = ["mariadb", "mock", "postgresql", "sqlite"];
+pub const KINDS: [&str; 5] = ["mariadb", "mock", "mysql", "postgresql", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
+    by_source(kind, &Source::Installed)
+}
+
+/// Where the program of a server comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Whatever the machine has.
+    #[default]
+    Installed,
+    Program(PathBuf),
+    /// One of [`package::PACKAGES`].
+    Version(String),
+}
+
+impl Source {
+    pub fn is_installed(&self) -> bool {
+        *self == Source::Installed
+    }
+}
+
+/// Kinds whose program a scenario may choose; the others ignore the source.
+pub const KINDS_WITH_SOURCE: [&str; 2] = ["mariadb", "mysql"];
+
+pub fn by_source(kind: &str, source: &Source) -> Option<Box<dyn Server>> {
     match kind {
-        "mariadb" => Some(Box::new(mariadb::MariaDb)),
+        "mariadb" => Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone()))),
+        "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone()))),
         "mock" => Some(Box::new(mock::Mock)),
         "postgresql" => Some(Box::new(postgres::Postgres)),
         "sqlite" => Some(Box::new(sqlite::Sqlite)),
