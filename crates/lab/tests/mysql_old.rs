@@ -11,13 +11,16 @@ use std::process::Command;
 use std::time::Duration;
 
 use emulated_support::{Bench, scenario};
+use mysql::prelude::Queryable;
 use server_support::{
-    PATIENCE, check_nothing_failed, check_runs_as_nobodys_user, directory, instance, load, load_process,
-    start, violations,
+    PATIENCE, SEED, check_nothing_failed, check_runs_as_nobodys_user, directory, instance, load,
+    load_process, start, violations,
 };
 use spindle_lab::layout::FileClass;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
+use spindle_load::WorkloadSpec;
+use spindle_load::sql::mysql::connect;
 
 /// Fetches it where it is missing; from then on it is in the machine's cache.
 fn get(name: &str) -> PathBuf {
@@ -114,6 +117,42 @@ fn a_server_is_run_by_its_path_and_is_what_it_says() {
     assert!(error.ends_with("mysqld is MySQL 5.6.24; write kind = \"mysql\""), "{error}");
     let error = by_source("mysql", &Source::Program("/no/mysqld".into())).unwrap().version().unwrap_err();
     assert_eq!(error.to_string(), "/no/mysqld: No such file or directory (os error 2)");
+}
+
+/// Two tables, a few rows, all scripts' statements.
+fn oltp() -> WorkloadSpec {
+    serde_json::from_str(
+        r#"{"kind": "oltp", "script": "read-write", "tables": 2, "rows": 2000, "distribution": "uniform", "terminals": 4}"#,
+    )
+    .unwrap()
+}
+
+#[test]
+fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
+    let server = by_source("mariadb", &Source::Installed).unwrap();
+    if server.version().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
+        eprintln!("skipped: no mariadbd");
+        return;
+    }
+    for engine in ["Aria", "MyISAM"] {
+        let directory = directory();
+        let instance = instance(directory.path(), &[("default_storage_engine", engine)]);
+        server.prepare(&instance).unwrap();
+        let running = start(&*server, &instance);
+        let workload = oltp().build().unwrap();
+        workload.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        let mut connection = connect(&running.endpoint()).unwrap();
+        let made: Vec<(Option<String>, u64)> = connection
+            .query("SELECT engine, COUNT(*) FROM information_schema.tables WHERE table_schema = 'spindle' GROUP BY 1")
+            .unwrap();
+        assert_eq!(made, [(Some(engine.to_owned()), 2)]);
+        let checks = workload.verify(&running.endpoint()).unwrap();
+        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
+        let tpcc = server_support::workload(1).build().unwrap();
+        let error = tpcc.load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
+        assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
+    }
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn row(entry: &Entry) -> [String; 3] {
 }
 
 fn entries() -> Vec<Entry> {
-    let installed = server::KINDS.iter().filter(|kind| **kind != "mock").map(|kind| {
+    let installed = server::KINDS.iter().filter(|kind| !["adapter", "mock"].contains(kind)).map(|kind| {
         let get =
             (*kind == package::MYSQL).then(|| "name one with `program = \"/path/to/mysqld\"`".to_owned());
         entry(kind, None, &Source::Installed, get)

@@ -63,6 +63,8 @@ pub(super) struct ServerTable {
     pub kind: String,
     /// Path of the server's program.
     pub program: Option<PathBuf>,
+    /// Path of an adapter.
+    pub file: Option<PathBuf>,
     /// Of a server that `spindle server get` fetches.
     pub version: Option<String>,
     #[serde(default)]

@@ -11,7 +11,7 @@ use crate::layout::{FileClass, Layout};
 use crate::near;
 use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
-use crate::server::{self, Source, package};
+use crate::server::{self, Source, adapter, package};
 use crate::text;
 
 /// A trial table longer than this is a mistake, not a plan.
@@ -131,6 +131,20 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
 
 fn check_source(name: &str, table: &ServerTable) -> Result<Source, Complaint> {
     let of_server = |key: &str| format!("servers.{name}.{key}");
+    match (&table.file, table.kind == "adapter") {
+        (Some(file), true) if table.program.is_none() && table.version.is_none() => {
+            let commands =
+                adapter::Commands::read(file).map_err(|words| complaint(of_server("file"), words))?;
+            return Ok(Source::Adapter(Box::new(commands)));
+        }
+        (None, true) => {
+            return Err(complaint(of_server("file"), "is missing; name the file of the adapter"));
+        }
+        (Some(_), false) => {
+            return Err(complaint(of_server("file"), "belongs to kind = \"adapter\""));
+        }
+        _ => {}
+    }
     let (key, source) = match (&table.program, &table.version) {
         (None, None) => return Ok(Source::Installed),
         (Some(_), Some(_)) => {
@@ -194,6 +208,11 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
         let accepted = servers[server].server().accepted_workloads();
         for workload in &file.matrix.workload {
             let kind = file.workloads[workload].kind();
+            let spec = &servers[server];
+            spec.server().check_workload(kind, &spec.settings).map_err(|refusal| {
+                let message = format!("`{workload}` is of kind `{kind}`, and server `{server}` {refusal}");
+                complaint("matrix.workload", message)
+            })?;
             if !accepted.contains(&kind) {
                 let accepted = near::list(accepted);
                 let message =

@@ -1,8 +1,11 @@
 //! A database server under test, known only through its verbs.
 
+pub mod adapter;
+pub mod endpoint;
 mod log;
 mod memory;
 pub mod mock;
+mod monitor;
 pub mod mysql;
 pub mod option_file;
 mod own_user;
@@ -46,6 +49,14 @@ pub trait Server: Debug {
     /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
     fn accepted_workloads(&self) -> &'static [&'static str];
 
+    /// Whether a workload of an accepted kind can be run with these settings.
+    ///
+    /// # Errors
+    /// It cannot; continues a sentence that begins with the server's name.
+    fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
     ///
     /// # Errors
@@ -83,8 +94,8 @@ pub trait Server: Debug {
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// Names for [`by_kind`].
-pub const KINDS: [&str; 5] = ["mariadb", "mock", "mysql", "postgresql", "sqlite"];
+/// Names for [`by_source`].
+pub const KINDS: [&str; 6] = ["adapter", "mariadb", "mock", "mysql", "postgresql", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     by_source(kind, &Source::Installed)
@@ -100,6 +111,8 @@ pub enum Source {
     Program(PathBuf),
     /// One of [`package::PACKAGES`].
     Version(String),
+    /// Commands of the user's; for the kind `adapter` only.
+    Adapter(Box<adapter::Commands>),
 }
 
 impl Source {
@@ -113,6 +126,10 @@ pub const KINDS_WITH_SOURCE: [&str; 2] = ["mariadb", "mysql"];
 
 pub fn by_source(kind: &str, source: &Source) -> Option<Box<dyn Server>> {
     match kind {
+        "adapter" => match source {
+            Source::Adapter(commands) => Some(Box::new(adapter::Adapter((**commands).clone()))),
+            _ => None,
+        },
         "mariadb" => Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone()))),
         "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone()))),
         "mock" => Some(Box::new(mock::Mock)),
@@ -154,7 +171,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_by_its_name() {
-        for kind in KINDS {
+        for kind in KINDS.into_iter().filter(|kind| *kind != "adapter") {
             assert_eq!(by_kind(kind).unwrap().kind(), kind);
         }
         assert!(by_kind("oracle").is_none());

@@ -24,6 +24,7 @@ use spindle_load::sql::mysql::connect;
 
 use super::log::quote;
 use super::memory::parse_size_bytes;
+use super::monitor::{self, Monitor as _};
 use super::own_user::OwnUser;
 use super::process::{Process, check_socket, error_log};
 use super::{Instance, Refusal, Running, Server, Source};
@@ -72,8 +73,15 @@ const SHAPING_SETTINGS: [&str; 9] = [
     "innodb_redo_log_capacity",
 ];
 
-/// Settings that the tables are made with.
-const TABLE_SETTINGS: [&str; 1] = ["default_storage_engine"];
+/// Settings that the tables are made with, and those of the plugins that make them.
+const TABLE_SETTINGS: [&str; 6] = [
+    "default_storage_engine",
+    "storage_engine",
+    "plugin_load",
+    "plugin_load_add",
+    "plugin_dir",
+    "plugin_maturity",
+];
 
 /// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
 /// buffer pool a trial starts with an empty one.
@@ -139,6 +147,15 @@ impl Server for Mysql {
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
         &["tpcc", "oltp"]
+    }
+
+    fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        match table_engine(settings) {
+            Some(engine) if kind == "tpcc" && has_no_transactions(engine) => Err(Refusal(format!(
+                "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
@@ -212,7 +229,7 @@ impl Server for Mysql {
             .args(own_options(&release))
             .args(plain_options(&release, &instance.settings));
         let process = Process::spawn(USER.run(&mut command), &program.name(), USER, runtime, quote)?;
-        Ok(Box::new(RunningMysql { process, socket: socket(instance), connection: None }))
+        Ok(Box::new(RunningMysql { process, socket: socket(instance), monitor: None }))
     }
 }
 
@@ -251,7 +268,18 @@ fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
 }
 
 fn is_for_tables(name: &str) -> bool {
-    TABLE_SETTINGS.contains(&name)
+    TABLE_SETTINGS.contains(&name) || name.starts_with("rocksdb_")
+}
+
+fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
+    ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
+}
+
+/// Others may be plugins; the loader asks the server about them.
+fn has_no_transactions(engine: &str) -> bool {
+    const ENGINES: [&str; 8] =
+        ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
+    ENGINES.contains(&engine.to_ascii_lowercase().as_str())
 }
 
 /// InnoDB would start with a pool larger than memory, and the trial would measure the swap.
@@ -311,11 +339,39 @@ fn own_directories(instance: &Instance) -> Result<()> {
     directories.iter().try_for_each(|directory| USER.own(directory))
 }
 
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Monitor(Conn);
+
+impl Monitor {
+    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
+        Ok(Monitor(connect(endpoint)?))
+    }
+
+    /// All rows of a statement that has a name and a value per row.
+    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
+        self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
+    }
+}
+
+impl monitor::Monitor for Monitor {
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
+        let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
+        Ok(known.collect())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
+        Ok(pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+    }
+}
+
 #[derive(Debug)]
 struct RunningMysql {
     process: Process,
     socket: PathBuf,
-    connection: Option<Conn>,
+    monitor: Option<Monitor>,
 }
 
 impl RunningMysql {
@@ -327,19 +383,15 @@ impl RunningMysql {
         }
     }
 
-    fn connection(&mut self) -> Result<&mut Conn> {
-        if self.connection.is_none() {
+    /// Asks the server something.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut Monitor) -> Result<T>) -> Result<T> {
+        if self.monitor.is_none() {
             self.process.fail_if_dead()?;
-            self.connection = Some(connect(&self.endpoint_of("mysql"))?);
+            self.monitor = Some(Monitor::connect(&self.endpoint_of("mysql"))?);
         }
-        self.connection.as_mut().context("there is no connection to the server")
-    }
-
-    /// All rows of a statement that has a name and a value per row.
-    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
-        self.connection()?.query(statement).map_err(|error| {
-            self.connection = None;
-            let error = anyhow::Error::new(error).context(format!("asking the server: {statement}"));
+        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
+        question(monitor).map_err(|error| {
+            self.monitor = None;
             self.process.explain(error)
         })
     }
@@ -348,7 +400,8 @@ impl RunningMysql {
 impl Running for RunningMysql {
     fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
         let endpoint = self.endpoint_of("mysql");
-        self.connection = Some(self.process.wait_ready(timeout, || connect(&endpoint).map_err(|_| None))?);
+        self.monitor =
+            Some(self.process.wait_ready(timeout, || Monitor::connect(&endpoint).map_err(|_| None))?);
         Ok(())
     }
 
@@ -365,23 +418,20 @@ impl Running for RunningMysql {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
-        let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
-        Ok(known.collect())
+        self.ask(|monitor| monitor.settings(names))
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
-        Ok(pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+        self.ask(|monitor| monitor.counters())
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.connection = None;
+        self.monitor = None;
         self.process.stop(Signal::TERM, timeout)
     }
 
     fn crash(&mut self) -> Result<()> {
-        self.connection = None;
+        self.monitor = None;
         self.process.crash()
     }
 }

@@ -14,15 +14,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use spindle_load::Endpoint;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
 
+use super::monitor::{self, Monitor as _};
 use super::own_user::OwnUser;
 use super::postgres_log::quote;
 pub(crate) use super::postgres_settings::log_bytes;
@@ -30,15 +31,12 @@ use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SET
 use super::process::{Process, check_socket};
 use super::{Instance, Refusal, Running, Server};
 use crate::layout::FileClass;
-use crate::observe::children;
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database; made when it is loaded.
 const DATABASE: &str = "spindle";
 /// Of the database, not of the machine.
 const SUPERUSER: &str = "postgres";
-/// How long a process may take to be forked.
-const FORK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Which programs are looked for where the PATH has none; of several versions the newest.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
@@ -169,8 +167,7 @@ impl Server for Postgres {
             .args(own.chain(user).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
             .env("LC_ALL", "C");
         let mut process = Process::spawn(&mut command, "postgres", USER, &instance.runtime_directory, quote)?;
-        let first = postmaster(process.child())?;
-        process.set_first(first);
+        process.find_first()?;
         Ok(Box::new(RunningPostgres {
             process,
             data_directory: instance.data_directory.clone(),
@@ -270,28 +267,6 @@ fn place_log(instance: &Instance) -> Result<()> {
     symlink(directory, &link).with_context(|| format!("linking {}", link.display()))
 }
 
-/// The first process of the server, which is the child's own child where that made namespaces for it.
-fn postmaster(child: &mut Child) -> Result<Pid> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(Pid::from_child(child));
-    }
-    let deadline = Instant::now() + FORK_PATIENCE;
-    loop {
-        if let Some(process) = children(child.id()).first().and_then(|id| Pid::from_raw(*id as i32)) {
-            return Ok(process);
-        }
-        if let Some(status) = child.try_wait().context("looking after unshare")? {
-            bail!("namespaces for the server could not be made (unshare: {status})");
-        }
-        if Instant::now() > deadline {
-            // It has no child that could outlive it.
-            let _ = child.kill();
-            bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 #[derive(Debug)]
 struct RunningPostgres {
     process: Process,
@@ -302,19 +277,42 @@ struct RunningPostgres {
 
 /// A connection, and the question that [`Running::counters`] asks.
 #[derive(Debug)]
-struct Monitor {
+pub(super) struct Monitor {
     session: Box<dyn Session>,
     counters: Statement,
 }
 
 impl Monitor {
-    fn connect(endpoint: &Endpoint) -> Result<Monitor> {
+    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
         let mut session = connect(endpoint)?;
         let statement = session.prepare("SELECT viewname FROM pg_views WHERE schemaname = 'pg_catalog'")?;
         let views: Vec<(Vec<u8>,)> = session.rows(statement, &[])?;
         let has = |view: &str| views.iter().any(|(name,)| name == view.as_bytes());
         let counters = session.prepare(&counters_question(has))?;
         Ok(Monitor { session, counters })
+    }
+}
+
+impl monitor::Monitor for Monitor {
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        // NULL for what it does not know.
+        let current = self.session.prepare("SELECT current_setting(?, true)")?;
+        let mut known = BTreeMap::new();
+        for name in names {
+            let value: Option<(Option<Vec<u8>>,)> =
+                self.session.first(current, spindle_load::values![name.as_str()])?;
+            if let Some((Some(value),)) = value {
+                known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
+            }
+        }
+        Ok(known)
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs: Vec<(Vec<u8>, Option<Vec<u8>>)> = self.session.rows(self.counters, &[])?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let number = |value: Option<Vec<u8>>| text(value?).parse().ok();
+        Ok(pairs.into_iter().filter_map(|(name, value)| Some((text(name), number(value)?))).collect())
     }
 }
 
@@ -392,31 +390,11 @@ impl Running for RunningPostgres {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.ask(|monitor| {
-            let session = &mut *monitor.session;
-            // NULL for what it does not know.
-            let current = session.prepare("SELECT current_setting(?, true)")?;
-            let mut known = BTreeMap::new();
-            for name in names {
-                let value: Option<(Option<Vec<u8>>,)> =
-                    session.first(current, spindle_load::values![name.as_str()])?;
-                if let Some((Some(value),)) = value {
-                    known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
-                }
-            }
-            Ok(known)
-        })
-        .context("asking the server for its settings")
+        self.ask(|monitor| monitor.settings(names)).context("asking the server for its settings")
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.ask(|monitor| {
-            let pairs: Vec<(Vec<u8>, Option<Vec<u8>>)> = monitor.session.rows(monitor.counters, &[])?;
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            let number = |value: Option<Vec<u8>>| text(value?).parse().ok();
-            Ok(pairs.into_iter().filter_map(|(name, value)| Some((text(name), number(value)?))).collect())
-        })
-        .context("asking the server for its counters")
+        self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
     }
 
     /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.

@@ -6,12 +6,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::log::text_from;
 use super::own_user::OwnUser;
+use crate::observe::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a process may take to be forked.
+const FORK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest path of a unix socket, without its closing zero.
 const SOCKET_PATH_BYTES: usize = 107;
@@ -70,13 +74,26 @@ impl Process {
         Ok(Process { name: name.to_owned(), child, first, log, log_offset_bytes, quote })
     }
 
-    pub(super) fn child(&mut self) -> &mut Child {
-        &mut self.child
-    }
-
-    /// Which process of those that the command started is the server's first.
-    pub(super) fn set_first(&mut self, process: Pid) {
-        self.first = process;
+    /// Of a command in namespaces of its own the server's first process is the child's own child.
+    pub(super) fn find_first(&mut self) -> Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + FORK_PATIENCE;
+        loop {
+            if let Some(process) = children(self.child.id()).first().and_then(|id| Pid::from_raw(*id as i32))
+            {
+                self.first = process;
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait().context("looking after unshare")? {
+                bail!("{} ended at once (unshare: {status}): {}", self.name, self.last_words());
+            }
+            if Instant::now() > deadline {
+                bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub(super) fn id(&self) -> u32 {
