@@ -66,6 +66,47 @@ fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
 }
 
 #[test]
+fn the_list_says_what_is_here_and_how_to_get_the_rest() {
+    let cache = directory();
+    let list = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command.args(["server", "list"]).args(more).env(package::CACHE_VARIABLE, cache.path());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["--json"])).unwrap();
+    let old = entries.iter().find(|entry| entry["scenario_version"] == "5.5").unwrap();
+    assert_eq!((&old["here"], &old["get"]), (&false.into(), &"spindle server get mysql-5.5".into()));
+    let sqlite = entries.iter().find(|entry| entry["kind"] == "sqlite").unwrap();
+    assert!(sqlite["here"] == true && sqlite["version"].is_string(), "{sqlite}");
+    let text = list(&[]);
+    assert!(text.contains("mysql version = \"5.6\"  not here"), "{text}");
+    assert_eq!(text.lines().count(), entries.len());
+}
+
+#[test]
+fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
+    let directory = directory();
+    let file = directory.path().join("my.cnf");
+    let import = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        let output = command.args(["server", "import"]).arg(&file).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    std::fs::write(&file, "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n").unwrap();
+    let (code, text) = import();
+    assert_eq!(code, Some(0), "{text}");
+    let scenario: toml::Table = text.parse().unwrap();
+    assert_eq!(scenario["servers"]["NAME"]["settings"]["innodb_buffer_pool_size"].as_str(), Some("1G"));
+    assert!(text.contains("# left out: datadir"), "{text}");
+    std::fs::write(&file, "!include /etc/other.cnf\n").unwrap();
+    let (code, text) = import();
+    assert!(
+        code == Some(2) && text.contains("line 1: `!include /etc/other.cnf` names other files"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
     get("mysql-5.5");
     let directory = directory();

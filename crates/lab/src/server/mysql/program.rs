@@ -119,10 +119,18 @@ impl Program {
     }
 }
 
+/// MariaDB's packages have a link of MySQL's name to their own server.
+fn is_another(name: &str, candidate: &Path) -> bool {
+    let meant = candidate.canonicalize().unwrap_or_default();
+    name == "mysqld" && meant.file_name().is_some_and(|name| name == "mariadbd")
+}
+
 fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(WELL_KNOWN.map(PathBuf::from));
-    directories.map(|directory| directory.join(name)).find(|candidate| candidate.is_file())
+    directories
+        .map(|directory| directory.join(name))
+        .find(|candidate| candidate.is_file() && !is_another(name, candidate))
 }
 
 /// The directory with the messages: in it is all else that the server reads.
