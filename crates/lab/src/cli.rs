@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{compare, disk, doctor, load, plan, report, run};
+use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
 use crate::compare::CompareError;
 use crate::interrupt::Interrupted;
 use crate::report::ReadError;
@@ -33,6 +33,8 @@ enum Command {
     Disk(disk::DiskArguments),
     /// Drive a server that already runs with a workload.
     Load(load::LoadArgs),
+    /// Database servers: what is here, and how to get the others.
+    Server(server::ServerArguments),
     /// Tell what this machine can do and what is missing.
     Doctor(doctor::DoctorArguments),
 }
@@ -47,6 +49,7 @@ impl Cli {
             Command::Compare(arguments) => compare::run(&arguments).map(done),
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
+            Command::Server(arguments) => server::run(&arguments).map(done),
             Command::Doctor(arguments) => doctor::run(&arguments),
         }
     }

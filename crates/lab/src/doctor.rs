@@ -158,7 +158,7 @@ fn program(name: &'static str, package: &'static str, required: bool, purpose: &
 
 fn mariadb() -> Check {
     let (name, package) = ("mariadbd", "mariadb-server-core");
-    match crate::server::mariadb::MariaDb.version().ok() {
+    match crate::server::by_kind("mariadb").and_then(|server| server.version().ok()) {
         Some(version) => Check { name, passed: true, required: true, detail: version, package: None },
         None => Check {
             name,

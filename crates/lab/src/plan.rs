@@ -10,8 +10,7 @@ use serde::Serialize;
 
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::record::{Cell, MountHead, ZfsHead};
-use crate::scenario::{Scenario, ServerSpec, content_hash};
-use crate::server;
+use crate::scenario::{Scenario, content_hash};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -79,8 +78,8 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
 }
 
 fn other_mounts(scenario: &Scenario, layout: &Layout, server: &str) -> Vec<MountHead> {
-    let ServerSpec { kind, settings } = &scenario.servers[server];
-    let files = |class: FileClass| server::by_kind(kind)?.files_of(class, settings).ok();
+    let spec = &scenario.servers[server];
+    let files = |class: FileClass| spec.server().files_of(class, &spec.settings).ok();
     layout.mounts[1..]
         .iter()
         .map(|mount| MountHead {

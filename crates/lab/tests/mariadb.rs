@@ -6,137 +6,32 @@
 
 mod oltp_scripts;
 mod planted;
+mod server_support;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use oltp_scripts::{check_every_script, check_the_tool};
-use planted::check_every_planted_violation;
+use server_support::*;
 use spindle_lab::client::ClientProcess;
-use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
+use spindle_lab::server::Running;
 use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec, tpcc};
-use tempfile::TempDir;
 
-const SEED: u64 = 20_261_121;
-const WAREHOUSES: u32 = 2;
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Not in the test's own temporary directory, which only its owner may enter.
-fn directory() -> TempDir {
-    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir().unwrap();
-    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-    std::fs::set_permissions(directory.path(), open).unwrap();
-    directory
-}
-
-fn server() -> Option<Box<dyn Server>> {
-    let server = by_kind("mariadb").unwrap();
-    if server.version().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
-        eprintln!("skipped: no mariadbd");
-        return None;
-    }
-    Some(server)
-}
-
-fn instance(directory: &Path) -> Instance {
-    let settings = [
+static BED: Bed = Bed::new(
+    "mariadb",
+    "mariadbd",
+    &[
         ("innodb_buffer_pool_size", "64M"),
         ("innodb_log_file_size", "64M"),
         ("innodb_flush_log_at_trx_commit", "2"),
         ("innodb_lock_wait_timeout", "7"),
-    ];
-    Instance {
-        data_directory: directory.join("data"),
-        class_directories: BTreeMap::new(),
-        runtime_directory: directory.join("runtime"),
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-    }
-}
-
-fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
-    let mut running = server.start(instance).unwrap();
-    running.wait_ready(PATIENCE).unwrap();
-    running
-}
-
-fn workload(terminals: u32) -> WorkloadSpec {
-    WorkloadSpec::Tpcc(tpcc::Spec {
-        warehouses: WAREHOUSES,
-        terminals,
-        preset: None,
-        wait_times: false,
-        rate: None,
-    })
-}
-
-/// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.
-fn loaded() -> Arc<TempDir> {
-    static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = shared.upgrade() {
-        return loaded;
-    }
-    eprintln!("seed {SEED}");
-    let loaded = Arc::new(directory());
-    let server = server().unwrap();
-    let instance = instance(loaded.path());
-    server.prepare(&instance).unwrap();
-    let mut running = start(&*server, &instance);
-    let mut last = None;
-    let load = workload(1).build().unwrap();
-    load.load(&running.endpoint(), SEED, &mut |progress| last = Some(progress)).unwrap();
-    let last = last.unwrap();
-    assert_eq!(last.rows_done, last.rows_total);
-    running.stop(PATIENCE).unwrap();
-    *shared = Arc::downgrade(&loaded);
-    loaded
-}
-
-/// Keep the first value for as long as the test runs.
-fn copy_of_loaded(directory: &Path) -> (Arc<TempDir>, Instance) {
-    let loaded = loaded();
-    let instance = instance(directory);
-    let copied = Command::new("cp")
-        .args(["-a", "--reflink=auto"])
-        .arg(loaded.path().join("data"))
-        .arg(&instance.data_directory)
-        .status()
-        .unwrap();
-    assert!(copied.success());
-    (loaded, instance)
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
-    let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-    client.wait_ready(PATIENCE).unwrap();
-    client
-}
-
-fn violations(running: &dyn Running) -> Vec<String> {
-    planted::violations(&*workload(1).build().unwrap(), &running.endpoint())
-}
-
-fn check_nothing_failed(summary: &Summary) {
-    assert_eq!(summary.errors, BTreeMap::new());
-    assert!(summary.kinds.iter().all(|kind| kind.failed == 0), "{:?}", summary.kinds);
-}
+    ],
+);
 
 fn check_summary(summary: &Summary) {
     check_nothing_failed(summary);
@@ -149,9 +44,9 @@ fn check_summary(summary: &Summary) {
 
 #[test]
 fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     assert_eq!(violations(&*running), Vec::<String>::new());
 
@@ -201,9 +96,9 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
 
 #[test]
 fn the_oltp_scripts_run_and_leave_what_they_should() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let instance = instance(directory.path());
+    let instance = BED.instance(directory.path());
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
@@ -239,37 +134,21 @@ fn check_mysqlslap(endpoint: &Endpoint) {
 
 #[test]
 fn every_planted_violation_is_caught() {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
-    let running = start(&*server, &instance);
-    check_every_planted_violation(&*workload(1).build().unwrap(), &running.endpoint());
+    BED.check_every_planted_violation();
 }
 
 #[test]
 fn a_server_that_dies_under_load_ends_the_load_at_once() {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
-    let mut running = start(&*server, &instance);
-    let mut client = load_process(&*running, 4);
-    client.watch(Duration::from_millis(500), &mut |_| ()).unwrap();
-    running.crash().unwrap();
-    let killed_at = Instant::now();
-    let error = client.measure(Duration::from_secs(60), &mut |_| ()).unwrap_err();
-    assert!(format!("{error:#}").contains("the load cannot go on"), "{error:#}");
-    assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
-    let error = format!("{:#}", running.counters().unwrap_err());
-    assert!(error.contains("mariadbd died"), "{error}");
+    BED.check_death_under_load();
 }
 
 #[test]
 fn a_server_that_stands_still_is_seen_by_all_that_it_kept_waiting() {
     const PER_S: u32 = 40;
     const STILL: Duration = Duration::from_secs(5);
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let running = start(&*server, &instance);
     let WorkloadSpec::Tpcc(closed) = workload(4) else { panic!("not TPC-C") };
     let open = WorkloadSpec::Tpcc(tpcc::Spec { rate: Some(PER_S), ..closed });
@@ -333,9 +212,9 @@ fn check_retries(
     lock_wait_timeout: &str,
     provoke: impl FnOnce(&mut mysql::Conn, &mut mysql::Conn),
 ) -> Losses {
-    let server = server().unwrap();
+    let server = BED.server().unwrap();
     let directory = directory();
-    let (_loaded, mut instance) = copy_of_loaded(directory.path());
+    let (_loaded, mut instance) = BED.copy_of_loaded(directory.path());
     instance.settings.insert("innodb_lock_wait_timeout".to_owned(), lock_wait_timeout.to_owned());
     let running = start(&*server, &instance);
     let mut monitor = connect(&running.endpoint()).unwrap();
@@ -365,7 +244,7 @@ fn check_retries(
 
 #[test]
 fn a_transaction_that_loses_a_deadlock_is_tried_again() {
-    if server().is_none() {
+    if BED.server().is_none() {
         return;
     }
     let losses = check_retries("60", |monitor, opponent| {
@@ -381,7 +260,7 @@ fn a_transaction_that_loses_a_deadlock_is_tried_again() {
 
 #[test]
 fn a_transaction_that_waits_too_long_for_a_lock_is_tried_again() {
-    if server().is_none() {
+    if BED.server().is_none() {
         return;
     }
     // The server undoes the statement only; what the transaction did before must not be done twice.
@@ -393,9 +272,9 @@ fn a_transaction_that_waits_too_long_for_a_lock_is_tried_again() {
 
 #[test]
 fn a_transaction_that_meets_a_newer_row_is_tried_again() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let running = start(&*server, &instance);
     connect(&running.endpoint()).unwrap().query_drop("SET GLOBAL innodb_snapshot_isolation = ON").unwrap();
     let mut client = load_process(&*running, 8);
@@ -409,9 +288,9 @@ fn a_transaction_that_meets_a_newer_row_is_tried_again() {
 
 #[test]
 fn the_server_reports_the_users_settings_and_runs_as_nobodys_user() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     let names: Vec<String> = instance.settings.keys().cloned().collect();
     let reported = running.settings(&names).unwrap();
@@ -423,60 +302,39 @@ fn the_server_reports_the_users_settings_and_runs_as_nobodys_user() {
     ];
     assert_eq!(reported, expect.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 
-    let status = std::fs::read_to_string(format!("/proc/{}/status", running.process_id())).unwrap();
-    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
-    let user: u32 = user.split_whitespace().next().unwrap().parse().unwrap();
-    if rustix::process::geteuid().is_root() {
-        assert!((61_184..=65_519).contains(&user), "{user}");
-        let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
-        let id = user.to_string();
-        assert!(accounts.lines().all(|line| line.split(':').nth(2) != Some(id.as_str())));
-    }
-}
-
-/// Starts with one more setting; the sentence must name it.
-fn check_refused(name: &str, value: &str, before_any_work: bool, expect: &str) {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let mut instance = instance(directory.path());
-    if !before_any_work {
-        server.prepare(&instance).unwrap();
-    }
-    instance.settings.insert(name.to_owned(), value.to_owned());
-    let error = match server.start(&instance) {
-        Err(error) => error,
-        Ok(mut running) => running.wait_ready(PATIENCE).unwrap_err(),
-    };
-    assert!(format!("{error:#}").contains(expect), "{error:#}");
-    assert_eq!(error.downcast_ref::<Refusal>().is_some(), before_any_work, "{error:#}");
-    assert_eq!(instance.data_directory.exists(), !before_any_work);
+    check_runs_as_nobodys_user(running.process_id());
 }
 
 #[test]
 fn an_unknown_setting_is_refused_in_the_servers_words() {
-    check_refused("inodb_flush_method", "O_DIRECT", true, "unknown variable 'inodb_flush_method=O_DIRECT'");
+    BED.check_refused(
+        "inodb_flush_method",
+        "O_DIRECT",
+        true,
+        "unknown variable 'inodb_flush_method=O_DIRECT'",
+    );
 }
 
 #[test]
 fn a_wrong_value_is_refused_in_the_servers_words() {
-    check_refused("innodb_flush_method", "O_DIRET", true, "Error while setting value 'O_DIRET'");
+    BED.check_refused("innodb_flush_method", "O_DIRET", true, "Error while setting value 'O_DIRET'");
 }
 
 #[test]
 fn a_buffer_pool_larger_than_memory_is_refused_before_the_start() {
-    check_refused("innodb_buffer_pool_size", "64T", true, "larger than this machine's memory");
+    BED.check_refused("innodb_buffer_pool_size", "64T", true, "larger than this machine's memory");
 }
 
 #[test]
 fn a_setting_that_would_make_the_server_public_is_refused() {
-    check_refused("bind-address", "0.0.0.0", true, "`bind-address`");
+    BED.check_refused("bind-address", "0.0.0.0", true, "`bind-address`");
 }
 
 #[test]
 fn a_server_dropped_is_a_server_gone() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let running = start(&*server, &instance);
     let process = PathBuf::from(format!("/proc/{}", running.process_id()));
     assert!(process.exists());

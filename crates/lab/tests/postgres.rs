@@ -6,145 +6,33 @@
 
 mod oltp_scripts;
 mod planted;
+mod server_support;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use oltp_scripts::{check_every_script, check_the_tool};
-use planted::check_every_planted_violation;
 use rustix::process::{Pid, Signal, kill_process};
-use spindle_lab::client::ClientProcess;
+use server_support::*;
 use spindle_lab::layout::FileClass;
-use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
+use spindle_lab::server::Running;
+use spindle_load::Second;
 use spindle_load::sql::{Session, connect};
-use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
-use tempfile::TempDir;
 
-const SEED: u64 = 20_261_121;
-const WAREHOUSES: u32 = 2;
-const PATIENCE: Duration = Duration::from_secs(120);
 /// Index of the kind in [`tpcc::KINDS`].
 const DELIVERY: usize = 3;
 
-/// Not in the test's own temporary directory, which only its owner may enter.
-fn directory() -> TempDir {
-    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir().unwrap();
-    let open = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
-    fs::set_permissions(directory.path(), open).unwrap();
-    directory
-}
-
-fn server() -> Option<Box<dyn Server>> {
-    let server = by_kind("postgresql").unwrap();
-    if server.version().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have postgres");
-        eprintln!("skipped: no postgres");
-        return None;
-    }
-    Some(server)
-}
-
-fn instance(directory: &Path) -> Instance {
-    let settings = [
+static BED: Bed = Bed::new(
+    "postgresql",
+    "postgres",
+    &[
         ("shared_buffers", "64MB"),
         ("max_wal_size", "128MB"),
         ("synchronous_commit", "off"),
         ("deadlock_timeout", "3s"),
-    ];
-    Instance {
-        data_directory: directory.join("data"),
-        class_directories: BTreeMap::new(),
-        runtime_directory: directory.join("runtime"),
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-    }
-}
-
-fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
-    let mut running = server.start(instance).unwrap();
-    running.wait_ready(PATIENCE).unwrap();
-    running
-}
-
-fn workload(terminals: u32) -> WorkloadSpec {
-    WorkloadSpec::Tpcc(tpcc::Spec {
-        warehouses: WAREHOUSES,
-        terminals,
-        preset: None,
-        wait_times: false,
-        rate: None,
-    })
-}
-
-/// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.
-fn loaded() -> Arc<TempDir> {
-    static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
-    let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(loaded) = shared.upgrade() {
-        return loaded;
-    }
-    eprintln!("seed {SEED}");
-    let loaded = Arc::new(directory());
-    let server = server().unwrap();
-    let mut instance = instance(loaded.path());
-    instance.settings = server.load_settings(&instance.settings);
-    assert_eq!(instance.settings["max_wal_size"], "128MB", "it shapes the files");
-    server.prepare(&instance).unwrap();
-    let mut running = start(&*server, &instance);
-    let mut last = None;
-    let load = workload(1).build().unwrap();
-    load.load(&running.endpoint(), SEED, &mut |progress| last = Some(progress)).unwrap();
-    let last = last.unwrap();
-    assert_eq!(last.rows_done, last.rows_total);
-    running.stop(PATIENCE).unwrap();
-    *shared = Arc::downgrade(&loaded);
-    loaded
-}
-
-/// Keep the first value for as long as the test runs.
-fn copy_of_loaded(directory: &Path) -> (Arc<TempDir>, Instance) {
-    let loaded = loaded();
-    let instance = instance(directory);
-    let copied = Command::new("cp")
-        .args(["-a", "--reflink=auto"])
-        .arg(loaded.path().join("data"))
-        .arg(&instance.data_directory)
-        .status()
-        .unwrap();
-    assert!(copied.success());
-    (loaded, instance)
-}
-
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
-    let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-    client.wait_ready(PATIENCE).unwrap();
-    client
-}
-
-fn violations(running: &dyn Running) -> Vec<String> {
-    planted::violations(&*workload(1).build().unwrap(), &running.endpoint())
-}
-
-fn check_nothing_failed(summary: &Summary) {
-    assert_eq!(summary.errors, BTreeMap::new());
-    assert!(summary.kinds.iter().all(|kind| kind.failed == 0), "{:?}", summary.kinds);
-}
-
-fn retried(summary: &Summary) -> u64 {
-    summary.kinds.iter().map(|kind| kind.retried).sum()
-}
+    ],
+);
 
 fn count(session: &mut dyn Session, query: &str) -> u64 {
     let statement = session.prepare(query).unwrap();
@@ -153,9 +41,9 @@ fn count(session: &mut dyn Session, query: &str) -> u64 {
 
 #[test]
 fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     assert_eq!(violations(&*running), Vec::<String>::new());
 
@@ -202,9 +90,9 @@ fn a_loaded_database_runs_and_stays_consistent_over_a_restart() {
 
 #[test]
 fn the_oltp_scripts_run_and_leave_what_they_should() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let instance = instance(directory.path());
+    let instance = BED.instance(directory.path());
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
@@ -213,35 +101,19 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
 
 #[test]
 fn every_planted_violation_is_caught() {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
-    let running = start(&*server, &instance);
-    check_every_planted_violation(&*workload(1).build().unwrap(), &running.endpoint());
+    BED.check_every_planted_violation();
 }
 
 #[test]
 fn a_server_that_dies_under_load_ends_the_load_at_once() {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
-    let mut running = start(&*server, &instance);
-    let mut client = load_process(&*running, 4);
-    client.watch(Duration::from_millis(500), &mut |_| ()).unwrap();
-    running.crash().unwrap();
-    let killed_at = Instant::now();
-    let error = client.measure(Duration::from_secs(60), &mut |_| ()).unwrap_err();
-    assert!(format!("{error:#}").contains("the load cannot go on"), "{error:#}");
-    assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
-    let error = format!("{:#}", running.counters().unwrap_err());
-    assert!(error.contains("postgres died"), "{error}");
+    BED.check_death_under_load();
 }
 
 #[test]
 fn a_transaction_that_loses_a_deadlock_is_tried_again() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     let mut opponent = connect(&running.endpoint()).unwrap();
     // Whoever looks for a deadlock first loses it.
@@ -269,9 +141,9 @@ fn a_transaction_that_loses_a_deadlock_is_tried_again() {
 
 #[test]
 fn a_transaction_that_meets_a_newer_row_is_tried_again() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, mut instance) = copy_of_loaded(directory.path());
+    let (_loaded, mut instance) = BED.copy_of_loaded(directory.path());
     instance.settings.insert("default_transaction_isolation".to_owned(), "repeatable read".to_owned());
     let running = start(&*server, &instance);
     let mut client = load_process(&*running, 8);
@@ -284,9 +156,9 @@ fn a_transaction_that_meets_a_newer_row_is_tried_again() {
 
 #[test]
 fn a_delivery_that_waited_for_another_delivers_what_the_other_left() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     let mut other = connect(&running.endpoint()).unwrap();
     let new_orders = "SELECT COUNT(*) FROM new_orders";
@@ -308,9 +180,9 @@ fn a_delivery_that_waited_for_another_delivers_what_the_other_left() {
 
 #[test]
 fn the_server_reports_the_users_settings_and_runs_as_nobodys_user() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let mut running = start(&*server, &instance);
     let names: Vec<String> = instance.settings.keys().cloned().collect();
     assert_eq!(running.settings(&names).unwrap(), instance.settings);
@@ -319,21 +191,14 @@ fn the_server_reports_the_users_settings_and_runs_as_nobodys_user() {
 
     let status = fs::read_to_string(format!("/proc/{}/status", running.process_id())).unwrap();
     assert!(status.starts_with("Name:\tpostgres\n"), "{status}");
-    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
-    let user: u32 = user.split_whitespace().next().unwrap().parse().unwrap();
-    if rustix::process::geteuid().is_root() {
-        assert!((61_184..=65_519).contains(&user), "{user}");
-        let accounts = fs::read_to_string("/etc/passwd").unwrap();
-        let id = user.to_string();
-        assert!(accounts.lines().all(|line| line.split(':').nth(2) != Some(id.as_str())));
-    }
+    check_runs_as_nobodys_user(running.process_id());
 }
 
 #[test]
 fn the_log_lies_where_it_is_wanted_wherever_that_is_by_now() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let mut instance = instance(directory.path());
+    let mut instance = BED.instance(directory.path());
     let logs = |directory: &Path| {
         let segments = fs::read_dir(directory).unwrap().flatten();
         segments.filter(|entry| entry.file_name().len() == 24).count()
@@ -351,55 +216,41 @@ fn the_log_lies_where_it_is_wanted_wherever_that_is_by_now() {
     }
 }
 
-/// Starts with one more setting; the sentence must name it.
-#[track_caller]
-fn check_refused(name: &str, value: &str, before_any_work: bool, expect: &str) {
-    let Some(server) = server() else { return };
-    let directory = directory();
-    let mut instance = instance(directory.path());
-    if !before_any_work {
-        server.prepare(&instance).unwrap();
-    }
-    instance.settings.insert(name.to_owned(), value.to_owned());
-    let error = match server.start(&instance) {
-        Err(error) => error,
-        Ok(mut running) => running.wait_ready(PATIENCE).unwrap_err(),
-    };
-    assert!(format!("{error:#}").contains(expect), "{error:#}");
-    assert_eq!(error.downcast_ref::<Refusal>().is_some(), before_any_work, "{error:#}");
-    assert_eq!(instance.data_directory.exists(), !before_any_work);
-}
-
 #[test]
 fn an_unknown_setting_is_refused_in_the_servers_words() {
-    check_refused("shard_buffers", "64MB", true, "unrecognized configuration parameter \"shard_buffers\"");
+    BED.check_refused(
+        "shard_buffers",
+        "64MB",
+        true,
+        "unrecognized configuration parameter \"shard_buffers\"",
+    );
 }
 
 #[test]
 fn a_wrong_value_is_refused_in_the_servers_words_and_with_its_hint() {
     let expect =
         "invalid value for parameter \"wal_sync_method\": \"fast\" | Available values: fsync, fdatasync";
-    check_refused("wal_sync_method", "fast", true, expect);
+    BED.check_refused("wal_sync_method", "fast", true, expect);
 }
 
 #[test]
 fn settings_that_do_not_go_together_are_refused_in_the_servers_words() {
-    check_refused("wal_level", "minimal", true, "requires wal_level \"replica\" or \"logical\"");
+    BED.check_refused("wal_level", "minimal", true, "requires wal_level \"replica\" or \"logical\"");
 }
 
 #[test]
 fn buffers_larger_than_memory_are_refused_before_the_start() {
-    check_refused("shared_buffers", "7TB", true, "larger than this machine's memory");
+    BED.check_refused("shared_buffers", "7TB", true, "larger than this machine's memory");
 }
 
 #[test]
 fn a_setting_that_would_make_the_server_public_is_refused() {
-    check_refused("Listen_Addresses", "*", true, "`Listen_Addresses`: the server is private");
+    BED.check_refused("Listen_Addresses", "*", true, "`Listen_Addresses`: the server is private");
 }
 
 #[test]
 fn what_only_a_start_can_tell_is_told_in_the_last_words_of_the_log() {
-    check_refused(
+    BED.check_refused(
         "shared_preload_libraries",
         "no_such_library",
         false,
@@ -416,9 +267,9 @@ fn processes(directory: &Path) -> usize {
 
 #[test]
 fn a_server_ends_with_who_started_it() {
-    let Some(server) = server().filter(|_| rustix::process::geteuid().is_root()) else { return };
+    let Some(server) = BED.server().filter(|_| rustix::process::geteuid().is_root()) else { return };
     let directory = directory();
-    let mut instance = instance(directory.path());
+    let mut instance = BED.instance(directory.path());
     instance.settings.clear();
     server.prepare(&instance).unwrap();
     let mut running = start(&*server, &instance);
@@ -434,9 +285,9 @@ fn a_server_ends_with_who_started_it() {
 
 #[test]
 fn a_server_dropped_is_a_server_gone_with_all_its_processes() {
-    let Some(server) = server() else { return };
+    let Some(server) = BED.server() else { return };
     let directory = directory();
-    let (_loaded, instance) = copy_of_loaded(directory.path());
+    let (_loaded, instance) = BED.copy_of_loaded(directory.path());
     let running = start(&*server, &instance);
     let mut session = connect(&running.endpoint()).unwrap();
     session.execute("SELECT 1").unwrap();

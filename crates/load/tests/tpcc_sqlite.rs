@@ -20,15 +20,7 @@ fn the_conditions_hold_after_a_load_and_after_a_run_and_see_what_is_wrong() {
         path: directory.path().join("database"),
         pragmas: pragmas(&[("journal_mode", "WAL"), ("synchronous", "OFF")]),
     };
-    let workload = WorkloadSpec::Tpcc(tpcc::Spec {
-        warehouses: 1,
-        terminals: 2,
-        preset: None,
-        wait_times: false,
-        rate: None,
-    })
-    .build()
-    .unwrap();
+    let workload = WorkloadSpec::Tpcc(tpcc::Spec::new(1, 2)).build().unwrap();
     workload.load(&endpoint, 1, &mut |_| {}).unwrap();
     let failed = || -> Vec<String> {
         let checks = workload.verify(&endpoint).unwrap();

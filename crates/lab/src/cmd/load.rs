@@ -1,6 +1,5 @@
 //! `spindle load`: the load generator alone, against a server that already runs.
 
-use std::collections::BTreeMap;
 use std::io::{BufReader, Write};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -12,10 +11,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spindle_load::runner::{histogram, serve_standard};
-use spindle_load::sql::postgres;
 use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, sysbench, tpcc};
 
 use crate::client::ClientProcess;
+use crate::server::endpoint::parse as parse_endpoint;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -308,53 +307,6 @@ fn table(summary: &Summary) -> Result<String> {
     Ok(text)
 }
 
-fn parse_endpoint(text: &str) -> Result<Endpoint, String> {
-    const DATABASE: &str = "spindle";
-    if let Some(path) = text.strip_prefix("socket:") {
-        if path.is_empty() {
-            return Err("the path after `socket:` is missing".to_owned());
-        }
-        return Ok(Endpoint::MysqlSocket {
-            path: path.into(),
-            user: "root".to_owned(),
-            database: DATABASE.to_owned(),
-        });
-    }
-    if let Some(path) = text.strip_prefix("sqlite:") {
-        if path.is_empty() {
-            return Err("the path after `sqlite:` is missing".to_owned());
-        }
-        return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
-    }
-    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return postgres::parse_url(text, DATABASE);
-    }
-    if let Some(directory) = text.strip_prefix("postgres:") {
-        if directory.is_empty() {
-            return Err("the directory after `postgres:` is missing".to_owned());
-        }
-        return Ok(Endpoint::PostgresSocket {
-            directory: directory.into(),
-            port: postgres::DEFAULT_PORT,
-            user: "postgres".to_owned(),
-            database: DATABASE.to_owned(),
-        });
-    }
-    if !text.starts_with("mysql://") {
-        let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
-                     `postgresql://user:password@host:port/database` or `sqlite:/path`";
-        return Err(format!("write {forms}"));
-    }
-    let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
-    Ok(Endpoint::MysqlTcp {
-        host: options.get_ip_or_hostname().into_owned(),
-        port: options.get_tcp_port(),
-        user: options.get_user().unwrap_or("root").to_owned(),
-        password: options.get_pass().unwrap_or_default().to_owned(),
-        database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
-    })
-}
-
 /// A name as scenarios write it.
 fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())
@@ -375,6 +327,8 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

@@ -8,3 +8,4 @@ pub mod load;
 pub mod plan;
 pub mod report;
 pub mod run;
+pub mod server;

@@ -20,7 +20,7 @@ use crate::provenance;
 use crate::record::{Header, LimiterKind, Provenance, Trial};
 use crate::records_file::{FILE_NAME, RecordsFile, Resume};
 use crate::scenario::Scenario;
-use crate::server::{self, Instance, Server};
+use crate::server::{Instance, Refusal, Server};
 use crate::storage;
 use crate::text;
 use crate::user_error::UserError;
@@ -53,8 +53,9 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 }
 
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
-    let servers = servers(scenario)?;
+    let servers = servers(scenario);
     let tools = tools(scenario)?;
+    let versions = versions(&servers, options)?;
     check_settings(scenario, &servers, options)?;
     storage::check_environment()?;
     storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
@@ -63,7 +64,6 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     check_stacks(scenario, work_directory.path(), options)?;
     let header = header(scenario, plan, options, &tools);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
-    let versions = versions(&servers)?;
     let mut data_sets = DataSets::open(&options.directory)?;
 
     let done: BTreeSet<(&str, u32)> = kept.iter().map(|trial| (trial.cell.as_str(), trial.trial)).collect();
@@ -101,13 +101,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
 
 type Servers = BTreeMap<String, Box<dyn Server>>;
 
-fn servers(scenario: &Scenario) -> Result<Servers> {
-    let find = |name: &String| {
-        let kind = &scenario.servers[name].kind;
-        let server = server::by_kind(kind).with_context(|| format!("there is no server `{kind}`"))?;
-        Ok((name.clone(), server))
-    };
-    scenario.matrix.server.iter().map(find).collect()
+fn servers(scenario: &Scenario) -> Servers {
+    scenario.matrix.server.iter().map(|name| (name.clone(), scenario.servers[name].server())).collect()
 }
 
 /// What only the server itself knows about its settings; nothing is started for it.
@@ -155,10 +150,15 @@ fn tools(scenario: &Scenario) -> Result<BTreeMap<String, String>> {
     Ok(tools)
 }
 
-fn versions(servers: &Servers) -> Result<BTreeMap<String, String>> {
+fn versions(servers: &Servers, options: &Options) -> Result<BTreeMap<String, String>> {
     let mut versions = BTreeMap::new();
     for (name, server) in servers {
-        let version = server.version().with_context(|| format!("looking for server `{name}`"))?;
+        let version = server.version().map_err(|error| match error.downcast_ref::<Refusal>() {
+            Some(refusal) => {
+                UserError(format!("{}: servers.{name}: {refusal}", options.scenario_path.display())).into()
+            }
+            None => error.context(format!("looking for server `{name}`")),
+        })?;
         versions.insert(name.clone(), version);
     }
     Ok(versions)

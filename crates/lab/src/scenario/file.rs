@@ -1,6 +1,7 @@
 //! The scenario file as it is written: serde structures, and serde's complaints turned into sentences.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -60,6 +61,12 @@ impl LayoutTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerTable {
     pub kind: String,
+    /// Path of the server's program.
+    pub program: Option<PathBuf>,
+    /// Path of an adapter.
+    pub file: Option<PathBuf>,
+    /// Of a server that `spindle server get` fetches.
+    pub version: Option<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
 }

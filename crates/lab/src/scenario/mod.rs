@@ -19,6 +19,7 @@ use spindle_load::WorkloadSpec;
 use crate::layout::Layout;
 use crate::profile_file::StackSpec;
 use crate::record::{Cell, ScenarioHead, StartState};
+use crate::server::{self, Server, Source};
 use crate::user_error::UserError;
 
 #[derive(Debug, Clone)]
@@ -41,8 +42,16 @@ pub struct Scenario {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServerSpec {
     pub kind: String,
+    #[serde(flatten, skip_serializing_if = "Source::is_installed")]
+    pub source: Source,
     /// The server's own names and spelling.
     pub settings: BTreeMap<String, String>,
+}
+
+impl ServerSpec {
+    pub fn server(&self) -> Box<dyn Server> {
+        server::by_source(&self.kind, &self.source).expect("a scenario is read with known kinds only")
+    }
 }
 
 /// Names in the order of the cells; the first of each axis belongs to the base of comparisons.

@@ -60,6 +60,37 @@ fn a_good_scenario_is_read_as_it_is_written() {
 }
 
 #[test]
+fn a_workload_of_transactions_needs_an_engine_that_has_them() {
+    check(
+        "innodb_flush_method = \"O_DIRECT\"",
+        "default-storage-engine = \"MyISAM\"",
+        "matrix.workload: `tpcc` is of kind `tpcc`, and server `mariadb` keeps its tables in MyISAM \
+         (`default_storage_engine`), which has no transactions",
+    );
+}
+
+#[test]
+fn the_program_of_a_server_is_named_once_and_by_kinds_that_have_one() {
+    let check = |keys: &str, expect: &str| check("kind = \"mariadb\"\n", &format!("{keys}\n"), expect);
+    check(
+        "kind = \"mysql\"\nversion = \"5.5\"\nprogram = \"/x\"",
+        "servers.mariadb.version: cannot be there together with `program`: name one of the two",
+    );
+    check(
+        "kind = \"mysql\"\nversion = \"5.4\"",
+        "servers.mariadb.version: `5.4` is not known; there is `5.5` and `5.6`",
+    );
+    check(
+        "kind = \"mariadb\"\nprogram = \"mariadbd\"",
+        "servers.mariadb.program: mariadbd is no absolute path",
+    );
+    check(
+        "kind = \"sqlite\"\nversion = \"3\"",
+        "servers.mariadb.version: has no meaning for kind = \"sqlite\"; servers that have it are `mariadb` and `mysql`",
+    );
+}
+
+#[test]
 fn an_unknown_key_is_named_with_its_neighbour() {
     check("measure = ", "mesure = ", "run.mesure: unknown key; did you mean `measure`?");
     check("warehouses", "warehouse", "workloads.tpcc.warehouse: unknown key; did you mean `warehouses`?");

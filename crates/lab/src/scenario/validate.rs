@@ -11,7 +11,7 @@ use crate::layout::{FileClass, Layout};
 use crate::near;
 use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
-use crate::server;
+use crate::server::{self, Source, adapter, package};
 use crate::text;
 
 /// A trial table longer than this is a mistake, not a plan.
@@ -64,7 +64,7 @@ pub(super) fn validate(
     let layouts = check_storage(&file, &stacks)?;
     check_axis("server", &file.matrix.server, "servers", servers.keys())?;
     check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
-    check_pairs(&file)?;
+    check_pairs(&file, &servers)?;
     check_placement(&file, &servers, &layouts)?;
     let scenario = Scenario {
         name: name.to_owned(),
@@ -127,7 +127,56 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
             return Err(complaint(path, message));
         }
     }
-    Ok(ServerSpec { kind: table.kind.clone(), settings })
+    Ok(ServerSpec { kind: table.kind.clone(), source: check_source(name, table)?, settings })
+}
+
+fn check_source(name: &str, table: &ServerTable) -> Result<Source, Complaint> {
+    let of_server = |key: &str| format!("servers.{name}.{key}");
+    match (&table.file, table.kind == "adapter") {
+        (Some(file), true) if table.program.is_none() && table.version.is_none() => {
+            let commands =
+                adapter::Commands::read(file).map_err(|words| complaint(of_server("file"), words))?;
+            return Ok(Source::Adapter(Box::new(commands)));
+        }
+        (None, true) => {
+            return Err(complaint(of_server("file"), "is missing; name the file of the adapter"));
+        }
+        (Some(_), false) => {
+            return Err(complaint(of_server("file"), "belongs to kind = \"adapter\""));
+        }
+        _ => {}
+    }
+    let (key, source) = match (&table.program, &table.version) {
+        (None, None) => return Ok(Source::Installed),
+        (Some(_), Some(_)) => {
+            let message = "cannot be there together with `program`: name one of the two";
+            return Err(complaint(of_server("version"), message));
+        }
+        (Some(path), None) if !path.is_absolute() => {
+            let message = format!("{} is no absolute path", path.display());
+            return Err(complaint(of_server("program"), message));
+        }
+        (Some(path), None) => ("program", Source::Program(path.clone())),
+        (None, Some(version)) => ("version", Source::Version(version.clone())),
+    };
+    if !server::KINDS_WITH_SOURCE.contains(&table.kind.as_str()) {
+        let kinds = near::list(&server::KINDS_WITH_SOURCE);
+        let message =
+            format!("has no meaning for kind = \"{}\"; servers that have it are {kinds}", table.kind);
+        return Err(complaint(of_server(key), message));
+    }
+    if let Source::Version(version) = &source
+        && package::find(&table.kind, version).is_none()
+    {
+        let of_kind = package::PACKAGES.iter().filter(|package| package.kind == table.kind);
+        let known: Vec<&str> = of_kind.map(|package| package.version).collect();
+        let known = match known.as_slice() {
+            [] => "none of this kind is fetched: install it, or name its program with `program`".to_owned(),
+            known => format!("there is {}", near::list(known)),
+        };
+        return Err(complaint(of_server(key), format!("`{version}` is not known; {known}")));
+    }
+    Ok(source)
 }
 
 /// A size as MariaDB and MySQL read it: bytes, or a number with K, M, G or T in powers of 1024; PostgreSQL's kB, MB
@@ -155,15 +204,16 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> 
 }
 
 /// Every server of the matrix meets every workload of it.
-fn check_pairs(file: &ScenarioFile) -> Result<(), Complaint> {
+fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Complaint> {
     for server in &file.matrix.server {
-        let Some(accepted) =
-            server::by_kind(&file.servers[server].kind).map(|server| server.accepted_workloads())
-        else {
-            continue;
-        };
+        let accepted = servers[server].server().accepted_workloads();
         for workload in &file.matrix.workload {
             let kind = file.workloads[workload].kind();
+            let spec = &servers[server];
+            spec.server().check_workload(kind, &spec.settings).map_err(|refusal| {
+                let message = format!("`{workload}` is of kind `{kind}`, and server `{server}` {refusal}");
+                complaint("matrix.workload", message)
+            })?;
             if !accepted.contains(&kind) {
                 let accepted = near::list(accepted);
                 let message =
@@ -281,8 +331,7 @@ fn check_placement(
     layouts: &[Layout],
 ) -> Result<(), Complaint> {
     for name in &file.matrix.server {
-        let ServerSpec { kind, settings } = &servers[name];
-        let Some(server) = server::by_kind(kind) else { continue };
+        let (server, settings) = (servers[name].server(), &servers[name].settings);
         for layout in layouts {
             for (class, _) in layout.apart() {
                 server.files_of(class, settings).map_err(|refusal| {
@@ -369,7 +418,7 @@ fn start_name(start: StartState) -> &'static str {
 /// The largest redo log of the matrix; InnoDB's is made in full before anything else, PostgreSQL's grows to it between checkpoints.
 fn redo_bytes(scenario: &Scenario) -> u64 {
     let of_server = |name: &String| {
-        let ServerSpec { kind, settings } = &scenario.servers[name];
+        let ServerSpec { kind, settings, .. } = &scenario.servers[name];
         if kind == "postgresql" {
             return server::postgres::log_bytes(settings);
         }

@@ -1,15 +1,20 @@
 //! A database server under test, known only through its verbs.
 
+pub mod adapter;
+pub mod endpoint;
 pub mod files;
 mod log;
-pub mod mariadb;
-mod mariadb_files;
 mod memory;
 pub mod mock;
+mod monitor;
+pub mod mysql;
+pub mod option_file;
 mod own_user;
+pub mod package;
 pub mod postgres;
 mod postgres_log;
 mod postgres_settings;
+mod process;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -18,9 +23,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use serde::Serialize;
 use spindle_load::Endpoint;
 
 use crate::layout::FileClass;
+use mysql::{Flavour, Mysql};
 
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +50,25 @@ pub trait Server: Debug {
     /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
     fn accepted_workloads(&self) -> &'static [&'static str];
 
+    /// Whether a workload of an accepted kind can be run with these settings.
+    ///
+    /// # Errors
+    /// It cannot; continues a sentence that begins with the server's name.
+    fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
     ///
     /// # Errors
     /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the server's name.
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
+    }
+
+    /// Where its program is; `None` for one that has none. Errors name the command that installs it.
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(None)
     }
 
     /// The version string of the installed binary. Errors name the command that installs it.
@@ -75,13 +95,45 @@ pub trait Server: Debug {
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// Names for [`by_kind`].
-pub const KINDS: [&str; 5] = ["files", "mariadb", "mock", "postgresql", "sqlite"];
+/// Names for [`by_source`].
+pub const KINDS: [&str; 7] = ["adapter", "files", "mariadb", "mock", "mysql", "postgresql", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
+    by_source(kind, &Source::Installed)
+}
+
+/// Where the program of a server comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Whatever the machine has.
+    #[default]
+    Installed,
+    Program(PathBuf),
+    /// One of [`package::PACKAGES`].
+    Version(String),
+    /// Commands of the user's; for the kind `adapter` only.
+    Adapter(Box<adapter::Commands>),
+}
+
+impl Source {
+    pub fn is_installed(&self) -> bool {
+        *self == Source::Installed
+    }
+}
+
+/// Kinds whose program a scenario may choose; the others ignore the source.
+pub const KINDS_WITH_SOURCE: [&str; 2] = ["mariadb", "mysql"];
+
+pub fn by_source(kind: &str, source: &Source) -> Option<Box<dyn Server>> {
     match kind {
         "files" => Some(Box::new(files::Files)),
-        "mariadb" => Some(Box::new(mariadb::MariaDb)),
+        "adapter" => match source {
+            Source::Adapter(commands) => Some(Box::new(adapter::Adapter((**commands).clone()))),
+            _ => None,
+        },
+        "mariadb" => Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone()))),
+        "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone()))),
         "mock" => Some(Box::new(mock::Mock)),
         "postgresql" => Some(Box::new(postgres::Postgres)),
         "sqlite" => Some(Box::new(sqlite::Sqlite)),
@@ -121,7 +173,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_by_its_name() {
-        for kind in KINDS {
+        for kind in KINDS.into_iter().filter(|kind| *kind != "adapter") {
             assert_eq!(by_kind(kind).unwrap().kind(), kind);
         }
         assert!(by_kind("oracle").is_none());

@@ -38,7 +38,7 @@ impl OwnUser {
     }
 
     /// A server's own message does not say where it stumbles.
-    fn check_way(self, directory: &Path) -> Result<()> {
+    pub(super) fn check_way(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }

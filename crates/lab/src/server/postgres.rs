@@ -11,37 +11,32 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use spindle_load::Endpoint;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
 
-use super::log::text_from;
+use super::monitor::{self, Monitor as _};
 use super::own_user::OwnUser;
 use super::postgres_log::quote;
 pub(crate) use super::postgres_settings::log_bytes;
 use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS};
+use super::process::{Process, check_socket};
 use super::{Instance, Refusal, Running, Server};
 use crate::layout::FileClass;
-use crate::observe::children;
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database; made when it is loaded.
 const DATABASE: &str = "spindle";
 /// Of the database, not of the machine.
 const SUPERUSER: &str = "postgres";
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// How long a process may take to be forked.
-const FORK_PATIENCE: Duration = Duration::from_secs(10);
-/// The longest path of a unix socket, without its closing zero.
-const SOCKET_PATH_BYTES: usize = 107;
 
 /// Which programs are looked for where the PATH has none; of several versions the newest.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
@@ -78,6 +73,10 @@ impl Server for Postgres {
         Err(Refusal(refusal.to_owned()))
     }
 
+    fn path(&self) -> Result<Option<PathBuf>> {
+        program("postgres").map(Some)
+    }
+
     fn version(&self) -> Result<String> {
         let program = program("postgres")?;
         let output = Command::new(&program)
@@ -100,14 +99,7 @@ impl Server for Postgres {
                 )));
             }
         }
-        let socket = instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}"));
-        if socket.as_os_str().len() > SOCKET_PATH_BYTES {
-            return Err(Refusal(format!(
-                "the socket's path {} is longer than the {SOCKET_PATH_BYTES} bytes that the kernel allows; \
-                 use a shorter directory",
-                socket.display()
-            )));
-        }
+        check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
         postgres_settings::check(settings)?;
         self.check_by_the_server(settings)
     }
@@ -164,14 +156,6 @@ impl Server for Postgres {
         own_directories(instance)?;
         place_log(instance)?;
         let program = program("postgres")?;
-        let log = instance.runtime_directory.join("error.log");
-        let log_offset_bytes = fs::metadata(&log).map_or(0, |metadata| metadata.len());
-        let log_file = File::options()
-            .append(true)
-            .create(true)
-            .open(&log)
-            .with_context(|| format!("opening {}", log.display()))?;
-        USER.give(&log)?;
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
         let own = OWN_SETTINGS.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
         let user = instance.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -181,20 +165,13 @@ impl Server for Postgres {
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
             .args(own.chain(user).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
-            .current_dir(&instance.runtime_directory)
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null())
-            .stdout(log_file.try_clone().context("opening the log a second time")?)
-            .stderr(log_file);
-        let mut child = command.spawn().with_context(|| format!("starting {}", program.display()))?;
-        let process = postmaster(&mut child);
+            .env("LC_ALL", "C");
+        let mut process = Process::spawn(&mut command, "postgres", USER, &instance.runtime_directory, quote)?;
+        process.find_first()?;
         Ok(Box::new(RunningPostgres {
-            child,
-            process: process?,
+            process,
             data_directory: instance.data_directory.clone(),
             runtime_directory: instance.runtime_directory.clone(),
-            log,
-            log_offset_bytes,
             monitor: None,
         }))
     }
@@ -290,56 +267,52 @@ fn place_log(instance: &Instance) -> Result<()> {
     symlink(directory, &link).with_context(|| format!("linking {}", link.display()))
 }
 
-/// The first process of the server, which is the child's own child where that made namespaces for it.
-fn postmaster(child: &mut Child) -> Result<Pid> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(Pid::from_child(child));
-    }
-    let deadline = Instant::now() + FORK_PATIENCE;
-    loop {
-        if let Some(process) = children(child.id()).first().and_then(|id| Pid::from_raw(*id as i32)) {
-            return Ok(process);
-        }
-        if let Some(status) = child.try_wait().context("looking after unshare")? {
-            bail!("namespaces for the server could not be made (unshare: {status})");
-        }
-        if Instant::now() > deadline {
-            // It has no child that could outlive it.
-            let _ = child.kill();
-            bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 #[derive(Debug)]
 struct RunningPostgres {
-    /// Ends when the server has ended, with its status.
-    child: Child,
-    process: Pid,
+    process: Process,
     data_directory: PathBuf,
     runtime_directory: PathBuf,
-    log: PathBuf,
-    /// Where this start's part of the log begins.
-    log_offset_bytes: u64,
     monitor: Option<Monitor>,
 }
 
 /// A connection, and the question that [`Running::counters`] asks.
 #[derive(Debug)]
-struct Monitor {
+pub(super) struct Monitor {
     session: Box<dyn Session>,
     counters: Statement,
 }
 
 impl Monitor {
-    fn connect(endpoint: &Endpoint) -> Result<Monitor> {
+    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
         let mut session = connect(endpoint)?;
         let statement = session.prepare("SELECT viewname FROM pg_views WHERE schemaname = 'pg_catalog'")?;
         let views: Vec<(Vec<u8>,)> = session.rows(statement, &[])?;
         let has = |view: &str| views.iter().any(|(name,)| name == view.as_bytes());
         let counters = session.prepare(&counters_question(has))?;
         Ok(Monitor { session, counters })
+    }
+}
+
+impl monitor::Monitor for Monitor {
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        // NULL for what it does not know.
+        let current = self.session.prepare("SELECT current_setting(?, true)")?;
+        let mut known = BTreeMap::new();
+        for name in names {
+            let value: Option<(Option<Vec<u8>>,)> =
+                self.session.first(current, spindle_load::values![name.as_str()])?;
+            if let Some((Some(value),)) = value {
+                known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
+            }
+        }
+        Ok(known)
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs: Vec<(Vec<u8>, Option<Vec<u8>>)> = self.session.rows(self.counters, &[])?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let number = |value: Option<Vec<u8>>| text(value?).parse().ok();
+        Ok(pairs.into_iter().filter_map(|(name, value)| Some((text(name), number(value)?))).collect())
     }
 }
 
@@ -374,78 +347,38 @@ impl RunningPostgres {
     /// Asks the server something.
     fn ask<T>(&mut self, question: impl FnOnce(&mut Monitor) -> Result<T>) -> Result<T> {
         if self.monitor.is_none() {
-            self.fail_if_dead()?;
+            self.process.fail_if_dead()?;
             self.monitor = Some(Monitor::connect(&self.endpoint_of(MAINTENANCE_DATABASE))?);
         }
         let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
-        question(monitor).or_else(|error| {
+        question(monitor).map_err(|error| {
             self.monitor = None;
-            // A server that died says more in its log; give it the moment that it takes to be gone.
-            std::thread::sleep(POLL_INTERVAL);
-            self.fail_if_dead()?;
-            Err(error)
+            self.process.explain(error)
         })
     }
+}
 
-    fn last_words(&self) -> String {
-        match text_from(&self.log, self.log_offset_bytes) {
-            Ok(text) => quote(&text),
-            Err(error) => format!("its log {} cannot be read: {error}", self.log.display()),
-        }
-    }
-
-    fn fail_if_dead(&mut self) -> Result<()> {
-        match self.child.try_wait().context("looking after postgres")? {
-            Some(status) => bail!("postgres died ({status}): {}", self.last_words()),
-            None => Ok(()),
-        }
-    }
-
-    /// As `pg_ctl` learns it: from the last line of the file of the process id.
-    fn is_ready(&self) -> bool {
-        let file = fs::read_to_string(self.data_directory.join("postmaster.pid")).unwrap_or_default();
-        file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
-    }
-
-    /// With all its children.
-    fn kill(&mut self) {
-        // Fails only when it is gone already. Not after the wait, when another process may have its number.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill_process(self.process, Signal::KILL);
-        }
-    }
+/// As `pg_ctl` learns it: from the last line of the file of the process id.
+fn says_ready(data_directory: &Path) -> bool {
+    let file = fs::read_to_string(data_directory.join("postmaster.pid")).unwrap_or_default();
+    file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
 }
 
 impl Running for RunningPostgres {
     fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let deadline = Instant::now() + timeout;
-        let mut refused = None;
-        loop {
-            self.fail_if_dead()?;
-            // The file may be that of an earlier server, which crashed.
-            if self.is_ready() {
-                match self.ask(|_| Ok(())) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => refused = Some(error),
-                }
-            }
-            if Instant::now() > deadline {
-                let words = refused.map_or_else(|| self.last_words(), |error| format!("{error:#}"));
-                bail!("postgres was not ready after {} s: {words}", timeout.as_secs());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        let endpoint = self.endpoint_of(MAINTENANCE_DATABASE);
+        let data_directory = self.data_directory.clone();
+        // The file may be that of an earlier server, which crashed.
+        let attempt = || match says_ready(&data_directory) {
+            true => Monitor::connect(&endpoint).map_err(|error| Some(format!("{error:#}"))),
+            false => Err(None),
+        };
+        self.monitor = Some(self.process.wait_ready(timeout, attempt)?);
+        Ok(())
     }
 
     fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
-        let deadline = Instant::now() + dying_time;
-        loop {
-            self.fail_if_dead()?;
-            if Instant::now() > deadline {
-                return Ok(());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        self.process.check_alive(dying_time)
     }
 
     fn endpoint(&self) -> Endpoint {
@@ -453,70 +386,26 @@ impl Running for RunningPostgres {
     }
 
     fn process_id(&self) -> u32 {
-        self.process.as_raw_nonzero().get() as u32
+        self.process.id()
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.ask(|monitor| {
-            let session = &mut *monitor.session;
-            // NULL for what it does not know.
-            let current = session.prepare("SELECT current_setting(?, true)")?;
-            let mut known = BTreeMap::new();
-            for name in names {
-                let value: Option<(Option<Vec<u8>>,)> =
-                    session.first(current, spindle_load::values![name.as_str()])?;
-                if let Some((Some(value),)) = value {
-                    known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
-                }
-            }
-            Ok(known)
-        })
-        .context("asking the server for its settings")
+        self.ask(|monitor| monitor.settings(names)).context("asking the server for its settings")
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.ask(|monitor| {
-            let pairs: Vec<(Vec<u8>, Option<Vec<u8>>)> = monitor.session.rows(monitor.counters, &[])?;
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            let number = |value: Option<Vec<u8>>| text(value?).parse().ok();
-            Ok(pairs.into_iter().filter_map(|(name, value)| Some((text(name), number(value)?))).collect())
-        })
-        .context("asking the server for its counters")
+        self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
     }
 
     /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.
     fn stop(&mut self, timeout: Duration) -> Result<()> {
         self.monitor = None;
-        self.fail_if_dead()?;
-        kill_process(self.process, Signal::INT).context("asking postgres to stop")?;
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(status) = self.child.try_wait().context("waiting for postgres")? {
-                if status.success() {
-                    return Ok(());
-                }
-                bail!("postgres stopped with {status}: {}", self.last_words());
-            }
-            if Instant::now() > deadline {
-                bail!("postgres did not stop within {} s", timeout.as_secs());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        self.process.stop(Signal::INT, timeout)
     }
 
     fn crash(&mut self) -> Result<()> {
         self.monitor = None;
-        self.kill();
-        self.child.wait().context("waiting for the killed postgres")?;
-        Ok(())
-    }
-}
-
-impl Drop for RunningPostgres {
-    fn drop(&mut self) {
-        self.kill();
-        // Fails only when it is gone already.
-        let _ = self.child.wait();
+        self.process.crash()
     }
 }
 

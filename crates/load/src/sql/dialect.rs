@@ -26,11 +26,21 @@ impl Dialect {
         self == Dialect::Postgres
     }
 
+    /// Asks for the engine that makes tables here unless it has transactions; `None` where every engine has them.
+    pub fn engine_without_transactions(self) -> Option<&'static str> {
+        match self {
+            Dialect::Mysql => Some(
+                "SELECT engine FROM information_schema.engines WHERE support = 'DEFAULT' AND transactions <> 'YES'",
+            ),
+            Dialect::Postgres | Dialect::Sqlite => None,
+        }
+    }
+
     /// A table as MySQL would write it, in the database's default engine, one byte per letter.
     pub fn create_table(self, create: &str) -> String {
         match self {
             Dialect::Mysql => {
-                format!("{create} ENGINE=InnoDB DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
+                format!("{create} DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
             }
             // The smallest types that hold the same numbers.
             Dialect::Postgres => create

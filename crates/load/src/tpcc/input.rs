@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     fn spec(warehouses: u32, terminals: u32, preset: Option<Preset>) -> Spec {
-        Spec { warehouses, terminals, preset, wait_times: false, rate: None }
+        Spec { preset, ..Spec::new(warehouses, terminals) }
     }
 
     /// Clause 9.2.2.5 over two and a half million transactions of ten terminals.

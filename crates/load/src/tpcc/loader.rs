@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::population::{self, Table};
 use super::schema;
@@ -20,6 +20,7 @@ pub(super) fn load(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
+    check_transactions(&mut *session)?;
     create_tables(&mut *session)?;
 
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
@@ -30,6 +31,18 @@ pub(super) fn load(
         }
     }
     check_row_counts(&mut *session, warehouses, seed)
+}
+
+/// # Errors
+/// The tables would be made by a storage engine without transactions.
+fn check_transactions(session: &mut dyn Session) -> Result<()> {
+    let Some(question) = session.dialect().engine_without_transactions() else { return Ok(()) };
+    let statement = session.prepare(question)?;
+    if let Some((engine,)) = session.first::<(Vec<u8>,)>(statement, &[])? {
+        let engine = String::from_utf8_lossy(&engine);
+        bail!("TPC-C is made of transactions, and the server's default storage engine {engine} has none");
+    }
+    Ok(())
 }
 
 fn create_tables(session: &mut dyn Session) -> Result<()> {

@@ -79,6 +79,11 @@ impl TryFrom<Written> for Spec {
 }
 
 impl Spec {
+    /// The standard's rules, as fast as terminals are answered.
+    pub fn new(warehouses: u32, terminals: u32) -> Spec {
+        Spec { warehouses, terminals, preset: None, wait_times: false, rate: None }
+    }
+
     pub(crate) fn counts(&self) -> Vec<Count> {
         let mut counts = vec![
             Count::new("warehouses", self.warehouses, 10_000),

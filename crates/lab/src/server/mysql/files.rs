@@ -1,12 +1,15 @@
-//! Where MariaDB keeps which class of file, and the options that move a class to a directory of its own.
+//! Where a server keeps which class of file, and the options that move a class to a directory of its own.
 //!
 //! * data: `datadir`, with everything that is not moved.
-//! * redo: `ib_logfile0`, by `innodb_log_group_home_dir`.
-//! * doublewrite: the doublewrite buffer is a part of the system tablespace, so this moves `ibdata1` (`innodb_data_file_path`), which also
-//!   has the change buffer, and the undo logs unless they have tablespaces of their own.
-//! * undo: `undo001` and so on, by `innodb_undo_directory`; only with `innodb_undo_tablespaces` of at least 2 (10.11 has none by default).
-//! * binlog: `log_bin`; only when the settings turn it on, or the layouts of a scenario would not do the same work.
-//! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path`.
+//! * redo: `ib_logfile0` and so on, or `#innodb_redo`, by `innodb_log_group_home_dir`.
+//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the doublewrite buffer is a part of the
+//!   system tablespace, so this moves `ibdata1` (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
+//!   tablespaces of their own.
+//! * undo: `undo001` and so on, by `innodb_undo_directory`; only where `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0
+//!   always does.
+//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the layouts of a scenario would not do the
+//!   same work.
+//! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path` where there is one.
 //!
 //! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are absolute, so it is made empty where either
 //! is moved.
@@ -14,25 +17,30 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Instance, Refusal};
+use super::release::{self, Release, Undo};
 use crate::layout::FileClass;
+use crate::server::{Instance, Refusal};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
 const LOG_BIN: &str = "log_bin";
+const SERVER_ID: &str = "server_id";
 
-/// The server's defaults (10.11).
+/// The servers' defaults.
 const DATA_FILES: &str = "ibdata1:12M:autoextend";
 const TEMP_FILES: &str = "ibtmp1:12M:autoextend";
 
 /// Settings by which a layout could be undone.
-pub(super) const PLACING_SETTINGS: [&str; 6] = [
+pub(super) const PLACING_SETTINGS: [&str; 9] = [
     "innodb_undo_directory",
     "innodb_data_home_dir",
     "innodb_log_group_home_dir",
     "log_bin_index",
     "tmpdir",
     "innodb_tmpdir",
+    "innodb_doublewrite_dir",
+    "innodb_temp_tablespaces_dir",
+    "slave_load_tmpdir",
 ];
 
 /// As the server compares names of options.
@@ -40,18 +48,21 @@ pub(super) fn plain_name(name: &str) -> String {
     name.replace('-', "_").to_ascii_lowercase()
 }
 
-fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+pub(super) fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     settings.iter().find(|(key, _)| plain_name(key) == name).map(|(_, value)| value.as_str())
 }
 
-/// See [`super::Server::files_of`].
-pub(super) fn files_of(class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
-    let undo_apart = setting(settings, "innodb_undo_tablespaces")
-        .and_then(|text| text.parse::<u32>().ok())
-        .is_some_and(|count| count >= 2);
+/// See [`crate::server::Server::files_of`].
+pub(super) fn files_of(
+    release: &Release,
+    class: FileClass,
+    settings: &BTreeMap<String, String>,
+) -> Result<String, Refusal> {
+    let undo_apart = undo_is_apart(release, settings);
     let files = match class {
         FileClass::Data => "tables and indexes",
-        FileClass::Redo => "ib_logfile0",
+        FileClass::Redo => release.redo_files(),
+        FileClass::Doublewrite if release.can(release::DOUBLEWRITE_FILES) => "#ib_16384_0.dblwr and so on",
         FileClass::Doublewrite if undo_apart => {
             "ibdata1, the system tablespace, which has the doublewrite buffer"
         }
@@ -59,29 +70,46 @@ pub(super) fn files_of(class: FileClass, settings: &BTreeMap<String, String>) ->
             "ibdata1, the system tablespace, which has the doublewrite buffer and the undo logs"
         }
         FileClass::Undo if undo_apart => "undo001 and so on",
-        FileClass::Undo => {
-            return Err(Refusal(
-                "keeps its undo logs inside the system tablespace unless `innodb_undo_tablespaces` is at least 2: \
-                 set it among the server's settings"
-                    .to_owned(),
-            ));
-        }
-        FileClass::Binlog if binlog_is_on(settings)? => "binlog.000001 and so on",
+        FileClass::Undo => return Err(Refusal(no_undo_apart(release))),
+        FileClass::Binlog if binlog_is_on(release, settings)? => "binlog.000001 and so on",
         FileClass::Binlog => {
             return Err(Refusal(
                 "writes no binary log: turn it on with `log_bin = true` among the server's settings"
                     .to_owned(),
             ));
         }
-        FileClass::Temp => "tmpdir and ibtmp1",
+        FileClass::Temp if release.can(release::TEMPORARY_TABLESPACE) => "tmpdir and ibtmp1",
+        FileClass::Temp => "tmpdir",
     };
     Ok(files.to_owned())
 }
 
+fn undo_is_apart(release: &Release, settings: &BTreeMap<String, String>) -> bool {
+    let wanted = setting(settings, "innodb_undo_tablespaces").and_then(|text| text.parse::<u32>().ok());
+    match release.undo() {
+        Undo::Never => false,
+        Undo::From(least) => wanted.is_some_and(|count| count >= least),
+        Undo::Always => true,
+    }
+}
+
+fn no_undo_apart(release: &Release) -> String {
+    match release.undo() {
+        Undo::From(least) => format!(
+            "keeps its undo logs inside the system tablespace unless `innodb_undo_tablespaces` is at least {least}: \
+             set it among the server's settings"
+        ),
+        _ => format!(
+            "is {release}, which keeps its undo logs inside the system tablespace; the class `doublewrite` moves that"
+        ),
+    }
+}
+
 /// `log_bin` is a path to the server, but the path is ours.
-fn binlog_is_on(settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
+fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
     match setting(settings, LOG_BIN).map(str::to_ascii_lowercase).as_deref() {
-        None | Some("off" | "0" | "false") => Ok(false),
+        None => Ok(release.can(release::BINLOG_BY_DEFAULT)),
+        Some("off" | "0" | "false") => Ok(false),
         Some("on" | "1" | "true" | "") => Ok(true),
         Some(_) => Err(Refusal(
             "has a setting `log_bin` that is neither true nor false: Spindle decides the path of the binary log".to_owned(),
@@ -91,11 +119,11 @@ fn binlog_is_on(settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
 
 /// # Errors
 /// A setting that would move files away from where the layout has them.
-pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     if let Some(name) = settings.keys().find(|name| PLACING_SETTINGS.contains(&plain_name(name).as_str())) {
         return Err(Refusal(format!("setting `{name}`: where files lie is for a layout to say; remove it")));
     }
-    binlog_is_on(settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
+    binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
 /// Small files that a statement needs, and its `ibtmp1` where that is moved.
@@ -115,18 +143,32 @@ pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
 }
 
 /// The options that put every class where the instance wants it; those of the settings that are not [`is_plain`] are in them.
-pub(super) fn options(instance: &Instance) -> Vec<(&'static str, String)> {
+pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static str, String)> {
     let settings = &instance.settings;
     let directory = |class| instance.class_directories.get(&class);
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut options = vec![("tmpdir", text(&temporary_directory(instance)))];
     options.extend(directory(FileClass::Redo).map(|path| ("innodb_log_group_home_dir", text(path))));
     options.extend(directory(FileClass::Undo).map(|path| ("innodb_undo_directory", text(path))));
-    if binlog_is_on(settings) == Ok(true) {
+    if binlog_is_on(release, settings) == Ok(true) {
         let directory = directory(FileClass::Binlog).unwrap_or(&instance.data_directory);
         options.push((LOG_BIN, text(&directory.join("binlog"))));
+        if release.can(release::NEEDS_SERVER_ID) && setting(settings, SERVER_ID).is_none() {
+            options.push((SERVER_ID, "1".to_owned()));
+        }
+    } else if release.can(release::BINLOG_BY_DEFAULT) {
+        options.push(("skip_log_bin", "1".to_owned()));
     }
-    let (system, temporary) = (directory(FileClass::Doublewrite), directory(FileClass::Temp));
+    let has_files_for_doublewrite = release.can(release::DOUBLEWRITE_FILES);
+    let doublewrite = directory(FileClass::Doublewrite);
+    let system = doublewrite.filter(|_| !has_files_for_doublewrite);
+    options.extend(
+        doublewrite.filter(|_| has_files_for_doublewrite).map(|path| ("innodb_doublewrite_dir", text(path))),
+    );
+    let temporary = directory(FileClass::Temp).filter(|_| release.can(release::TEMPORARY_TABLESPACE));
+    if let Some(directory) = temporary.filter(|_| release.can(release::TEMPORARY_TABLESPACES)) {
+        options.push(("innodb_temp_tablespaces_dir", text(directory)));
+    }
     if system.is_some() || temporary.is_some() {
         options.push(("innodb_data_home_dir", String::new()));
     }
@@ -156,7 +198,16 @@ fn absolute(files: &str, directory: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::release::Flavour;
     use super::*;
+
+    fn mariadb() -> Release {
+        Release::newest(Flavour::MariaDb)
+    }
+
+    fn mysql(number: &str) -> Release {
+        Release::parse(&format!("mysqld  Ver {number} for Linux on x86_64 (MySQL Community Server)")).unwrap()
+    }
 
     fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -174,7 +225,12 @@ mod tests {
 
     #[track_caller]
     fn check_options(classes: &[FileClass], pairs: &[(&str, &str)], expect: &[&str]) {
-        let options = options(&instance(classes, pairs));
+        check_options_of(&mariadb(), classes, pairs, expect);
+    }
+
+    #[track_caller]
+    fn check_options_of(release: &Release, classes: &[FileClass], pairs: &[(&str, &str)], expect: &[&str]) {
+        let options = options(release, &instance(classes, pairs));
         let found: Vec<String> = options.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(found, expect);
     }
@@ -210,18 +266,58 @@ mod tests {
 
     #[test]
     fn what_the_server_cannot_do_is_refused() {
-        let refused = |class, pairs: &[(&str, &str)]| files_of(class, &settings(pairs)).unwrap_err().0;
+        let refused =
+            |class, pairs: &[(&str, &str)]| files_of(&mariadb(), class, &settings(pairs)).unwrap_err().0;
         assert!(refused(FileClass::Undo, &[]).contains("`innodb_undo_tablespaces` is at least 2"));
         assert!(refused(FileClass::Undo, &[("innodb-undo-tablespaces", "1")]).contains("at least 2"));
         assert!(refused(FileClass::Binlog, &[("log_bin", "OFF")]).contains("`log_bin = true`"));
         assert!(refused(FileClass::Binlog, &[("log_bin", "/tmp/x")]).contains("neither true nor false"));
-        assert!(check(&settings(&[("innodb-undo-directory", "/x")])).is_err());
+        assert!(check(&mariadb(), &settings(&[("innodb-undo-directory", "/x")])).is_err());
     }
 
     #[test]
     fn a_record_says_what_moves_with_the_doublewrite_buffer() {
-        let files = |pairs: &[(&str, &str)]| files_of(FileClass::Doublewrite, &settings(pairs)).unwrap();
+        let files =
+            |pairs: &[(&str, &str)]| files_of(&mariadb(), FileClass::Doublewrite, &settings(pairs)).unwrap();
         assert!(files(&[]).ends_with("and the undo logs"));
         assert!(!files(&[("innodb_undo_tablespaces", "3")]).contains("undo"));
+    }
+
+    #[test]
+    fn old_versions_are_asked_for_what_they_have() {
+        let all = [FileClass::Redo, FileClass::Doublewrite, FileClass::Temp];
+        check_options_of(
+            &mysql("5.5.9"),
+            &all,
+            &[],
+            &[
+                "tmpdir=/mnt/temp",
+                "innodb_log_group_home_dir=/mnt/redo",
+                "innodb_data_home_dir=",
+                "innodb_data_file_path=/mnt/doublewrite/ibdata1:12M:autoextend",
+            ],
+        );
+        let undo = files_of(&mysql("5.5.9"), FileClass::Undo, &settings(&[("innodb_undo_tablespaces", "3")]));
+        assert!(undo.unwrap_err().0.starts_with("is MySQL 5.5.9, which keeps its undo logs inside"));
+        let undo =
+            files_of(&mysql("5.6.24"), FileClass::Undo, &settings(&[("innodb_undo_tablespaces", "1")]));
+        assert_eq!(undo.unwrap(), "undo001 and so on");
+    }
+
+    #[test]
+    fn new_versions_have_a_binary_log_unless_told_otherwise_and_files_for_the_doublewrite_buffer() {
+        check_options_of(
+            &mysql("8.4.0"),
+            &[FileClass::Doublewrite],
+            &[],
+            &[
+                "tmpdir=/mnt/data/temp",
+                "log_bin=/mnt/data/data/binlog",
+                "server_id=1",
+                "innodb_doublewrite_dir=/mnt/doublewrite",
+            ],
+        );
+        let off = [("log-bin", "OFF")];
+        check_options_of(&mysql("8.4.0"), &[], &off, &["tmpdir=/mnt/data/temp", "skip_log_bin=1"]);
     }
 }

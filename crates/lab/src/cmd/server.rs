@@ -1,0 +1,150 @@
+//! `spindle server`: which database servers are here, and how to get the others.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use crate::near;
+use crate::server::package::{self, PACKAGES, Package};
+use crate::server::{self, Source, option_file};
+use crate::user_error::UserError;
+
+#[derive(Debug, Args)]
+pub struct ServerArguments {
+    #[command(subcommand)]
+    command: ServerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ServerCommand {
+    /// Every kind of server: version and path of those that are here, and how to get the others.
+    List {
+        /// A JSON array of objects instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the settings of a `my.cnf` as a table for a scenario, and what was left out of it.
+    Import { file: PathBuf },
+    /// Fetch an old server; scenarios then have it with `version = "..."`.
+    Get {
+        /// As `spindle server list` names it, for example `mysql-5.6`.
+        name: String,
+    },
+}
+
+/// A line of the list.
+#[derive(Debug, Serialize)]
+struct Entry {
+    /// As scenarios write it.
+    kind: &'static str,
+    /// What scenarios write besides the kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario_version: Option<&'static str>,
+    here: bool,
+    /// What the server says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// How to get one that is not here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    get: Option<String>,
+    /// Why one that is here cannot be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+pub fn run(arguments: &ServerArguments) -> Result<()> {
+    match &arguments.command {
+        ServerCommand::List { json } => list(*json),
+        ServerCommand::Import { file } => import(file),
+        ServerCommand::Get { name } => get(name),
+    }
+}
+
+fn import(file: &Path) -> Result<()> {
+    let mistake = |words: String| UserError(format!("{}: {words}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
+    let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
+    let mut output = std::io::stdout().lock();
+    write!(output, "[servers.NAME]\nkind = \"mariadb\"\n[servers.NAME.settings]\n{settings}")?;
+    Ok(())
+}
+
+fn get(name: &str) -> Result<()> {
+    let package = package::by_name(name).ok_or_else(|| {
+        let names: Vec<String> = PACKAGES.iter().map(Package::name).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        UserError(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
+    })?;
+    let program = package.get(&mut |words| eprintln!("{words}"))?;
+    let server = server::by_source(package.kind, &Source::Version(package.version.to_owned()));
+    let server = server.context("a package is of a known kind")?;
+    println!("{} in {}", server.version()?, program.display());
+    Ok(())
+}
+
+fn list(json: bool) -> Result<()> {
+    let entries: Vec<Entry> = entries();
+    let mut output = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut output, &entries)?;
+        writeln!(output)?;
+        return Ok(());
+    }
+    let rows: Vec<[String; 3]> = entries.iter().map(row).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let (first, second) = (width(0), width(1));
+    for [name, found, more] in &rows {
+        writeln!(output, "{}", format!("{name:first$}  {found:second$}  {more}").trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(entry: &Entry) -> [String; 3] {
+    let name = match entry.scenario_version {
+        Some(version) => format!("{} version = \"{version}\"", entry.kind),
+        None => entry.kind.to_owned(),
+    };
+    let found = entry
+        .version
+        .clone()
+        .unwrap_or_else(|| if entry.here { "does not run" } else { "not here" }.to_owned());
+    let more = [&entry.path, &entry.problem, &entry.get].into_iter().flatten().cloned().collect::<Vec<_>>();
+    [name, found, more.join("; ")]
+}
+
+fn entries() -> Vec<Entry> {
+    let installed = server::KINDS.iter().filter(|kind| !["adapter", "mock"].contains(kind)).map(|kind| {
+        let get =
+            (*kind == package::MYSQL).then(|| "name one with `program = \"/path/to/mysqld\"`".to_owned());
+        entry(kind, None, &Source::Installed, get)
+    });
+    let fetched = PACKAGES.iter().map(|package| {
+        let get = format!("spindle server get {}", package.name());
+        entry(package.kind, Some(package.version), &Source::Version(package.version.to_owned()), Some(get))
+    });
+    installed.chain(fetched).collect()
+}
+
+fn entry(
+    kind: &'static str,
+    scenario_version: Option<&'static str>,
+    source: &Source,
+    get: Option<String>,
+) -> Entry {
+    let server = server::by_source(kind, source).expect("the list has known kinds only");
+    let path = server.path();
+    let here = path.is_ok();
+    let words = |error: &anyhow::Error| format!("{error:#}");
+    let (version, problem) = match server.version() {
+        Ok(version) => (Some(version), None),
+        Err(error) => (None, here.then(|| words(&error))),
+    };
+    let how = path.as_ref().err().map(|error| get.unwrap_or_else(|| words(error)));
+    let path = path.ok().flatten().map(|path| path.display().to_string());
+    Entry { kind, scenario_version, here, version, path, get: how, problem }
+}

@@ -1,0 +1,55 @@
+//! How a user names a server that clients connect to.
+
+use std::collections::BTreeMap;
+
+use spindle_load::Endpoint;
+use spindle_load::sql::postgres;
+
+/// # Errors
+/// It is none of the forms, which the sentence names.
+pub fn parse(text: &str) -> Result<Endpoint, String> {
+    const DATABASE: &str = "spindle";
+    if let Some(path) = text.strip_prefix("socket:") {
+        if path.is_empty() {
+            return Err("the path after `socket:` is missing".to_owned());
+        }
+        return Ok(Endpoint::MysqlSocket {
+            path: path.into(),
+            user: "root".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
+    if let Some(path) = text.strip_prefix("sqlite:") {
+        if path.is_empty() {
+            return Err("the path after `sqlite:` is missing".to_owned());
+        }
+        return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
+    }
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return postgres::parse_url(text, DATABASE);
+    }
+    if let Some(directory) = text.strip_prefix("postgres:") {
+        if directory.is_empty() {
+            return Err("the directory after `postgres:` is missing".to_owned());
+        }
+        return Ok(Endpoint::PostgresSocket {
+            directory: directory.into(),
+            port: postgres::DEFAULT_PORT,
+            user: "postgres".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
+    if !text.starts_with("mysql://") {
+        let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
+                     `postgresql://user:password@host:port/database` or `sqlite:/path`";
+        return Err(format!("write {forms}"));
+    }
+    let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
+    Ok(Endpoint::MysqlTcp {
+        host: options.get_ip_or_hostname().into_owned(),
+        port: options.get_tcp_port(),
+        user: options.get_user().unwrap_or("root").to_owned(),
+        password: options.get_pass().unwrap_or_default().to_owned(),
+        database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
+    })
+}

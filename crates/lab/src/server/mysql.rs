@@ -1,0 +1,437 @@
+//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path, and old ones that Spindle
+//! fetches.
+//!
+//! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
+//! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
+//! password; only root and that user can reach the socket.
+
+mod files;
+mod prepare;
+mod program;
+mod release;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use rustix::process::Signal;
+use spindle_load::Endpoint;
+use spindle_load::sql::mysql::connect;
+
+use super::log::quote;
+use super::memory::parse_size_bytes;
+use super::monitor::{self, Monitor as _};
+use super::own_user::OwnUser;
+use super::process::{Process, check_socket, error_log};
+use super::{Instance, Refusal, Running, Server, Source};
+use crate::layout::FileClass;
+use crate::provenance;
+use files::{is_plain, plain_name};
+use program::Program;
+pub use release::{Flavour, Release};
+
+const USER: OwnUser = OwnUser(61_417);
+/// The workload's schema; made when it is loaded.
+const DATABASE: &str = "spindle";
+
+/// What an instance decides for itself; settings must not.
+const OWN_SETTINGS: [&str; 18] = [
+    "datadir",
+    "socket",
+    "pid_file",
+    "log_error",
+    "port",
+    "bind_address",
+    "skip_networking",
+    "user",
+    "defaults_file",
+    "defaults_extra_file",
+    "skip_grant_tables",
+    "bootstrap",
+    "initialize",
+    "initialize_insecure",
+    "basedir",
+    "lc_messages_dir",
+    "secure_file_priv",
+    "mysqlx",
+];
+
+/// Settings that shape the files when they are made.
+const SHAPING_SETTINGS: [&str; 9] = [
+    "innodb_page_size",
+    "innodb_checksum_algorithm",
+    "innodb_undo_tablespaces",
+    "innodb_data_file_path",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_file_per_table",
+    "innodb_file_format",
+    "innodb_redo_log_capacity",
+];
+
+/// Settings that the tables are made with, and those of the plugins that make them.
+const TABLE_SETTINGS: [&str; 6] = [
+    "default_storage_engine",
+    "storage_engine",
+    "plugin_load",
+    "plugin_load_add",
+    "plugin_dir",
+    "plugin_maturity",
+];
+
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
+/// buffer pool a trial starts with an empty one.
+const LOADING_SETTINGS: [(&str, &str); 5] = [
+    ("innodb_buffer_pool_size", "512M"),
+    ("innodb_flush_log_at_trx_commit", "0"),
+    ("innodb_doublewrite", "OFF"),
+    (DUMP_OF_THE_POOL, "OFF"),
+    ("innodb_flush_method", "O_DIRECT"),
+];
+
+const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
+
+#[derive(Debug)]
+pub struct Mysql {
+    flavour: Flavour,
+    source: Source,
+}
+
+impl Mysql {
+    /// `Percona` is of the same kind as `MySql`.
+    pub fn new(flavour: Flavour, source: Source) -> Mysql {
+        Mysql { flavour, source }
+    }
+
+    fn program(&self) -> Result<(Program, Release)> {
+        let program = Program::find(self.flavour, &self.source)?;
+        let release = program.release()?;
+        let is_mariadb = release.flavour == Flavour::MariaDb;
+        if is_mariadb != (self.flavour == Flavour::MariaDb) {
+            let kind = kind_of(release.flavour);
+            let words = format!("{} is {release}; write kind = \"{kind}\"", program.path.display());
+            return Err(Refusal(words).into());
+        }
+        if let Some(base) = &program.base {
+            USER.check_way(base)?;
+        }
+        Ok((program, release))
+    }
+
+    /// Of a server that is not here, what the newest can do.
+    fn release(&self) -> Release {
+        self.program().map_or_else(|_| Release::newest(self.flavour), |(_, release)| release)
+    }
+}
+
+/// Settings that are not for a scenario to say: the instance or the layout decides them. By plain name.
+pub(super) fn is_own_setting(name: &str) -> bool {
+    OWN_SETTINGS.contains(&name) || files::PLACING_SETTINGS.contains(&name)
+}
+
+fn kind_of(flavour: Flavour) -> &'static str {
+    match flavour {
+        Flavour::MariaDb => "mariadb",
+        Flavour::MySql | Flavour::Percona => "mysql",
+    }
+}
+
+impl Server for Mysql {
+    fn kind(&self) -> &'static str {
+        kind_of(self.flavour)
+    }
+
+    fn accepted_workloads(&self) -> &'static [&'static str] {
+        &["tpcc", "oltp", "sysbench", "mysqlslap"]
+    }
+
+    fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        match table_engine(settings) {
+            Some(engine) if kind == "tpcc" && has_no_transactions(engine) => Err(Refusal(format!(
+                "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        files::files_of(&self.release(), class, settings)
+    }
+
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(Some(Program::find(self.flavour, &self.source)?.path))
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok(self.program()?.1.to_string())
+    }
+
+    fn check(&self, instance: &Instance) -> Result<(), Refusal> {
+        for name in instance.settings.keys() {
+            if OWN_SETTINGS.contains(&plain_name(name).as_str()) {
+                return Err(Refusal(format!(
+                    "setting `{name}`: the server is private, so Spindle decides this one; remove it"
+                )));
+            }
+        }
+        check_socket(&socket(instance))?;
+        files::check(&self.release(), &instance.settings)?;
+        check_buffer_pool(&instance.settings)?;
+        // A missing server is not the settings' fault and is told elsewhere.
+        self.program()
+            .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
+    }
+
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let release = self.release();
+        let shapes = |name: &str| {
+            let name = plain_name(name);
+            SHAPING_SETTINGS.contains(&name.as_str()) || is_for_tables(&name)
+        };
+        let mut chosen: BTreeMap<String, String> = settings
+            .iter()
+            .filter(|(name, _)| shapes(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let known = |name: &str| name != DUMP_OF_THE_POOL || release.can(release::DUMP_OF_THE_POOL);
+        let loading = LOADING_SETTINGS.into_iter().filter(|(name, _)| known(name));
+        chosen.extend(loading.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        chosen
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let (program, release) = self.program()?;
+        prepare::prepare(&program, &release, instance)
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let (program, release) = self.program()?;
+        let runtime = &instance.runtime_directory;
+        let mut command = Command::new(&program.path);
+        command
+            .arg("--no-defaults")
+            .args(program.options())
+            .arg(option("datadir", &instance.data_directory.to_string_lossy()))
+            .arg(option("socket", &socket(instance).to_string_lossy()))
+            .arg(option("pid-file", &runtime.join("pid").to_string_lossy()))
+            // What the server says before it opens its log goes to the same file.
+            .arg(option("log-error", &error_log(runtime).to_string_lossy()))
+            .args(files::options(&release, instance).iter().map(|(name, value)| option(name, value)))
+            .args(["--skip-networking", "--skip-name-resolve"])
+            .args(own_options(&release))
+            .args(plain_options(&release, &instance.settings));
+        let process = Process::spawn(USER.run(&mut command), &program.name(), USER, runtime, quote)?;
+        Ok(Box::new(RunningMysql { process, socket: socket(instance), monitor: None }))
+    }
+}
+
+/// What MySQL would do otherwise: listen in a second protocol, want a directory that only packages make, and refuse the loader's rows.
+fn own_options(release: &Release) -> Vec<&'static str> {
+    match release.flavour {
+        Flavour::MariaDb => Vec::new(),
+        _ if release.can(release::NO_FILES) => {
+            vec!["--local-infile=1", "--loose-mysqlx=0", "--secure-file-priv=NULL"]
+        }
+        _ => vec!["--local-infile=1"],
+    }
+}
+
+fn option(name: &str, value: &str) -> String {
+    format!("--{name}={value}")
+}
+
+fn socket(instance: &Instance) -> PathBuf {
+    instance.runtime_directory.join("socket")
+}
+
+/// Settings that the server gets as they were written.
+fn plain_options(release: &Release, settings: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
+    let plain = settings.iter().filter(|(name, _)| is_plain(name));
+    plain.map(|(name, value)| option(name, value_for(release, value)))
+}
+
+/// A switch in the words that this version knows.
+fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
+    match value.to_ascii_uppercase().as_str() {
+        "ON" | "TRUE" if !release.can(release::WORDS_FOR_SWITCHES) => "1",
+        "OFF" | "FALSE" if !release.can(release::WORDS_FOR_SWITCHES) => "0",
+        _ => value,
+    }
+}
+
+fn is_for_tables(name: &str) -> bool {
+    TABLE_SETTINGS.contains(&name) || name.starts_with("rocksdb_")
+}
+
+fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
+    ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
+}
+
+/// Others may be plugins; the loader asks the server about them.
+fn has_no_transactions(engine: &str) -> bool {
+    const ENGINES: [&str; 8] =
+        ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
+    ENGINES.contains(&engine.to_ascii_lowercase().as_str())
+}
+
+/// InnoDB would start with a pool larger than memory, and the trial would measure the swap.
+fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    const NAME: &str = "innodb_buffer_pool_size";
+    let Some((name, value)) = settings.iter().find(|(name, _)| name.replace('-', "_") == NAME) else {
+        return Ok(());
+    };
+    let Some(pool_bytes) = parse_size_bytes(value) else {
+        return Err(Refusal(format!(
+            "setting `{name}` = \"{value}\" is no size; write for example \"128M\""
+        )));
+    };
+    let memory_bytes = provenance::memory_bytes();
+    if pool_bytes > memory_bytes {
+        return Err(Refusal(format!(
+            "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
+            memory_bytes >> 20
+        )));
+    }
+    Ok(())
+}
+
+/// Lets the server itself read the settings, without starting: it knows its own names and values best.
+fn check_names(
+    program: &Program,
+    release: &Release,
+    settings: &BTreeMap<String, String>,
+) -> Result<(), Refusal> {
+    /// It looks for plugins in tables that are not there.
+    const NO_TABLES: &str = "mysql.plugin";
+    /// A wrong value of a switch is passed over.
+    const PASSED_OVER: &str = "due to invalid value";
+    let mut command = Command::new(&program.path);
+    command.arg("--no-defaults").args(program.options()).args(plain_options(release, settings));
+    command.args(["--help", "--verbose"]).stdin(Stdio::null());
+    let Ok(output) = USER.run(&mut command).output() else { return Ok(()) };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
+    let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));
+    // A wrong value of an InnoDB setting disables InnoDB, and is no failure.
+    if output.status.success() && !lines.clone().any(complains) {
+        return Ok(());
+    }
+    let passed_over = lines.clone().find(|line| line.contains(PASSED_OVER));
+    let words = match passed_over.and_then(|line| line.split_once(": ")) {
+        Some((_, words)) => words.to_owned(),
+        None => quote(&lines.collect::<Vec<_>>().join("\n")),
+    };
+    Err(Refusal(format!("the server refuses them: {words}")))
+}
+
+/// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
+fn own_directories(instance: &Instance) -> Result<()> {
+    let mut directories = files::directories(instance);
+    directories.push(instance.runtime_directory.clone());
+    directories.iter().try_for_each(|directory| USER.own(directory))
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Monitor(Conn);
+
+impl Monitor {
+    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
+        Ok(Monitor(connect(endpoint)?))
+    }
+
+    /// All rows of a statement that has a name and a value per row.
+    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
+        self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
+    }
+}
+
+impl monitor::Monitor for Monitor {
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
+        let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
+        Ok(known.collect())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
+        Ok(pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+    }
+}
+
+#[derive(Debug)]
+struct RunningMysql {
+    process: Process,
+    socket: PathBuf,
+    monitor: Option<Monitor>,
+}
+
+impl RunningMysql {
+    fn endpoint_of(&self, database: &str) -> Endpoint {
+        Endpoint::MysqlSocket {
+            path: self.socket.clone(),
+            user: "root".to_owned(),
+            database: database.to_owned(),
+        }
+    }
+
+    /// Asks the server something.
+    fn ask<T>(&mut self, question: impl FnOnce(&mut Monitor) -> Result<T>) -> Result<T> {
+        if self.monitor.is_none() {
+            self.process.fail_if_dead()?;
+            self.monitor = Some(Monitor::connect(&self.endpoint_of("mysql"))?);
+        }
+        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
+        question(monitor).map_err(|error| {
+            self.monitor = None;
+            self.process.explain(error)
+        })
+    }
+}
+
+impl Running for RunningMysql {
+    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
+        let endpoint = self.endpoint_of("mysql");
+        self.monitor =
+            Some(self.process.wait_ready(timeout, || Monitor::connect(&endpoint).map_err(|_| None))?);
+        Ok(())
+    }
+
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        self.process.check_alive(dying_time)
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint_of(DATABASE)
+    }
+
+    fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        self.ask(|monitor| monitor.settings(names))
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        self.ask(|monitor| monitor.counters())
+    }
+
+    fn stop(&mut self, timeout: Duration) -> Result<()> {
+        self.monitor = None;
+        self.process.stop(Signal::TERM, timeout)
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        self.monitor = None;
+        self.process.crash()
+    }
+}

@@ -1,0 +1,172 @@
+//! Which flavour and version of MySQL a program is, and what that version can do.
+//!
+//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference manuals (dev.mysql.com/doc,
+//! mariadb.com/kb) and, for 5.5.9, 5.6.24 and 10.11, the servers themselves.
+
+use std::fmt;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    MariaDb,
+    MySql,
+    Percona,
+}
+
+/// Major, minor, patch.
+type Version = (u16, u16, u16);
+
+/// The first version that can do something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Since {
+    mariadb: Version,
+    /// Percona Server's numbers are MySQL's.
+    mysql: Version,
+}
+
+const NEVER: Version = (u16::MAX, 0, 0);
+
+/// `--initialize-insecure` makes the system tables.
+pub(super) const INITIALIZE: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
+/// `ON` and `OFF` are values of a switch; before, the server passes them over.
+pub(super) const WORDS_FOR_SWITCHES: Since = Since { mariadb: (5, 5, 0), mysql: (5, 6, 0) };
+/// `innodb_buffer_pool_dump_at_shutdown`.
+pub(super) const DUMP_OF_THE_POOL: Since = Since { mariadb: (10, 0, 0), mysql: (5, 6, 3) };
+/// `innodb_temp_data_file_path`.
+pub(super) const TEMPORARY_TABLESPACE: Since = Since { mariadb: (10, 2, 2), mysql: (5, 7, 1) };
+/// `innodb_temp_tablespaces_dir`.
+pub(super) const TEMPORARY_TABLESPACES: Since = Since { mariadb: NEVER, mysql: (8, 0, 13) };
+/// `innodb_doublewrite_dir`.
+pub(super) const DOUBLEWRITE_FILES: Since = Since { mariadb: NEVER, mysql: (8, 0, 20) };
+/// `innodb_undo_tablespaces`.
+const UNDO_TABLESPACES: Since = Since { mariadb: (10, 0, 0), mysql: (5, 6, 3) };
+/// One undo tablespace alone is none.
+const UNDO_FROM_TWO: Since = Since { mariadb: (10, 2, 0), mysql: NEVER };
+/// Undo tablespaces whatever the settings say.
+const UNDO_ALWAYS: Since = Since { mariadb: NEVER, mysql: (8, 0, 0) };
+/// One file, or a directory of files.
+const ONE_REDO_FILE: Since = Since { mariadb: (10, 5, 0), mysql: NEVER };
+const REDO_DIRECTORY: Since = Since { mariadb: NEVER, mysql: (8, 0, 30) };
+/// Unless told otherwise.
+pub(super) const BINLOG_BY_DEFAULT: Since = Since { mariadb: NEVER, mysql: (8, 0, 0) };
+/// A binary log needs `server_id`; from 8.0 it has one.
+pub(super) const NEEDS_SERVER_ID: Since = Since { mariadb: NEVER, mysql: (5, 7, 3) };
+/// `secure_file_priv = NULL`; packages have a directory there that need not exist.
+pub(super) const NO_FILES: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
+/// Options of mariadb-install-db by which root logs in without a password, and no database `test` is made.
+pub(super) const INSTALL_OPTIONS: Since = Since { mariadb: (10, 4, 3), mysql: NEVER };
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    pub flavour: Flavour,
+    version: Version,
+    /// As the server writes it, for example `10.11.6-MariaDB`.
+    number: String,
+}
+
+/// How many undo tablespaces keep the undo logs out of the system tablespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undo {
+    Never,
+    /// Of `innodb_undo_tablespaces`.
+    From(u32),
+    Always,
+}
+
+impl Release {
+    /// Of what `--version` prints, for example
+    /// `/usr/sbin/mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)`.
+    pub(super) fn parse(text: &str) -> Option<Release> {
+        let (_, rest) = text.split_once("Ver ")?;
+        let number = rest.split_whitespace().next()?;
+        let flavour = match rest {
+            _ if rest.contains("MariaDB") => Flavour::MariaDb,
+            _ if rest.contains("Percona") => Flavour::Percona,
+            _ => Flavour::MySql,
+        };
+        let mut digits = number.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+        let mut next = || digits.next()?.ok();
+        Some(Release { flavour, version: (next()?, next()?, next()?), number: number.to_owned() })
+    }
+
+    /// What is taken for a server that cannot be asked here: the newest that this file knows.
+    pub(super) fn newest(flavour: Flavour) -> Release {
+        let (version, number) = match flavour {
+            Flavour::MariaDb => ((10, 11, 0), "10.11"),
+            Flavour::MySql | Flavour::Percona => ((8, 4, 0), "8.4"),
+        };
+        Release { flavour, version, number: number.to_owned() }
+    }
+
+    pub(super) fn can(&self, since: Since) -> bool {
+        match self.flavour {
+            Flavour::MariaDb => self.version >= since.mariadb,
+            Flavour::MySql | Flavour::Percona => self.version >= since.mysql,
+        }
+    }
+
+    pub(super) fn undo(&self) -> Undo {
+        match self {
+            _ if self.can(UNDO_ALWAYS) => Undo::Always,
+            _ if self.can(UNDO_FROM_TWO) => Undo::From(2),
+            _ if self.can(UNDO_TABLESPACES) => Undo::From(1),
+            _ => Undo::Never,
+        }
+    }
+
+    pub(super) fn redo_files(&self) -> &'static str {
+        match self {
+            _ if self.can(REDO_DIRECTORY) => "#innodb_redo",
+            _ if self.can(ONE_REDO_FILE) => "ib_logfile0",
+            _ => "ib_logfile0 and so on",
+        }
+    }
+}
+
+/// As records write it.
+impl fmt::Display for Release {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.flavour {
+            // Its number has its name.
+            Flavour::MariaDb => formatter.write_str(&self.number),
+            Flavour::MySql => write!(formatter, "MySQL {}", self.number),
+            Flavour::Percona => write!(formatter, "Percona Server {}", self.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, flavour: Flavour, expect: &str) {
+        let release = Release::parse(text).unwrap();
+        assert_eq!((release.flavour, release.to_string().as_str()), (flavour, expect));
+    }
+
+    #[test]
+    fn every_flavour_says_what_it_is() {
+        check(
+            "/usr/sbin/mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",
+            Flavour::MariaDb,
+            "10.11.6-MariaDB-0+deb12u1",
+        );
+        check("mysqld  Ver 5.5.9 for Linux on x86_64 (Source distribution)", Flavour::MySql, "MySQL 5.5.9");
+        check(
+            "/usr/sbin/mysqld  Ver 8.0.35-27 for Linux on x86_64 (Percona Server (GPL), Release 27, Revision 2f8eeab2)",
+            Flavour::Percona,
+            "Percona Server 8.0.35-27",
+        );
+        assert_eq!(Release::parse("mysqld: error while loading shared libraries"), None);
+    }
+
+    #[test]
+    fn undo_logs_are_apart_where_the_version_can() {
+        let undo = |number: &str| Release::parse(&format!("Ver {number} for Linux")).unwrap().undo();
+        assert_eq!(undo("5.5.9"), Undo::Never);
+        assert_eq!(undo("5.6.24"), Undo::From(1));
+        assert_eq!(undo("8.0.35"), Undo::Always);
+        assert_eq!(undo("5.5.68-MariaDB"), Undo::Never);
+        assert_eq!(undo("10.11.6-MariaDB"), Undo::From(2));
+    }
+}

@@ -1,0 +1,210 @@
+//! What a `my.cnf` says, as the settings of a scenario.
+//!
+//! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option Files". Groups are read in the order of
+//! the file, and of two values of one setting the later one counts, as in the server.
+
+use std::fmt;
+
+use super::mysql::is_own_setting;
+
+/// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. `[mysqld-8.0]` and the like are for one version.
+const GROUPS: [&str; 6] = ["mysqld", "mariadbd", "mariadb", "server", "mysqld_safe", "galera"];
+/// Of a wrapper around the server: its settings are no settings of the server.
+const WRAPPER: &str = "mysqld_safe";
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OptionFile {
+    /// By plain name, in the order of the file.
+    pub settings: Vec<(String, String)>,
+    /// What was left out, with the reason.
+    pub dropped: Vec<String>,
+}
+
+/// A line that cannot be taken over, by its number.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct Misfit {
+    pub line: usize,
+    pub message: String,
+}
+
+/// # Errors
+/// `!include`, or a line that is none of an option file.
+pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
+    let mut file = OptionFile::default();
+    let mut group: Option<String> = None;
+    for (index, line) in text.lines().enumerate() {
+        let misfit = |message: String| Misfit { line: index + 1, message };
+        let line = line.trim();
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(directive) = line.strip_prefix('!') {
+            return Err(misfit(format!(
+                "`!{directive}` names other files, which are not followed: give them one by one, or print them all with \
+                 `my_print_defaults --mysqld`"
+            )));
+        }
+        if let Some(name) = line.strip_prefix('[') {
+            let Some((name, _)) = name.split_once(']') else {
+                return Err(misfit(format!("`{line}` is no group: the bracket is not closed")));
+            };
+            group = Some(name.trim().to_ascii_lowercase());
+            continue;
+        }
+        let Some(group) = &group else {
+            return Err(misfit(format!("`{line}` stands before the first group, such as [mysqld]")));
+        };
+        file.take(group, line);
+    }
+    Ok(file)
+}
+
+impl OptionFile {
+    fn take(&mut self, group: &str, line: &str) {
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value_of(value))),
+            None => (value_of_name(line), None),
+        };
+        let name = name.replace('-', "_").to_ascii_lowercase();
+        let base = group.split('-').next().unwrap_or(group);
+        if !GROUPS.contains(&base) {
+            return;
+        }
+        if base == WRAPPER {
+            return self.dropped.push(format!("{name}: of [{group}], a wrapper around the server"));
+        }
+        if group != base {
+            return self.dropped.push(format!("{name}: of [{group}], which is for one version only"));
+        }
+        // `skip_name_resolve` and `skip_log_bin` are names of their own or switch `name_resolve` off: the server knows both forms.
+        if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) {
+            self.dropped.push(
+                "log_bin: its path; the log is on, and where it lies is for a layout to say".to_owned(),
+            );
+            return self.set(name, "ON".to_owned());
+        }
+        if is_own_setting(&name) {
+            return self
+                .dropped
+                .push(format!("{name}: a server of a run is private, so Spindle decides this one"));
+        }
+        self.set(name, value.unwrap_or_else(|| "ON".to_owned()));
+    }
+
+    /// The later one counts.
+    fn set(&mut self, name: String, value: String) {
+        if let Some(index) = self.settings.iter().position(|(earlier, _)| *earlier == name) {
+            let (_, earlier) = self.settings.remove(index);
+            if earlier != value {
+                self.dropped.push(format!("{name} = {earlier}: a later line says {value}"));
+            }
+        }
+        self.settings.push((name, value));
+    }
+}
+
+/// The `settings` table of a server, ready for a scenario.
+impl fmt::Display for OptionFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for dropped in &self.dropped {
+            writeln!(formatter, "# left out: {dropped}")?;
+        }
+        for (name, value) in &self.settings {
+            writeln!(formatter, "{name} = {}", toml_value(value))?;
+        }
+        Ok(())
+    }
+}
+
+fn toml_value(value: &str) -> String {
+    match value.parse::<i64>() {
+        // A leading zero or plus would not come back as it was.
+        Ok(number) if number.to_string() == value => value.to_owned(),
+        _ => toml::Value::String(value.to_owned()).to_string(),
+    }
+}
+
+fn is_switch(value: &str) -> bool {
+    ["0", "1", "on", "off", "true", "false", ""].contains(&value.to_ascii_lowercase().as_str())
+}
+
+fn value_of_name(line: &str) -> &str {
+    line.split('#').next().unwrap_or(line).trim()
+}
+
+/// Without a comment, quotes and escapes.
+fn value_of(text: &str) -> String {
+    let text = text.trim();
+    for quote in ['\'', '"'] {
+        if let Some((quoted, _)) = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
+            return unescaped(quoted);
+        }
+    }
+    unescaped(text.split('#').next().unwrap_or(text).trim())
+}
+
+fn unescaped(text: &str) -> String {
+    let mut result = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match (letter, letter == '\\') {
+            (_, false) => result.push(letter),
+            _ => match letters.next() {
+                Some('n') => result.push('\n'),
+                Some('t') => result.push('\t'),
+                Some('s') => result.push(' '),
+                Some(other) => result.push(other),
+                None => result.push('\\'),
+            },
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        assert_eq!(parse(text).unwrap().to_string(), expect);
+    }
+
+    #[test]
+    fn settings_of_the_server_become_a_table() {
+        check(
+            "# main\n[client]\nport = 3306\n[mysqld]\ninnodb-buffer-pool-size = 128M # small\n\
+             innodb_flush_log_at_trx_commit=2\nskip-name-resolve\nsql_mode='A,B'\n",
+            "innodb_buffer_pool_size = \"128M\"\ninnodb_flush_log_at_trx_commit = 2\nskip_name_resolve = \"ON\"\n\
+             sql_mode = \"A,B\"\n",
+        );
+    }
+
+    #[test]
+    fn what_spindle_decides_is_left_out_and_said_so() {
+        check(
+            "[mysqld]\ndatadir=/var/lib/mysql\nmax_connections=200\nlog-bin = /var/log/mysql/bin\n[mysqld_safe]\nnice=0\n",
+            "# left out: datadir: a server of a run is private, so Spindle decides this one\n\
+             # left out: log_bin: its path; the log is on, and where it lies is for a layout to say\n\
+             # left out: nice: of [mysqld_safe], a wrapper around the server\n\
+             max_connections = 200\nlog_bin = \"ON\"\n",
+        );
+    }
+
+    #[test]
+    fn of_two_values_the_later_counts() {
+        check(
+            "[mysqld]\nkey_buffer_size=8M\n[mariadb]\nkey-buffer-size=16M\n",
+            "# left out: key_buffer_size = 8M: a later line says 16M\nkey_buffer_size = \"16M\"\n",
+        );
+    }
+
+    #[test]
+    fn other_files_are_refused_by_their_line() {
+        let error = parse("[mysqld]\n!includedir /etc/mysql/conf.d/\n").unwrap_err().to_string();
+        assert!(error.starts_with("line 2: `!includedir /etc/mysql/conf.d/` names other files"), "{error}");
+        let error = parse("port = 1\n").unwrap_err().to_string();
+        assert_eq!(error, "line 1: `port = 1` stands before the first group, such as [mysqld]");
+    }
+}

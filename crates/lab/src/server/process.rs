@@ -1,0 +1,207 @@
+//! The process of a private server, and the log that it writes.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use super::log::text_from;
+use super::own_user::OwnUser;
+use crate::observe::children;
+
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// How long a process may take to be forked.
+const FORK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest path of a unix socket, without its closing zero.
+const SOCKET_PATH_BYTES: usize = 107;
+
+/// Why a server cannot have its socket there.
+pub(super) fn check_socket(socket: &Path) -> Result<(), super::Refusal> {
+    if socket.as_os_str().len() <= SOCKET_PATH_BYTES {
+        return Ok(());
+    }
+    Err(super::Refusal(format!(
+        "the socket's path {} is longer than the {SOCKET_PATH_BYTES} bytes that the kernel allows; \
+         use a shorter directory",
+        socket.display()
+    )))
+}
+
+/// Dropping it kills the process.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// In sentences.
+    name: String,
+    /// Ends when the server has ended, with its status.
+    child: Child,
+    /// The server's first process: the child, or its own child where that made namespaces for it.
+    first: Pid,
+    log: PathBuf,
+    /// Where this start's part of the log begins.
+    log_offset_bytes: u64,
+    quote: fn(&str) -> String,
+}
+
+impl Process {
+    /// Starts a command whose output goes to `error.log` in the runtime directory; `quote` finds the last words in it.
+    pub(super) fn spawn(
+        command: &mut Command,
+        name: &str,
+        user: OwnUser,
+        runtime_directory: &Path,
+        quote: fn(&str) -> String,
+    ) -> Result<Process> {
+        let log = error_log(runtime_directory);
+        let log_offset_bytes = fs::metadata(&log).map_or(0, |metadata| metadata.len());
+        let log_file = File::options()
+            .append(true)
+            .create(true)
+            .open(&log)
+            .with_context(|| format!("opening {}", log.display()))?;
+        user.give(&log)?;
+        command
+            .current_dir(runtime_directory)
+            .stdin(Stdio::null())
+            .stdout(log_file.try_clone().context("opening the log a second time")?)
+            .stderr(log_file);
+        let child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let first = Pid::from_child(&child);
+        Ok(Process { name: name.to_owned(), child, first, log, log_offset_bytes, quote })
+    }
+
+    /// Of a command in namespaces of its own the server's first process is the child's own child.
+    pub(super) fn find_first(&mut self) -> Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + FORK_PATIENCE;
+        loop {
+            if let Some(process) = children(self.child.id()).first().and_then(|id| Pid::from_raw(*id as i32))
+            {
+                self.first = process;
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait().context("looking after unshare")? {
+                bail!("{} ended at once (unshare: {status}): {}", self.name, self.last_words());
+            }
+            if Instant::now() > deadline {
+                bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.first.as_raw_nonzero().get() as u32
+    }
+
+    fn last_words(&self) -> String {
+        match text_from(&self.log, self.log_offset_bytes) {
+            Ok(text) => (self.quote)(&text),
+            Err(error) => format!("its log {} cannot be read: {error}", self.log.display()),
+        }
+    }
+
+    pub(super) fn fail_if_dead(&mut self) -> Result<()> {
+        match self.child.try_wait().with_context(|| format!("looking after {}", self.name))? {
+            Some(status) => bail!("{} died ({status}): {}", self.name, self.last_words()),
+            None => Ok(()),
+        }
+    }
+
+    /// A question that failed: a server that died says more in its log. It is given the moment that it takes to be gone.
+    pub(super) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        std::thread::sleep(POLL_INTERVAL);
+        self.fail_if_dead().err().unwrap_or(error)
+    }
+
+    /// Attempts until one succeeds. One that fails may say why, for the sentence about a wait that was too long.
+    pub(super) fn wait_ready<T>(
+        &mut self,
+        timeout: Duration,
+        mut attempt: impl FnMut() -> Result<T, Option<String>>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + timeout;
+        let mut refused = None;
+        loop {
+            self.fail_if_dead()?;
+            match attempt() {
+                Ok(ready) => return Ok(ready),
+                Err(words) => refused = words.or(refused),
+            }
+            if Instant::now() > deadline {
+                let words = refused.unwrap_or_else(|| self.last_words());
+                bail!("{} was not ready after {} s: {words}", self.name, timeout.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    pub(super) fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        let deadline = Instant::now() + dying_time;
+        loop {
+            self.fail_if_dead()?;
+            if Instant::now() > deadline {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// By the signal that means a clean shutdown to it.
+    pub(super) fn stop(&mut self, signal: Signal, timeout: Duration) -> Result<()> {
+        self.fail_if_dead()?;
+        kill_process(self.first, signal).with_context(|| format!("asking {} to stop", self.name))?;
+        self.wait_stopped(timeout)
+    }
+
+    /// For a clean end that was asked for.
+    pub(super) fn wait_stopped(&mut self, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) =
+                self.child.try_wait().with_context(|| format!("waiting for {}", self.name))?
+            {
+                if status.success() {
+                    return Ok(());
+                }
+                bail!("{} stopped with {status}: {}", self.name, self.last_words());
+            }
+            if Instant::now() > deadline {
+                bail!("{} did not stop within {} s", self.name, timeout.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// With all its children, where it has namespaces.
+    pub(super) fn crash(&mut self) -> Result<()> {
+        self.kill();
+        self.child.wait().with_context(|| format!("waiting for the killed {}", self.name))?;
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        // Fails only when it is gone already. Not after the wait, when another process may have its number.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(self.first, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        // Fails only when it is gone already.
+        let _ = self.child.wait();
+    }
+}
+
+pub(super) fn error_log(runtime_directory: &Path) -> PathBuf {
+    runtime_directory.join("error.log")
+}

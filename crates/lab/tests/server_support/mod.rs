@@ -1,0 +1,211 @@
+//! A real server under the real load process. One small database is loaded once per test binary; each test starts its own server on its own
+//! copy of the files. Shared by test binaries.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::allow_attributes,
+    clippy::unwrap_used,
+    reason = "each test binary uses its own part, so an expectation would fail in one of them; a test that cannot set \
+              itself up should panic"
+)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use spindle_lab::client::ClientProcess;
+use spindle_lab::server::{Instance, Refusal, Running, Server, Source, by_source};
+use spindle_load::{RunSpec, Summary, WorkloadSpec, tpcc};
+use tempfile::TempDir;
+
+use crate::planted;
+
+pub const SEED: u64 = 20_261_121;
+pub const WAREHOUSES: u32 = 2;
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A kind of server with the settings that all its tests begin with.
+pub struct Bed {
+    pub kind: &'static str,
+    pub program: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+    loaded: Mutex<Weak<TempDir>>,
+}
+
+impl Bed {
+    pub const fn new(
+        kind: &'static str,
+        program: &'static str,
+        settings: &'static [(&'static str, &'static str)],
+    ) -> Bed {
+        Bed { kind, program, settings, loaded: Mutex::new(Weak::new()) }
+    }
+
+    /// `None` where there is none, which CI must have.
+    pub fn server(&self) -> Option<Box<dyn Server>> {
+        let server = by_source(self.kind, &Source::Installed).unwrap();
+        if server.version().is_err() {
+            assert!(std::env::var_os("CI").is_none(), "CI must have {}", self.program);
+            eprintln!("skipped: no {}", self.program);
+            return None;
+        }
+        Some(server)
+    }
+
+    pub fn instance(&self, directory: &Path) -> Instance {
+        instance(directory, self.settings)
+    }
+
+    /// The loaded and cleanly stopped database that the tests copy. The last test that holds it removes it.
+    fn loaded(&self) -> Arc<TempDir> {
+        let mut shared = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = shared.upgrade() {
+            return loaded;
+        }
+        eprintln!("seed {SEED}");
+        let loaded = Arc::new(directory());
+        load(&*self.server().unwrap(), self.instance(loaded.path()));
+        *shared = Arc::downgrade(&loaded);
+        loaded
+    }
+
+    /// Keep the first value for as long as the test runs.
+    pub fn copy_of_loaded(&self, directory: &Path) -> (Arc<TempDir>, Instance) {
+        let loaded = self.loaded();
+        let instance = self.instance(directory);
+        let copied = Command::new("cp")
+            .args(["-a", "--reflink=auto"])
+            .arg(loaded.path().join("data"))
+            .arg(&instance.data_directory)
+            .status()
+            .unwrap();
+        assert!(copied.success());
+        (loaded, instance)
+    }
+
+    /// Starts with one more setting; the sentence must name it.
+    #[track_caller]
+    pub fn check_refused(&self, name: &str, value: &str, before_any_work: bool, expect: &str) {
+        let Some(server) = self.server() else { return };
+        let directory = directory();
+        let mut instance = self.instance(directory.path());
+        if !before_any_work {
+            server.prepare(&instance).unwrap();
+        }
+        instance.settings.insert(name.to_owned(), value.to_owned());
+        let error = match server.start(&instance) {
+            Err(error) => error,
+            Ok(mut running) => running.wait_ready(PATIENCE).unwrap_err(),
+        };
+        assert!(format!("{error:#}").contains(expect), "{error:#}");
+        assert_eq!(error.downcast_ref::<Refusal>().is_some(), before_any_work, "{error:#}");
+        assert_eq!(instance.data_directory.exists(), !before_any_work);
+    }
+
+    pub fn check_every_planted_violation(&self) {
+        let Some(server) = self.server() else { return };
+        let directory = directory();
+        let (_loaded, instance) = self.copy_of_loaded(directory.path());
+        let running = start(&*server, &instance);
+        planted::check_every_planted_violation(&*workload(1).build().unwrap(), &running.endpoint());
+    }
+
+    pub fn check_death_under_load(&self) {
+        let Some(server) = self.server() else { return };
+        let directory = directory();
+        let (_loaded, instance) = self.copy_of_loaded(directory.path());
+        let mut running = start(&*server, &instance);
+        let mut client = load_process(&*running, 4);
+        client.watch(Duration::from_millis(500), &mut |_| ()).unwrap();
+        running.crash().unwrap();
+        let killed_at = Instant::now();
+        let error = client.measure(Duration::from_secs(60), &mut |_| ()).unwrap_err();
+        assert!(format!("{error:#}").contains("the load cannot go on"), "{error:#}");
+        assert!(killed_at.elapsed() < Duration::from_secs(60), "it did not wait for the end of the window");
+        let error = format!("{:#}", running.counters().unwrap_err());
+        assert!(error.contains(&format!("{} died", self.program)), "{error}");
+    }
+}
+
+/// Not in the test's own temporary directory, which only its owner may enter.
+pub fn directory() -> TempDir {
+    let directory = tempfile::Builder::new().prefix("spindle-test-").tempdir().unwrap();
+    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    directory
+}
+
+pub fn instance(directory: &Path, settings: &[(&str, &str)]) -> Instance {
+    Instance {
+        data_directory: directory.join("data"),
+        class_directories: BTreeMap::new(),
+        runtime_directory: directory.join("runtime"),
+        settings: settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+    }
+}
+
+pub fn start(server: &dyn Server, instance: &Instance) -> Box<dyn Running> {
+    let mut running = server.start(instance).unwrap();
+    running.wait_ready(PATIENCE).unwrap();
+    running
+}
+
+/// As a data set is made.
+pub fn load(server: &dyn Server, mut instance: Instance) {
+    instance.settings = server.load_settings(&instance.settings);
+    server.prepare(&instance).unwrap();
+    let mut running = start(server, &instance);
+    let mut last = None;
+    let workload = workload(1).build().unwrap();
+    workload.load(&running.endpoint(), SEED, &mut |progress| last = Some(progress)).unwrap();
+    let last = last.unwrap();
+    assert_eq!(last.rows_done, last.rows_total);
+    running.stop(PATIENCE).unwrap();
+}
+
+pub fn workload(terminals: u32) -> WorkloadSpec {
+    WorkloadSpec::Tpcc(tpcc::Spec::new(WAREHOUSES, terminals))
+}
+
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+pub fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
+    let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
+    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+    client.wait_ready(PATIENCE).unwrap();
+    client
+}
+
+pub fn violations(running: &dyn Running) -> Vec<String> {
+    planted::violations(&*workload(1).build().unwrap(), &running.endpoint())
+}
+
+pub fn check_nothing_failed(summary: &Summary) {
+    assert_eq!(summary.errors, BTreeMap::new());
+    assert!(summary.kinds.iter().all(|kind| kind.failed == 0), "{:?}", summary.kinds);
+}
+
+pub fn retried(summary: &Summary) -> u64 {
+    summary.kinds.iter().map(|kind| kind.retried).sum()
+}
+
+#[track_caller]
+pub fn check_runs_as_nobodys_user(process_id: u32) {
+    let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
+    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
+    let user: u32 = user.split_whitespace().next().unwrap().parse().unwrap();
+    if rustix::process::geteuid().is_root() {
+        assert!((61_184..=65_519).contains(&user), "{user}");
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
+        let id = user.to_string();
+        assert!(accounts.lines().all(|line| line.split(':').nth(2) != Some(id.as_str())));
+    }
+}
