@@ -6,6 +6,7 @@
 
 mod oltp_scripts;
 mod planted;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
+use workloads::check_every_workload;
 
 const SEED: u64 = 20_261_121;
 const WAREHOUSES: u32 = 2;
@@ -199,6 +201,16 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+}
+
+#[test]
+fn the_other_workloads_run_and_leave_what_they_should() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let instance = instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    check_every_workload(&running.endpoint(), &["innodb", "myisam"]);
 }
 
 #[test]

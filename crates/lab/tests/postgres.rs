@@ -6,6 +6,7 @@
 
 mod oltp_scripts;
 mod planted;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,6 +24,7 @@ use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
 use spindle_load::sql::{Session, connect};
 use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
 use tempfile::TempDir;
+use workloads::check_every_workload;
 
 const SEED: u64 = 20_261_121;
 const WAREHOUSES: u32 = 2;
@@ -201,6 +203,16 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     server.prepare(&instance).unwrap();
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
+}
+
+#[test]
+fn the_other_workloads_run_and_leave_what_they_should() {
+    let Some(server) = server() else { return };
+    let directory = directory();
+    let instance = instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    check_every_workload(&running.endpoint(), &[]);
 }
 
 #[test]

@@ -4,15 +4,23 @@
 //! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
 //! starts as a copy of [`mock`].
 
+mod attempts;
+pub mod bulk;
+pub mod custom;
+pub mod fsync_loop;
+pub mod insert_growth;
 mod loading;
 pub mod mock;
 pub mod oltp;
 pub mod protocol;
 mod random;
 pub mod runner;
+pub mod scan;
 pub mod sql;
+pub mod sql_bench;
 pub mod tpcc;
 mod violations;
+pub mod wide_tables;
 mod workload;
 
 pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};

@@ -37,6 +37,13 @@ pub enum Endpoint {
 pub enum WorkloadSpec {
     Tpcc(crate::tpcc::Spec),
     Oltp(crate::oltp::Spec),
+    WideTables(crate::wide_tables::Spec),
+    InsertGrowth(crate::insert_growth::Spec),
+    Bulk(crate::bulk::Spec),
+    Scan(crate::scan::Spec),
+    FsyncLoop(crate::fsync_loop::Spec),
+    Custom(crate::custom::Spec),
+    SqlBench(crate::sql_bench::Spec),
     Mock(crate::mock::Spec),
 }
 

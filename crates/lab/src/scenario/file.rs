@@ -1,11 +1,14 @@
 //! The scenario file as it is written: serde structures, and serde's complaints turned into sentences.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use spindle_load::{WorkloadSpec, mock, oltp, tpcc};
+use spindle_load::{
+    WorkloadSpec, bulk, custom, fsync_loop, insert_growth, mock, oltp, scan, sql_bench, tpcc, wide_tables,
+};
 
 use crate::layout::FileClass;
 use crate::near;
@@ -140,6 +143,17 @@ pub(super) fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
     })
 }
 
+/// Puts the content of the files that workloads name into them; paths are relative to the scenario.
+pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Complaint> {
+    for (name, workload) in &mut file.workloads {
+        if let WorkloadSpec::Custom(spec) = workload {
+            spec.read(directory)
+                .map_err(|(key, message)| Complaint { key: format!("workloads.{name}.{key}"), message })?;
+        }
+    }
+    Ok(())
+}
+
 /// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
 fn in_workload(text: &str, path: &str) -> Option<Complaint> {
     fn try_as<T: DeserializeOwned>(path: &str, table: toml::Table) -> Option<Complaint> {
@@ -153,6 +167,13 @@ fn in_workload(text: &str, path: &str) -> Option<Complaint> {
     match table.remove("kind")?.as_str()? {
         "tpcc" => try_as::<tpcc::Spec>(path, table),
         "oltp" => try_as::<oltp::Spec>(path, table),
+        "wide-tables" => try_as::<wide_tables::Spec>(path, table),
+        "insert-growth" => try_as::<insert_growth::Spec>(path, table),
+        "bulk" => try_as::<bulk::Spec>(path, table),
+        "scan" => try_as::<scan::Spec>(path, table),
+        "fsync-loop" => try_as::<fsync_loop::Spec>(path, table),
+        "sql-bench" => try_as::<sql_bench::Spec>(path, table),
+        "custom" => try_as::<custom::Spec>(path, table),
         "mock" => try_as::<mock::Spec>(path, table),
         _ => None,
     }

@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::{Pid, Signal, kill_process};
-use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::{last_words, quote};
 use super::mariadb_files::{self, is_plain, plain_name};
@@ -79,7 +79,7 @@ impl Server for MariaDb {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+        WorkloadSpec::ON_EVERY_DATABASE
     }
 
     fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {

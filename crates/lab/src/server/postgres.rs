@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
-use spindle_load::Endpoint;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::text_from;
 use super::own_user::OwnUser;
@@ -57,7 +57,7 @@ impl Server for Postgres {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+        WorkloadSpec::ON_EVERY_DATABASE
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {

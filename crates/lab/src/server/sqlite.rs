@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spindle_load::Endpoint;
 use spindle_load::sql::sqlite;
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::{Instance, Refusal, Running, Server};
 
@@ -35,7 +35,7 @@ impl Server for Sqlite {
     }
 
     fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+        WorkloadSpec::ON_EVERY_DATABASE
     }
 
     fn version(&self) -> Result<String> {
