@@ -264,7 +264,7 @@ impl Reader<'_> {
             return Err((Some(*line), "the statement has no `;` at the end of a line".to_owned()));
         }
         if let Some(name) = self.given.keys().find(|name| !self.parameters.contains_key(*name)) {
-            return Err((None, format!("the scenario gives `{name}`, which is no \\parameter of the file")));
+            return Err((None, format!("`{name}` is given, and is no \\parameter of the file")));
         }
         let empty = |transaction: &&Transaction| transaction.statements.is_empty();
         if let Some(transaction) = self.program.transactions.iter().find(empty) {
@@ -407,7 +407,7 @@ SELECT COUNT(*) = :scale FROM t;
         assert_eq!(program.checks[0].query.text, "SELECT COUNT(*) = 7 FROM t");
         let unknown = Parameters::from([("size".to_owned(), 7)]);
         let mistake = Program::parse(GOOD, &unknown).unwrap_err();
-        assert_eq!(mistake.message, "the scenario gives `size`, which is no \\parameter of the file");
+        assert_eq!(mistake.message, "`size` is given, and is no \\parameter of the file");
     }
 
     #[test]
