@@ -87,15 +87,11 @@ fn table_name(terminal: u32) -> String {
 
 /// A row as [`Session::load`] reads it.
 fn write_row(id: u32, random: &mut Random, output: &mut dyn Write) -> io::Result<()> {
-    writeln!(output, "{id}\t{}\t{}", number(random), filler(random))
+    writeln!(output, "{id}\t{}\t{}", number(random), random.letters(FILLER))
 }
 
 fn number(random: &mut Random) -> u32 {
     random.between(0, i32::MAX as u32)
-}
-
-fn filler(random: &mut Random) -> String {
-    (0..FILLER).map(|_| char::from(b'a' + random.between(0, 25) as u8)).collect()
 }
 
 #[derive(Debug)]
@@ -135,7 +131,7 @@ impl BulkClient {
             let mut text = format!("INSERT INTO {table} VALUES ");
             for id in first..=rows.min(first + (spec.batch - 1)) {
                 let comma = if id == first { "" } else { ", " };
-                let (number, filler) = (number(&mut random), filler(&mut random));
+                let (number, filler) = (number(&mut random), random.letters(FILLER));
                 write!(text, "{comma}({id}, {number}, '{filler}')").expect("a text takes everything");
             }
             session.execute(&text)?;

@@ -67,7 +67,7 @@ fn twenty() -> u32 {
 }
 
 const TABLE: &str = "growth";
-const FILLER: u32 = 100;
+const FILLER: usize = 100;
 /// Bytes of a row and of one entry of an index, as InnoDB stores a loaded table.
 const ROW_BYTES: u64 = 150;
 const ENTRY_BYTES: u64 = 20;
@@ -164,7 +164,7 @@ fn task(spec: &Spec, seed: u64, first: u64) -> Task {
                     line.push_str(&number(&mut random).to_string());
                 }
                 line.push('\t');
-                push_filler(&mut random, &mut line);
+                line.push_str(&random.letters(FILLER));
                 line.push('\n');
                 io::Write::write_all(output, line.as_bytes())?;
                 count();
@@ -176,10 +176,6 @@ fn task(spec: &Spec, seed: u64, first: u64) -> Task {
 
 fn number(random: &mut Random) -> u32 {
     random.between(0, i32::MAX as u32)
-}
-
-fn push_filler(random: &mut Random, text: &mut String) {
-    text.extend((0..FILLER).map(|_| char::from(b'a' + random.between(0, 25) as u8)));
 }
 
 #[derive(Debug)]
@@ -203,7 +199,7 @@ impl Client for GrowthClient {
                 write!(self.text, "{number}, ").expect("a text takes everything");
             }
             self.text.push('\'');
-            push_filler(&mut self.random, &mut self.text);
+            self.text.push_str(&self.random.letters(FILLER));
             self.text.push_str("')");
         }
         self.spec.step_of(self.rows.load(Ordering::Relaxed))

@@ -126,8 +126,7 @@ impl Workload for Scan {
                 rows: Arc::new(move |output, count| {
                     let mut random = Random::seeded(&[seed, first.into()]);
                     (first..=last).try_for_each(|id| {
-                        let letters = (0..FILLER).map(|_| char::from(b'a' + random.between(0, 25) as u8));
-                        writeln!(output, "{id}\t{id}\t{}", letters.collect::<String>())?;
+                        writeln!(output, "{id}\t{id}\t{}", random.letters(FILLER))?;
                         count();
                         Ok(())
                     })

@@ -138,7 +138,7 @@ impl Columns {
         Columns {
             col3: random.between(1, 100),
             col4: random.between(1, 10_000),
-            col5: text(&mut random, 16),
+            col5: random.letters(16),
             col9: random.between(1, 1_000_000),
             col14: random.between(1, 1_000),
             random,
@@ -158,19 +158,14 @@ impl Columns {
             random.between(1, 1_000_000).into(),
             random.between(1, 1_000_000).into(),
             self.col9.into(),
-            text(random, 40).into(),
-            text(random, 40).into(),
+            random.letters(40).into(),
+            random.letters(40).into(),
             (random.next() >> 20).into(),
             (random.next() >> 20).into(),
             self.col14.into(),
-            text(random, 100).into(),
+            random.letters(100).into(),
         ]
     }
-}
-
-/// Letters that do not compress well.
-fn text(random: &mut Random, length: usize) -> String {
-    (0..length).map(|_| char::from(b'a' + random.between(0, 25) as u8)).collect()
 }
 
 const COLUMNS: &str = "id INTEGER NOT NULL, seq BIGINT NOT NULL, col3 INTEGER NOT NULL, col4 INTEGER NOT NULL, \

@@ -65,10 +65,7 @@ impl Expression {
                 let above = (u128::from(random.next() >> 1) * span) >> 63;
                 Value::Integer((i128::from(low) + above as i128) as i64)
             }
-            Expression::String { length } => {
-                let letters = (0..length).map(|_| b'a' + random.between(0, 25) as u8);
-                Value::Text(letters.collect())
-            }
+            Expression::String { length } => random.letters(length).into(),
             Expression::Sequence { first } => Value::Integer(first.wrapping_add_unsigned(index)),
             Expression::Constant(value) => Value::Integer(value),
         }
