@@ -7,6 +7,7 @@
 mod oltp_scripts;
 mod planted;
 mod server_support;
+mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +22,7 @@ use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec, tpcc};
+use workloads::check_every_workload;
 
 static BED: Bed = Bed::new(
     "mariadb",
@@ -130,6 +132,16 @@ fn check_mysqlslap(endpoint: &Endpoint) {
     assert!(error.contains("Can't perform key test without a primary key"), "{error}");
     let error = format!("{:#}", run(LoadType::Write, "bogus").unwrap_err());
     assert!(error.contains("Unknown storage engine 'bogus'"), "{error}");
+}
+
+#[test]
+fn the_other_workloads_run_and_leave_what_they_should() {
+    let Some(server) = BED.server() else { return };
+    let directory = directory();
+    let instance = BED.instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    check_every_workload(&running.endpoint(), &["innodb", "myisam"]);
 }
 
 #[test]

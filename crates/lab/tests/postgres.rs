@@ -7,6 +7,7 @@
 mod oltp_scripts;
 mod planted;
 mod server_support;
+mod workloads;
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +20,7 @@ use spindle_lab::layout::FileClass;
 use spindle_lab::server::Running;
 use spindle_load::Second;
 use spindle_load::sql::{Session, connect};
+use workloads::check_every_workload;
 
 /// Index of the kind in [`tpcc::KINDS`].
 const DELIVERY: usize = 3;
@@ -97,6 +99,16 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     let running = start(&*server, &instance);
     check_every_script(&running.endpoint());
     check_the_tool(&running.endpoint());
+}
+
+#[test]
+fn the_other_workloads_run_and_leave_what_they_should() {
+    let Some(server) = BED.server() else { return };
+    let directory = directory();
+    let instance = BED.instance(directory.path());
+    server.prepare(&instance).unwrap();
+    let running = start(&*server, &instance);
+    check_every_workload(&running.endpoint(), &[]);
 }
 
 #[test]

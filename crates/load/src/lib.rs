@@ -4,8 +4,12 @@
 //! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
 //! starts as a copy of [`mock`].
 
+pub mod bulk;
 pub mod child;
+pub mod custom;
 pub mod foreign;
+pub mod fsync_loop;
+pub mod insert_growth;
 mod loading;
 pub mod mock;
 pub mod mysqlslap;
@@ -14,10 +18,13 @@ pub mod protocol;
 mod random;
 mod retrying;
 pub mod runner;
+pub mod scan;
 pub mod sql;
+pub mod sql_bench;
 pub mod sysbench;
 pub mod tpcc;
 mod violations;
+pub mod wide_tables;
 mod workload;
 
 pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};

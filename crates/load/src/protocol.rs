@@ -42,6 +42,13 @@ pub enum WorkloadSpec {
     Sysbench(crate::sysbench::oltp::Spec),
     Fileio(crate::sysbench::fileio::Spec),
     Mysqlslap(crate::mysqlslap::Spec),
+    WideTables(crate::wide_tables::Spec),
+    InsertGrowth(crate::insert_growth::Spec),
+    Bulk(crate::bulk::Spec),
+    Scan(crate::scan::Spec),
+    FsyncLoop(crate::fsync_loop::Spec),
+    Custom(crate::custom::Spec),
+    SqlBench(crate::sql_bench::Spec),
     Mock(crate::mock::Spec),
 }
 

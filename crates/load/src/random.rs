@@ -51,6 +51,11 @@ impl Random {
         self.between(1, 100) <= count
     }
 
+    /// Text from `a` to `z` that does not compress well.
+    pub(crate) fn letters(&mut self, count: usize) -> String {
+        (0..count).map(|_| char::from(b'a' + self.between(0, 25) as u8)).collect()
+    }
+
     /// Uniform in `[0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64

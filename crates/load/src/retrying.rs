@@ -1,5 +1,7 @@
 //! Transactions that lose against others are tried again.
 
+use std::time::Duration;
+
 use crate::sql::{Class, Session, SqlError};
 use crate::workload::{Failure, Outcome};
 
@@ -7,7 +9,7 @@ use crate::workload::{Failure, Outcome};
 const MAXIMUM_RETRIES: u32 = 100;
 
 /// Attempts until one ends as it should, each after a rollback of the one before.
-pub(crate) fn retry<Client>(
+pub(crate) fn retry<Client: ?Sized>(
     client: &mut Client,
     session: impl Fn(&mut Client) -> &mut dyn Session,
     mut attempt: impl FnMut(&mut Client) -> Result<Outcome, SqlError>,
@@ -25,4 +27,16 @@ pub(crate) fn retry<Client>(
         }
         retries += 1;
     }
+}
+
+/// The same with nothing but a session; the attempt says how long it waited for COMMIT. It must ask for the same rows each time.
+pub(crate) fn until_it_ends(
+    session: &mut dyn Session,
+    mut attempt: impl FnMut(&mut dyn Session) -> Result<Duration, SqlError>,
+) -> Result<Outcome, Failure> {
+    retry(
+        session,
+        |session| session,
+        |session| attempt(session).map(|commit_wait| Outcome { commit_wait, ..Outcome::default() }),
+    )
 }

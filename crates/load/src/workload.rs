@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::foreign::Tool;
 use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
+use crate::sql::Engine;
 
 /// Each is a thread and a connection.
 pub(crate) const TERMINALS_MAX: u64 = 10_000;
@@ -130,6 +131,12 @@ impl Count {
     }
 }
 
+/// Names of kinds that are only known once the parameters are. They live as long as the process, which runs one workload.
+pub(crate) fn kept_for_good(names: impl Iterator<Item = String>) -> &'static [&'static str] {
+    let names = names.map(|name| &*Box::leak(name.into_boxed_str()));
+    Vec::leak(names.collect())
+}
+
 /// The freshly loaded database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
@@ -140,6 +147,19 @@ pub struct Data {
 }
 
 impl WorkloadSpec {
+    /// Kinds that speak SQL to any of our databases.
+    pub const ON_EVERY_DATABASE: &[&str] = &[
+        "tpcc",
+        "oltp",
+        "wide-tables",
+        "insert-growth",
+        "bulk",
+        "scan",
+        "fsync-loop",
+        "custom",
+        "sql-bench",
+    ];
+
     /// Where the workload differs from its specification, as sentences.
     pub fn deviations(&self) -> Vec<&'static str> {
         match self {
@@ -147,6 +167,13 @@ impl WorkloadSpec {
             WorkloadSpec::Oltp(_) => crate::oltp::DEVIATIONS.to_vec(),
             WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) => crate::foreign::DEVIATIONS.to_vec(),
             WorkloadSpec::Mysqlslap(_) => crate::mysqlslap::DEVIATIONS.to_vec(),
+            WorkloadSpec::WideTables(_) => crate::wide_tables::DEVIATIONS.to_vec(),
+            WorkloadSpec::InsertGrowth(_) => crate::insert_growth::DEVIATIONS.to_vec(),
+            WorkloadSpec::Bulk(_) => crate::bulk::DEVIATIONS.to_vec(),
+            WorkloadSpec::Scan(_) => crate::scan::DEVIATIONS.to_vec(),
+            WorkloadSpec::FsyncLoop(_) => crate::fsync_loop::DEVIATIONS.to_vec(),
+            WorkloadSpec::Custom(_) => crate::custom::DEVIATIONS.to_vec(),
+            WorkloadSpec::SqlBench(_) => crate::sql_bench::DEVIATIONS.to_vec(),
             WorkloadSpec::Mock(_) => Vec::new(),
         }
     }
@@ -157,7 +184,7 @@ impl WorkloadSpec {
             WorkloadSpec::Tpcc(spec) => spec.rate,
             WorkloadSpec::Oltp(spec) => spec.rate,
             WorkloadSpec::Mock(spec) => spec.rate,
-            WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) | WorkloadSpec::Mysqlslap(_) => None,
+            _ => None,
         }
     }
 
@@ -191,6 +218,15 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(spec) => spec.data_set(),
             WorkloadSpec::Fileio(spec) => spec.data_set(),
             WorkloadSpec::Mysqlslap(_) => "mysqlslap".to_owned(),
+            WorkloadSpec::WideTables(spec) => {
+                format!("wide-tables, {} tables of {} rows", spec.tables, spec.rows())
+            }
+            WorkloadSpec::InsertGrowth(spec) => spec.data_set(),
+            WorkloadSpec::Bulk(spec) => format!("bulk, {} tables", spec.terminals),
+            WorkloadSpec::Scan(spec) => format!("scan, {} rows", spec.rows),
+            WorkloadSpec::FsyncLoop(_) => "fsync-loop".to_owned(),
+            WorkloadSpec::Custom(spec) => spec.data_set(),
+            WorkloadSpec::SqlBench(spec) => spec.data_set(),
             WorkloadSpec::Mock(spec) => format!("{spec:?}"),
         }
     }
@@ -203,6 +239,13 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(_) => "sysbench",
             WorkloadSpec::Fileio(_) => "fileio",
             WorkloadSpec::Mysqlslap(_) => "mysqlslap",
+            WorkloadSpec::WideTables(_) => "wide-tables",
+            WorkloadSpec::InsertGrowth(_) => "insert-growth",
+            WorkloadSpec::Bulk(_) => "bulk",
+            WorkloadSpec::Scan(_) => "scan",
+            WorkloadSpec::FsyncLoop(_) => "fsync-loop",
+            WorkloadSpec::Custom(_) => "custom",
+            WorkloadSpec::SqlBench(_) => "sql-bench",
             WorkloadSpec::Mock(_) => "mock",
         }
     }
@@ -214,6 +257,13 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(spec) => spec.counts(),
             WorkloadSpec::Fileio(spec) => spec.counts(),
             WorkloadSpec::Mysqlslap(spec) => spec.counts(),
+            WorkloadSpec::WideTables(spec) => spec.counts(),
+            WorkloadSpec::InsertGrowth(spec) => spec.counts(),
+            WorkloadSpec::Bulk(spec) => spec.counts(),
+            WorkloadSpec::Scan(spec) => spec.counts(),
+            WorkloadSpec::FsyncLoop(spec) => spec.counts(),
+            WorkloadSpec::Custom(spec) => spec.counts(),
+            WorkloadSpec::SqlBench(spec) => spec.counts(),
             WorkloadSpec::Mock(spec) => spec.counts(),
         }
     }
@@ -226,14 +276,42 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(spec) => Some(spec.data()),
             WorkloadSpec::Fileio(spec) => Some(spec.data()),
             WorkloadSpec::Mysqlslap(spec) => Some(spec.data()),
+            WorkloadSpec::WideTables(spec) => Some(spec.data()),
+            WorkloadSpec::InsertGrowth(spec) => Some(spec.data()),
+            WorkloadSpec::Bulk(spec) => Some(spec.data()),
+            WorkloadSpec::Scan(spec) => Some(spec.data()),
+            WorkloadSpec::FsyncLoop(spec) => Some(spec.data()),
+            WorkloadSpec::Custom(spec) => spec.data(),
+            WorkloadSpec::SqlBench(spec) => Some(spec.data()),
             WorkloadSpec::Mock(_) => None,
+        }
+    }
+
+    /// The storage engine that its tables must have; only MariaDB and MySQL have any.
+    pub fn engine(&self) -> Option<Engine> {
+        match self {
+            WorkloadSpec::InsertGrowth(spec) => spec.engine,
+            WorkloadSpec::SqlBench(spec) => spec.engine,
+            _ => None,
+        }
+    }
+
+    /// What is wrong with a parameter: its key, and a sentence without it.
+    pub fn complaint(&self) -> Option<(&'static str, String)> {
+        if let Some(count) = self.counts().iter().find(|count| !count.is_in_range()) {
+            return Some((count.key, count.complaint()));
+        }
+        match self {
+            WorkloadSpec::Custom(spec) => spec.complaint().map(|complaint| ("file", complaint)),
+            WorkloadSpec::SqlBench(spec) => spec.complaint().map(|complaint| ("tests", complaint)),
+            _ => None,
         }
     }
 
     /// The workload behind its parameters, or a sentence saying which parameter is wrong.
     pub fn build(&self) -> Result<Box<dyn Workload>> {
-        if let Some(count) = self.counts().iter().find(|count| !count.is_in_range()) {
-            bail!("workload {}: {}: {}", self.kind(), count.key, count.complaint());
+        if let Some((key, complaint)) = self.complaint() {
+            bail!("workload {}: {key}: {complaint}", self.kind());
         }
         Ok(match self {
             WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())),
@@ -241,6 +319,15 @@ impl WorkloadSpec {
             WorkloadSpec::Sysbench(spec) => Box::new(crate::sysbench::oltp::Sysbench::new(spec.clone())),
             WorkloadSpec::Fileio(spec) => Box::new(crate::sysbench::fileio::Fileio::new(spec.clone())),
             WorkloadSpec::Mysqlslap(spec) => Box::new(crate::mysqlslap::Mysqlslap::new(spec.clone())),
+            WorkloadSpec::WideTables(spec) => Box::new(crate::wide_tables::WideTables::new(spec.clone())),
+            WorkloadSpec::InsertGrowth(spec) => {
+                Box::new(crate::insert_growth::InsertGrowth::new(spec.clone()))
+            }
+            WorkloadSpec::Bulk(spec) => Box::new(crate::bulk::Bulk::new(spec.clone())),
+            WorkloadSpec::Scan(spec) => Box::new(crate::scan::Scan::new(spec.clone())),
+            WorkloadSpec::FsyncLoop(spec) => Box::new(crate::fsync_loop::FsyncLoop::new(spec.clone())),
+            WorkloadSpec::Custom(spec) => Box::new(crate::custom::Custom::new(spec.clone())?),
+            WorkloadSpec::SqlBench(spec) => Box::new(crate::sql_bench::SqlBench::new(spec.clone())),
             WorkloadSpec::Mock(spec) => Box::new(crate::mock::Mock::new(spec.clone())),
         })
     }

@@ -1,8 +1,8 @@
 //! `spindle load`: the load generator alone, against a server that already runs.
 
 use std::io::{BufReader, Write};
-use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -11,10 +11,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spindle_load::runner::{histogram, serve_standard};
-use spindle_load::{Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, oltp, sysbench, tpcc};
+use spindle_load::sql::Engine;
+use spindle_load::{
+    Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, bulk, custom, fsync_loop, insert_growth, oltp,
+    scan, sql_bench, sysbench, tpcc, wide_tables,
+};
 
 use crate::client::ClientProcess;
 use crate::server::endpoint::parse as parse_endpoint;
+use crate::user_error::UserError;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -32,6 +37,20 @@ enum WorkloadCommand {
     Oltp(OltpArgs),
     /// The OLTP workloads of sysbench, by sysbench itself.
     Sysbench(SysbenchArgs),
+    /// Forty wide tables with three indexes each, filled or read.
+    WideTables(WideTablesArgs),
+    /// A table that grows until its indexes are larger than memory.
+    InsertGrowth(InsertGrowthArgs),
+    /// Many rows at once into an empty table.
+    Bulk(BulkArgs),
+    /// A table read from end to end.
+    Scan(ScanArgs),
+    /// Commits of one row and nothing else.
+    FsyncLoop(FsyncLoopArgs),
+    /// A file of SQL with parameters (docs/custom-workloads.md).
+    Custom(CustomArgs),
+    /// The lists of operations of MySQL's sql-bench, once.
+    SqlBench(SqlBenchArgs),
     /// The load process itself: reads a run's specification and commands, writes events.
     #[command(hide = true)]
     Client,
@@ -104,15 +123,119 @@ struct SysbenchArgs {
 }
 
 #[derive(Debug, Args)]
+struct WideTablesArgs {
+    /// `insert` or `select`.
+    #[arg(long, value_parser = parse_name::<wide_tables::Mode>)]
+    mode: wide_tables::Mode,
+    #[arg(long, default_value = "40")]
+    tables: NonZeroU32,
+    /// Rows of each table, about 380 bytes each; 625,000 or 1,600,000 when it is not given.
+    #[arg(long)]
+    rows: Option<NonZeroU32>,
+    /// Which rows are asked for: `narrow` (the first tenth) or `wide`.
+    #[arg(long, default_value = "wide", value_parser = parse_name::<wide_tables::Range>)]
+    range: wide_tables::Range,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct InsertGrowthArgs {
+    /// Rows at the beginning, about 210 bytes each.
+    #[arg(long, default_value = "100000")]
+    rows: NonZeroU64,
+    /// Rows of one statement.
+    #[arg(long, default_value = "1000")]
+    batch: NonZeroU32,
+    /// Secondary indexes.
+    #[arg(long, default_value = "3")]
+    indexes: NonZeroU32,
+    /// Rows of one step of the curve.
+    #[arg(long, default_value = "1000000")]
+    step_rows: NonZeroU64,
+    /// Steps that are told apart.
+    #[arg(long, default_value = "20")]
+    steps: NonZeroU32,
+    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    #[arg(long, value_parser = parse_name::<Engine>)]
+    engine: Option<Engine>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct BulkArgs {
+    /// Rows of one transaction, about 170 bytes each.
+    #[arg(long, default_value = "100000")]
+    rows: NonZeroU32,
+    /// `load-data` (COPY on PostgreSQL) or `insert`.
+    #[arg(long, default_value = "load-data", value_parser = parse_name::<bulk::Method>)]
+    method: bulk::Method,
+    /// Rows of one statement of `insert`.
+    #[arg(long, default_value = "1000")]
+    batch: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct ScanArgs {
+    /// Rows of the table, about 250 bytes each.
+    #[arg(long, default_value = "1000000")]
+    rows: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct FsyncLoopArgs {
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct CustomArgs {
+    /// The file.
+    file: PathBuf,
+    /// `NAME=NUMBER`: in the place of the file's own; may be given several times.
+    #[arg(long = "parameter", value_parser = parse_parameter)]
+    parameters: Vec<(String, i64)>,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct SqlBenchArgs {
+    /// As in the other workloads.
+    #[arg(long, value_parser = parse_endpoint)]
+    server: Endpoint,
+    /// `alter-table`, `big-tables`, `connect`, `create`, `insert`, `select`, `transactions`; all when none is named.
+    #[arg(long, value_delimiter = ',', value_parser = parse_name::<sql_bench::Test>)]
+    tests: Vec<sql_bench::Test>,
+    /// Every count is divided by it.
+    #[arg(long, default_value = "1")]
+    divisor: NonZeroU32,
+    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    #[arg(long, value_parser = parse_name::<Engine>)]
+    engine: Option<Engine>,
+    /// One JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    #[arg(long, default_value = "1")]
+    seed: u64,
+}
+
+#[derive(Debug, Args)]
 struct RunArgs {
     /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
     /// `postgresql://user:password@host:port/database`, `sqlite:/path`.
     #[arg(long, value_parser = parse_endpoint)]
     server: Endpoint,
-    /// Connections that send one transaction after the other.
-    #[arg(long, default_value = "8")]
-    terminals: NonZeroU32,
-    /// Open loop: so many transactions a second start, whether those before were answered or not, as far as there are
+    /// Connections that send one transaction after the other; otherwise 8, 40 of `wide-tables`, and 1 of `insert-growth`, `bulk`, `scan` and
+    /// `fsync-loop`.
+    #[arg(long)]
+    terminals: Option<NonZeroU32>,
+    /// Open loop, of `tpcc` and `oltp`: so many transactions a second start, whether those before were answered or not, as far as there are
     /// idle connections; latency counts from when each should have started.
     #[arg(long)]
     rate: Option<NonZeroU32>,
@@ -133,6 +256,12 @@ struct RunArgs {
     json: bool,
     #[arg(long, default_value = "1")]
     seed: u64,
+}
+
+impl RunArgs {
+    fn terminals_or(&self, default: u32) -> u32 {
+        self.terminals.map_or(default, NonZeroU32::get)
+    }
 }
 
 /// What `--json` prints.
@@ -162,7 +291,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
         WorkloadCommand::Tpcc(args) => {
             let spec = tpcc::Spec {
                 warehouses: args.warehouses.get(),
-                terminals: args.run.terminals.get(),
+                terminals: args.run.terminals_or(8),
                 preset: args.preset,
                 wait_times: args.wait_times,
                 rate: args.run.rate.map(NonZeroU32::get),
@@ -175,7 +304,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
                 tables: args.tables.get(),
                 rows: args.rows.get(),
                 distribution: args.distribution,
-                terminals: args.run.terminals.get(),
+                terminals: args.run.terminals_or(8),
                 autocommit: args.autocommit,
                 point_selects: args.point_selects.get(),
                 range_size: args.range_size.get(),
@@ -189,13 +318,124 @@ pub fn run(args: LoadArgs) -> Result<()> {
                 tables: args.tables.get(),
                 rows: args.rows.get(),
                 distribution: args.distribution,
-                terminals: args.run.terminals.get(),
+                terminals: args.run.terminals_or(8),
                 autocommit: args.autocommit,
                 program: args.program,
             };
             run_workload(WorkloadSpec::Sysbench(spec), &args.run)
         }
+        WorkloadCommand::WideTables(args) => {
+            let spec = wide_tables::Spec {
+                mode: args.mode,
+                tables: args.tables.get(),
+                rows: args.rows.map(NonZeroU32::get),
+                range: args.range,
+                terminals: args.run.terminals_or(40),
+            };
+            run_workload(WorkloadSpec::WideTables(spec), &args.run)
+        }
+        WorkloadCommand::InsertGrowth(args) => {
+            let spec = insert_growth::Spec {
+                rows: args.rows.get(),
+                terminals: args.run.terminals_or(1),
+                batch: args.batch.get(),
+                indexes: args.indexes.get(),
+                step_rows: args.step_rows.get(),
+                steps: args.steps.get(),
+                engine: args.engine,
+            };
+            run_workload(WorkloadSpec::InsertGrowth(spec), &args.run)
+        }
+        WorkloadCommand::Bulk(args) => {
+            let spec = bulk::Spec {
+                rows: args.rows.get(),
+                method: args.method,
+                batch: args.batch.get(),
+                terminals: args.run.terminals_or(1),
+            };
+            run_workload(WorkloadSpec::Bulk(spec), &args.run)
+        }
+        WorkloadCommand::Scan(args) => {
+            let spec = scan::Spec { rows: args.rows.get(), terminals: args.run.terminals_or(1) };
+            run_workload(WorkloadSpec::Scan(spec), &args.run)
+        }
+        WorkloadCommand::FsyncLoop(args) => {
+            let spec = fsync_loop::Spec { terminals: args.run.terminals_or(1) };
+            run_workload(WorkloadSpec::FsyncLoop(spec), &args.run)
+        }
+        WorkloadCommand::SqlBench(args) => run_sql_bench(&args),
+        WorkloadCommand::Custom(args) => {
+            let mut spec = custom::Spec {
+                file: args.file,
+                terminals: args.run.terminals_or(8),
+                parameters: args.parameters.into_iter().collect(),
+                text: String::new(),
+            };
+            spec.read(Path::new("")).map_err(|(_, message)| UserError(message))?;
+            if let Some(complaint) = spec.complaint() {
+                return Err(UserError(complaint).into());
+            }
+            run_workload(WorkloadSpec::Custom(spec), &args.run)
+        }
     }
+}
+
+/// One operation as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct OutputOperation {
+    name: &'static str,
+    count: u64,
+    seconds: f64,
+    client_cpu_s: f64,
+    storage_sensitive: bool,
+}
+
+/// Goes through the list once, in this process: there is one connection, and no window.
+fn run_sql_bench(args: &SqlBenchArgs) -> Result<()> {
+    eprintln!("seed {}", args.seed);
+    let tests = if args.tests.is_empty() { sql_bench::Test::ALL.to_vec() } else { args.tests.clone() };
+    let spec = sql_bench::Spec { tests, divisor: args.divisor.get(), engine: args.engine };
+    let workload = WorkloadSpec::SqlBench(spec.clone());
+    workload.build()?.load(&args.server, args.seed, &mut |_| {})?;
+    let times = sql_bench::run_once(&args.server, &spec, args.seed)?;
+    let operations: Vec<OutputOperation> = times
+        .into_iter()
+        .map(|time| OutputOperation {
+            name: time.operation.name,
+            count: time.operation.count,
+            seconds: time.wall.as_secs_f64(),
+            client_cpu_s: time.client_cpu.as_secs_f64(),
+            storage_sensitive: time.operation.is_storage_sensitive,
+        })
+        .collect();
+    let total_s: f64 = operations.iter().map(|operation| operation.seconds).sum();
+    let mut output = std::io::stdout().lock();
+    if args.json {
+        let printed = serde_json::json!({
+            "seed": args.seed,
+            "divisor": spec.divisor,
+            "total_s": total_s,
+            "operations": operations,
+            "skipped": spec.skipped(),
+            "deviations": workload.deviations(),
+        });
+        serde_json::to_writer_pretty(&mut output, &printed)?;
+        writeln!(output)?;
+        return Ok(());
+    }
+    writeln!(output, "operation                             count     seconds  client CPU s  storage")?;
+    for operation in &operations {
+        let mark = if operation.storage_sensitive { "*" } else { "" };
+        let OutputOperation { name, count, seconds, client_cpu_s, .. } = operation;
+        let line = format!("{name:34}{count:>9}{seconds:>12.3}{client_cpu_s:>14.3}  {mark}");
+        writeln!(output, "{}", line.trim_end())?;
+    }
+    writeln!(output, "{:34}{:>9}{total_s:>12.3}", "all", "")?;
+    writeln!(output, "* each ends with a commit, or with a table made, changed or dropped")?;
+    for skipped in spec.skipped() {
+        writeln!(output, "skipped: {skipped}")?;
+    }
+    Ok(())
 }
 
 fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
@@ -272,19 +512,21 @@ fn measure(spec: &RunSpec, args: &RunArgs) -> Result<Summary> {
 
 fn table(summary: &Summary) -> Result<String> {
     let mut text =
-        "transaction     committed  rolled back  retried   failed    p50 ms    p95 ms    p99 ms\n".to_owned();
+        "transaction     committed  rolled back  retried   failed   mean ms    p50 ms    p95 ms    p99 ms\n"
+            .to_owned();
     let mut total = 0;
     for kind in &summary.kinds {
         let latencies = histogram::decode(&kind.histogram)?;
         let quantile_ms = |share| latencies.value_at_quantile(share) as f64 / 1000.0;
         total += kind.committed + kind.rolled_back;
         text.push_str(&format!(
-            "{:14}{:>11}{:>13}{:>9}{:>9}{:>10.2}{:>10.2}{:>10.2}\n",
+            "{:14}{:>11}{:>13}{:>9}{:>9}{:>10.2}{:>10.2}{:>10.2}{:>10.2}\n",
             kind.name,
             kind.committed,
             kind.rolled_back,
             kind.retried,
             kind.failed,
+            if latencies.is_empty() { 0.0 } else { latencies.mean() / 1000.0 },
             quantile_ms(0.50),
             quantile_ms(0.95),
             quantile_ms(0.99)
@@ -310,6 +552,11 @@ fn table(summary: &Summary) -> Result<String> {
 /// A name as scenarios write it.
 fn parse_name<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}
+
+fn parse_parameter(text: &str) -> Result<(String, i64), String> {
+    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| "write NAME=NUMBER".to_owned())
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {

@@ -1,12 +1,15 @@
 //! The scenario file as it is written: serde structures, and serde's complaints turned into sentences.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use spindle_load::{WorkloadSpec, mock, mysqlslap, oltp, sysbench, tpcc};
+use spindle_load::{
+    WorkloadSpec, bulk, custom, fsync_loop, insert_growth, mock, mysqlslap, oltp, scan, sql_bench, sysbench,
+    tpcc, wide_tables,
+};
 
 use crate::layout::FileClass;
 use crate::near;
@@ -147,6 +150,17 @@ pub(super) fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
     })
 }
 
+/// Puts the content of the files that workloads name into them; paths are relative to the scenario.
+pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Complaint> {
+    for (name, workload) in &mut file.workloads {
+        if let WorkloadSpec::Custom(spec) = workload {
+            spec.read(directory)
+                .map_err(|(key, message)| Complaint { key: format!("workloads.{name}.{key}"), message })?;
+        }
+    }
+    Ok(())
+}
+
 /// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
 fn in_workload(text: &str, path: &str) -> Option<Complaint> {
     fn try_as<T: DeserializeOwned>(path: &str, table: toml::Table) -> Option<Complaint> {
@@ -163,6 +177,13 @@ fn in_workload(text: &str, path: &str) -> Option<Complaint> {
         "sysbench" => try_as::<sysbench::oltp::Spec>(path, table),
         "fileio" => try_as::<sysbench::fileio::Spec>(path, table),
         "mysqlslap" => try_as::<mysqlslap::Spec>(path, table),
+        "wide-tables" => try_as::<wide_tables::Spec>(path, table),
+        "insert-growth" => try_as::<insert_growth::Spec>(path, table),
+        "bulk" => try_as::<bulk::Spec>(path, table),
+        "scan" => try_as::<scan::Spec>(path, table),
+        "fsync-loop" => try_as::<fsync_loop::Spec>(path, table),
+        "sql-bench" => try_as::<sql_bench::Spec>(path, table),
+        "custom" => try_as::<custom::Spec>(path, table),
         "mock" => try_as::<mock::Spec>(path, table),
         _ => None,
     }

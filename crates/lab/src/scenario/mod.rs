@@ -86,14 +86,22 @@ impl Scenario {
         let text = std::fs::read_to_string(path)
             .map_err(|error| UserError(format!("{}: cannot be read: {error}", path.display())))?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
-        Scenario::parse(&name, &text, bounds)
+        let directory = path.parent().unwrap_or(Path::new(""));
+        Scenario::parse_in(directory, &name, &text, bounds)
             .map_err(|complaint| UserError(format!("{}: {complaint}", path.display())))
     }
 
-    /// The error has no file name in front of it.
+    /// The error has no file name in front of it. Files that it names are looked for in the working directory.
     pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, UserError> {
+        Scenario::parse_in(Path::new(""), name, text, bounds)
+    }
+
+    fn parse_in(directory: &Path, name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, UserError> {
         file::parse(text)
-            .and_then(|file| validate::validate(name, text, file, bounds))
+            .and_then(|mut file| {
+                file::read_workload_files(&mut file, directory)?;
+                validate::validate(name, text, file, bounds)
+            })
             .map_err(|complaint| UserError(sentence(&complaint)))
     }
 

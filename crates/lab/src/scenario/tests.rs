@@ -343,3 +343,63 @@ fn everything_that_changes_a_result_changes_the_hash() {
         assert_ne!(parsed(&changed(from, to)).hash(), hash, "{from} -> {to}");
     }
 }
+
+/// The good scenario with a workload file of its own.
+fn with_workload_file(directory: &Path, weight: u32) -> Scenario {
+    let file = format!("\\transaction look {weight}\nSELECT 1;\n\\check one\nSELECT 1;\n");
+    std::fs::write(directory.join("look.sql"), file).unwrap();
+    let scenario = changed("kind = \"tpcc\"\nwarehouses = 10\n", "kind = \"custom\"\nfile = \"look.sql\"\n");
+    std::fs::write(directory.join("test.toml"), scenario).unwrap();
+    Scenario::read(&directory.join("test.toml"), &BOUNDS).unwrap()
+}
+
+#[test]
+fn the_content_of_a_workload_file_is_in_the_hash() {
+    let directory = tempfile::tempdir().unwrap();
+    let hash = with_workload_file(directory.path(), 1).hash();
+    assert_eq!(with_workload_file(directory.path(), 1).hash(), hash);
+    assert_ne!(with_workload_file(directory.path(), 2).hash(), hash);
+}
+
+#[test]
+fn a_mistake_in_a_workload_file_names_file_and_line() {
+    let directory = tempfile::tempdir().unwrap();
+    with_workload_file(directory.path(), 1);
+    let read = |file: &str| {
+        std::fs::write(directory.path().join("look.sql"), file).unwrap();
+        let error = Scenario::read(&directory.path().join("test.toml"), &BOUNDS).unwrap_err().to_string();
+        error.split_once("test.toml: ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        read("\\transaction look 1\nSELECT :id;\n"),
+        "workloads.tpcc.file: look.sql, line 2: `:id` is neither a \\parameter nor \\set before"
+    );
+    std::fs::remove_file(directory.path().join("look.sql")).unwrap();
+    let error = Scenario::read(&directory.path().join("test.toml"), &BOUNDS).unwrap_err().to_string();
+    assert!(error.contains("workloads.tpcc.file: ") && error.contains("look.sql cannot be read"), "{error}");
+}
+
+#[test]
+fn the_workloads_have_the_defaults_of_their_studies() {
+    let scenario = parsed(&changed(
+        "kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n",
+        "kind = \"wide-tables\"\nmode = \"insert\"\nrows = 1000\n",
+    ));
+    let WorkloadSpec::WideTables(spec) = &scenario.workloads["tpcc"] else { panic!("wide tables") };
+    assert_eq!((spec.tables, spec.terminals, spec.rows()), (40, 40, 1_000));
+    check("kind = \"tpcc\"\nwarehouses = 10\n", "kind = \"scan\"\n", "workloads.tpcc.rows: is missing");
+}
+
+#[test]
+fn a_storage_engine_is_refused_where_there_are_none() {
+    let text = changed(
+        "kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n",
+        "kind = \"sql-bench\"\nengine = \"myisam\"\n",
+    );
+    parsed(&text);
+    let text = text.replace("kind = \"mariadb\"", "kind = \"sqlite\"");
+    assert_eq!(
+        Scenario::parse("test", &text, &BOUNDS).unwrap_err().to_string(),
+        "workloads.tpcc.engine: server `mariadb` has no storage engines; leave it out"
+    );
+}

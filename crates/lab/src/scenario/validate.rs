@@ -197,8 +197,8 @@ fn setting_bytes(text: &str) -> Option<u64> {
 }
 
 fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> {
-    match workload.counts().iter().find(|count| !count.is_in_range()) {
-        Some(count) => Err(complaint(format!("workloads.{name}.{}", count.key), count.complaint())),
+    match workload.complaint() {
+        Some((key, message)) => Err(complaint(format!("workloads.{name}.{key}"), message)),
         None => Ok(()),
     }
 }
@@ -215,10 +215,15 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
                 complaint("matrix.workload", message)
             })?;
             if !accepted.contains(&kind) {
-                let accepted = near::list(accepted);
+                let accepted = near::list(&accepted);
                 let message =
                     format!("`{workload}` is of kind `{kind}`, but server `{server}` runs only {accepted}");
                 return Err(complaint("matrix.workload", message));
+            }
+            let kind = file.servers[server].kind.as_str();
+            if file.workloads[workload].engine().is_some() && ["postgresql", "sqlite"].contains(&kind) {
+                let message = format!("server `{server}` has no storage engines; leave it out");
+                return Err(complaint(format!("workloads.{workload}.engine"), message));
             }
         }
     }

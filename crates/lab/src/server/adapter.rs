@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
-use spindle_load::Endpoint;
 use spindle_load::sql::connect_and_create_database;
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::quote;
 use super::monitor::{self, Monitor};
@@ -18,8 +18,6 @@ use super::process::Process;
 use super::{Instance, Refusal, Running, Server, endpoint};
 
 const USER: OwnUser = OwnUser(61_419);
-/// Which of the workloads speak SQL.
-const WORKLOADS: [&str; 2] = ["tpcc", "oltp"];
 /// An argument of `start` in whose place the settings go.
 const SETTINGS: &str = "{settings}";
 /// Programs for administrators are often outside a user's PATH.
@@ -141,8 +139,8 @@ impl Server for Adapter {
         "adapter"
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &WORKLOADS
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
     }
 
     fn version(&self) -> Result<String> {

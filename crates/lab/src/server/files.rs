@@ -17,8 +17,8 @@ impl Server for Files {
         "files"
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["fileio"]
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        vec!["fileio"]
     }
 
     fn version(&self) -> Result<String> {

@@ -22,8 +22,8 @@ impl Server for Mock {
         "mock"
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["mock"]
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        vec!["mock"]
     }
 
     /// It has as many logs as are asked for, and no undo.

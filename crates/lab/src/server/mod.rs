@@ -48,7 +48,7 @@ pub trait Server: Debug {
     fn kind(&self) -> &'static str;
 
     /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
-    fn accepted_workloads(&self) -> &'static [&'static str];
+    fn accepted_workloads(&self) -> Vec<&'static str>;
 
     /// Whether a workload of an accepted kind can be run with these settings.
     ///

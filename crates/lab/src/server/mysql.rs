@@ -19,8 +19,8 @@ use anyhow::{Context, Result};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::Signal;
-use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::quote;
 use super::memory::parse_size_bytes;
@@ -145,8 +145,8 @@ impl Server for Mysql {
         kind_of(self.flavour)
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp", "sysbench", "mysqlslap"]
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench", "mysqlslap"]].concat()
     }
 
     fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {

@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
-use spindle_load::Endpoint;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::monitor::{self, Monitor as _};
 use super::own_user::OwnUser;
@@ -51,8 +51,8 @@ impl Server for Postgres {
         "postgresql"
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp", "sysbench"]
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench"]].concat()
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {

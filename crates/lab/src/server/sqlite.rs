@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use spindle_load::Endpoint;
 use spindle_load::sql::sqlite;
+use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::{Instance, Refusal, Running, Server};
 
@@ -34,8 +34,8 @@ impl Server for Sqlite {
         "sqlite"
     }
 
-    fn accepted_workloads(&self) -> &'static [&'static str] {
-        &["tpcc", "oltp"]
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
     }
 
     fn version(&self) -> Result<String> {

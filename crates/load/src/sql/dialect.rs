@@ -1,5 +1,28 @@
 //! Where databases differ in words.
 
+use serde::{Deserialize, Serialize};
+
+/// A storage engine of MariaDB or MySQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    Innodb,
+    Myisam,
+    /// RocksDB as MariaDB and Percona Server have it.
+    Myrocks,
+}
+
+impl Engine {
+    /// As `ENGINE=` wants it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Innodb => "InnoDB",
+            Engine::Myisam => "MyISAM",
+            Engine::Myrocks => "ROCKSDB",
+        }
+    }
+}
+
 /// The words of one family of databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -38,9 +61,15 @@ impl Dialect {
 
     /// A table as MySQL would write it, in the database's default engine, one byte per letter.
     pub fn create_table(self, create: &str) -> String {
+        self.create_table_in(create, None)
+    }
+
+    /// The same in an engine; without one in the server's default.
+    pub fn create_table_in(self, create: &str, engine: Option<Engine>) -> String {
         match self {
             Dialect::Mysql => {
-                format!("{create} DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
+                let engine = engine.map_or(String::new(), |engine| format!(" ENGINE={}", engine.name()));
+                format!("{create}{engine} DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
             }
             // The smallest types that hold the same numbers.
             Dialect::Postgres => create

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use anyhow::{Result, bail};
 
-pub use dialect::Dialect;
+pub use dialect::{Dialect, Engine};
 pub use value::{FromRow, FromValue, Row, Value};
 
 use crate::protocol::Endpoint;
@@ -83,6 +83,9 @@ pub trait Session: Send {
     /// What the last statement put into `LAST_INSERT_ID`; only where [`Dialect::has_returning`] is false.
     fn last_insert_id(&self) -> u64;
 
+    /// One query as text; its rows are read and dropped. How many there were.
+    fn read(&mut self, text: &str) -> Result<u64, SqlError>;
+
     /// One statement without parameters or rows.
     fn execute(&mut self, text: &str) -> Result<(), SqlError>;
 
@@ -139,6 +142,15 @@ impl dyn Session + '_ {
             first.get_or_insert(row);
         })?;
         Ok(first)
+    }
+
+    /// The one number that a query answers with.
+    ///
+    /// # Errors
+    /// It answers with something else; or as [`Session::prepare`].
+    pub fn number(&mut self, query: &str) -> Result<i64, SqlError> {
+        let statement = self.prepare(query)?;
+        self.first(statement, &[])?.map(|(number,)| number).ok_or_else(SqlError::unexpected_row)
     }
 
     pub fn each<T: FromRow>(

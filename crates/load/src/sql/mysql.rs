@@ -71,6 +71,11 @@ impl Session for Mysql {
         self.connection.last_insert_id()
     }
 
+    fn read(&mut self, text: &str) -> Result<u64, SqlError> {
+        let mut rows = self.connection.query_iter(text)?;
+        Ok(rows.try_fold(0, |count, row| row.map(|_| count + 1))?)
+    }
+
     fn execute(&mut self, text: &str) -> Result<(), SqlError> {
         Ok(self.connection.query_drop(text)?)
     }

@@ -9,7 +9,7 @@ use postgres::config::Host;
 use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::ToSql;
-use postgres::{Client, Config, Error, NoTls};
+use postgres::{Client, Config, Error, NoTls, SimpleQueryMessage};
 
 use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value, describe};
 use crate::protocol::Endpoint;
@@ -91,6 +91,12 @@ impl Session for Postgres {
     /// Never asked for: UPDATE has RETURNING here.
     fn last_insert_id(&self) -> u64 {
         0
+    }
+
+    fn read(&mut self, text: &str) -> Result<u64, SqlError> {
+        let messages = self.client.simple_query(text)?;
+        let is_row = |message: &&SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(_));
+        Ok(messages.iter().filter(is_row).count() as u64)
     }
 
     fn execute(&mut self, text: &str) -> Result<(), SqlError> {

@@ -110,6 +110,16 @@ impl Session for Sqlite {
         self.connection.last_insert_rowid() as u64
     }
 
+    fn read(&mut self, text: &str) -> Result<u64, SqlError> {
+        let mut statement = self.connection.prepare(text)?;
+        let mut rows = statement.query([])?;
+        let mut count = 0;
+        while rows.next()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     fn execute(&mut self, text: &str) -> Result<(), SqlError> {
         Ok(self.connection.execute_batch(text)?)
     }

@@ -1,0 +1,141 @@
+//! Commits of one row and nothing else: how many a second, by one client or several. Every client has a row of its own, so that none waits for
+//! another's lock.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary};
+use crate::retrying::until_it_ends;
+use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
+use crate::values;
+use crate::violations::Violations;
+use crate::workload::{
+    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+};
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    pub terminals: u32,
+}
+
+const TABLE: &str = "commits";
+/// A small database is loaded for it: the table has a row for any terminal.
+const ROWS: u64 = TERMINALS_MAX;
+
+/// It has no specification to deviate from.
+pub const DEVIATIONS: &[&str] = &[];
+
+impl Spec {
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        vec![Count::new("terminals", self.terminals, TERMINALS_MAX)]
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        Data { words: format!("{ROWS} rows"), bytes: ROWS * 100 }
+    }
+}
+
+#[derive(Debug)]
+struct CommitClient {
+    session: Box<dyn Session>,
+    update: Statement,
+    terminal: u32,
+}
+
+impl Client for CommitClient {
+    fn choose(&mut self) -> usize {
+        0
+    }
+
+    /// The statement is its own transaction, so all of its time is the commit's.
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        let (update, terminal) = (self.update, self.terminal);
+        until_it_ends(&mut *self.session, |session| {
+            let before = Instant::now();
+            match session.run(update, values![terminal])? {
+                1 => Ok(before.elapsed()),
+                rows => Err(SqlError {
+                    class: Class::Transaction,
+                    message: format!("{rows} rows of {TABLE} belong to one terminal"),
+                }),
+            }
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct FsyncLoop {
+    spec: Spec,
+}
+
+impl FsyncLoop {
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> FsyncLoop {
+        FsyncLoop { spec }
+    }
+}
+
+impl Workload for FsyncLoop {
+    fn kinds(&self) -> &'static [&'static str] {
+        &["commit"]
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let dialect = session.dialect();
+        let columns = "id INTEGER PRIMARY KEY, n BIGINT NOT NULL, twice BIGINT NOT NULL";
+        let create = dialect.create_table(&format!("CREATE TABLE {TABLE} ({columns})"));
+        for statement in [format!("DROP TABLE IF EXISTS {TABLE}"), create] {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+        session
+            .load(TABLE, Box::new(|output| (0..ROWS).try_for_each(|id| writeln!(output, "{id}\t0\t0"))))
+            .with_context(|| format!("loading the table {TABLE}"))?;
+        if let Some(statement) = dialect.after_load(TABLE) {
+            session.execute(&statement)?;
+        }
+        progress(Progress { rows_done: ROWS, rows_total: ROWS });
+        Ok(())
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, _: u64) -> Result<Box<dyn Client>> {
+        let mut session = connect(endpoint)?;
+        let update = session
+            .prepare(&format!("UPDATE {TABLE} SET n = n + 1, twice = twice + 2 WHERE id = ?"))
+            .with_context(|| {
+                format!("preparing the statement on {}; is the database loaded?", describe(endpoint))
+            })?;
+        Ok(Box::new(CommitClient { session, update, terminal }))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut count = |condition: &str| {
+            session
+                .number(&format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}"))
+                .with_context(|| format!("reading {TABLE}"))
+        };
+        let (mut whole, mut served) = (Violations::default(), Violations::default());
+        let rows = count("twice = 2 * n")?;
+        whole.note(rows == ROWS as i64, || format!("{rows} rows of {ROWS} are whole"));
+        let terminals = i64::from(self.spec.terminals);
+        let changed = count(&format!("id < {terminals} AND n > 0"))?;
+        served.note(changed == terminals, || format!("{changed} of {terminals} clients committed"));
+        Ok(vec![
+            whole.check("every row was changed as a whole", TABLE),
+            served.check("every client committed", TABLE),
+        ])
+    }
+
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        let committed: u64 = kinds.iter().map(|kind| kind.committed).sum();
+        Headline { name: "commits per second", value: committed as f64 / duration_s }
+    }
+}

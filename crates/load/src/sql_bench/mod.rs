@@ -1,0 +1,284 @@
+//! sql-bench of MySQL: lists of operations by one connection, one statement at a time.
+//!
+//! Under the load process the list is repeated for as long as the trial lasts, every operation as a kind of transaction; [`run_once`] goes through it once
+//! and keeps time, client CPU and count of each operation, as sql-bench itself does.
+
+mod client;
+mod insert;
+mod list;
+mod small_tests;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+pub use list::Operation;
+
+use crate::protocol::{Endpoint, KindSummary};
+use crate::runner::histogram;
+use crate::sql::{Dialect, Engine, connect, connect_and_create_database};
+use crate::violations::Violations;
+use crate::workload::{Check, Client, Count, Data, Failure, Headline, Progress, Workload};
+use client::ListClient;
+use list::List;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    AlterTable,
+    BigTables,
+    Connect,
+    Create,
+    Insert,
+    Select,
+    Transactions,
+}
+
+impl Test {
+    pub const ALL: [Test; 7] = [
+        Test::AlterTable,
+        Test::BigTables,
+        Test::Connect,
+        Test::Create,
+        Test::Insert,
+        Test::Select,
+        Test::Transactions,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Test::AlterTable => "alter-table",
+            Test::BigTables => "big-tables",
+            Test::Connect => "connect",
+            Test::Create => "create",
+            Test::Insert => "insert",
+            Test::Select => "select",
+            Test::Transactions => "transactions",
+        }
+    }
+
+    fn add_to(self, list: &mut List) {
+        match self {
+            Test::AlterTable => small_tests::alter_table(list),
+            Test::BigTables => small_tests::big_tables(list),
+            Test::Connect => small_tests::connect(list),
+            Test::Create => small_tests::create(list),
+            Test::Insert => insert::insert_test(list),
+            Test::Select => insert::select_test(list),
+            Test::Transactions => small_tests::transactions(list),
+        }
+    }
+
+    /// Why a storage engine cannot do it.
+    fn refusal(self, engine: Option<Engine>) -> Option<&'static str> {
+        match (self, engine) {
+            (Test::Transactions, Some(Engine::Myisam)) => Some("MyISAM has no transactions"),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    #[serde(default = "all")]
+    pub tests: Vec<Test>,
+    /// Every count is divided by it.
+    #[serde(default = "one")]
+    pub divisor: u32,
+    /// MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+}
+
+fn all() -> Vec<Test> {
+    Test::ALL.to_vec()
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// One row for each test that was gone through with all its checks.
+const PASSES: &str = "bench_passes";
+/// The largest tables of the list at full count.
+const FULL_BYTES: u64 = 400 << 20;
+
+/// Where it is not what sql-bench does.
+pub const DEVIATIONS: &[&str] = &[
+    "test-ATIS and test-wisconsin are missing.",
+    "Statements are written anew from the names, counts and tables of the operations, not copied; where a database has no word of MySQL's, its own takes its place.",
+    "The list is repeated for as long as the trial lasts, so the window begins and ends anywhere in it; the time of an operation is its mean time by its count.",
+    "prepared_select is sent as text, as DBD::mysql does by default; multiple_value_insert counts statements of 1,000 rows, not rows.",
+    "select_range_prefix and select_range_key2 count their queries; sql-bench reports twice as many for the second half.",
+    "Counts of MySQL's limits are used on every database; SQLite alters one column in a statement, so it takes ten for each alter_table operation.",
+    "No operation is cut at a time limit and extrapolated.",
+    "Tests check the number of rows between the operations, untimed.",
+];
+
+impl Spec {
+    pub(crate) fn counts(&self) -> Vec<Count> {
+        vec![
+            Count::new("tests", self.tests.len() as u64, Test::ALL.len() as u64),
+            Count::new("divisor", self.divisor, 10_000),
+        ]
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        let bytes = (FULL_BYTES / u64::from(self.divisor)).max(16 << 20);
+        Data { words: "the tables of sql-bench".to_owned(), bytes }
+    }
+
+    pub(crate) fn data_set(&self) -> String {
+        format!("sql-bench, {:?}", self.engine)
+    }
+
+    fn tests_that_run(&self) -> Vec<Test> {
+        self.tests.iter().copied().filter(|test| test.refusal(self.engine).is_none()).collect()
+    }
+
+    /// Tests that the storage engine cannot do, with the reason.
+    pub fn skipped(&self) -> Vec<String> {
+        let refused = |test: &Test| Some(format!("{}: {}", test.name(), test.refusal(self.engine)?));
+        self.tests.iter().filter_map(refused).collect()
+    }
+
+    /// Without its key.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        self.tests_that_run().is_empty().then(|| format!("none is left: {}", self.skipped().join("; ")))
+    }
+
+    /// Of one list; the same on every database.
+    pub fn operations(&self) -> Vec<Operation> {
+        let mut list = List::new(self, Dialect::Mysql);
+        self.tests_that_run().into_iter().for_each(|test| test.add_to(&mut list));
+        list.operations
+    }
+}
+
+/// What an operation took in one list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationTime {
+    pub operation: Operation,
+    pub wall: Duration,
+    /// User and system time of this thread.
+    pub client_cpu: Duration,
+}
+
+/// Goes through the list once; the database must be loaded.
+///
+/// # Errors
+/// A statement fails, or a check between the operations does.
+pub fn run_once(endpoint: &Endpoint, spec: &Spec, seed: u64) -> Result<Vec<OperationTime>> {
+    let mut client = ListClient::connect(endpoint, spec, seed)?;
+    let start = |operation: &Operation| OperationTime {
+        operation: operation.clone(),
+        wall: Duration::ZERO,
+        client_cpu: Duration::ZERO,
+    };
+    let mut times: Vec<OperationTime> = client.operations().iter().map(start).collect();
+    let mut left: u64 = times.iter().map(|time| time.operation.count).sum();
+    while left > 0 {
+        let index = client.choose();
+        let (wall, cpu) = (Instant::now(), thread_cpu());
+        client.execute().map_err(|failure| match failure {
+            Failure::Transaction(message) | Failure::Fatal(message) => {
+                anyhow!("{}: {message}", times[index].operation.name)
+            }
+        })?;
+        times[index].wall += wall.elapsed();
+        times[index].client_cpu += thread_cpu().saturating_sub(cpu);
+        left -= 1;
+    }
+    // The last test's end lies behind the last execution.
+    client.finish().context("after the last operation")?;
+    Ok(times)
+}
+
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[derive(Debug)]
+pub struct SqlBench {
+    spec: Spec,
+    operations: Vec<Operation>,
+    kinds: &'static [&'static str],
+}
+
+impl SqlBench {
+    /// Its counts must be in range.
+    pub(crate) fn new(spec: Spec) -> SqlBench {
+        let operations = spec.operations();
+        let names: Vec<&'static str> = operations.iter().map(|operation| operation.name).collect();
+        SqlBench { spec, operations, kinds: Vec::leak(names) }
+    }
+}
+
+impl Workload for SqlBench {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.kinds
+    }
+
+    fn terminals(&self) -> u32 {
+        1
+    }
+
+    /// The tests make their own tables.
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let dialect = session.dialect();
+        if self.spec.engine.is_some() && dialect != Dialect::Mysql {
+            anyhow::bail!("sql-bench: engine: only MariaDB and MySQL have storage engines; leave it out");
+        }
+        let create = format!("CREATE TABLE {PASSES} (pass INTEGER NOT NULL, test CHAR(20) NOT NULL)");
+        for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+        progress(Progress { rows_done: 1, rows_total: 1 });
+        Ok(())
+    }
+
+    fn connect(&self, endpoint: &Endpoint, _: u32, seed: u64) -> Result<Box<dyn Client>> {
+        Ok(Box::new(ListClient::connect(endpoint, &self.spec, seed)?))
+    }
+
+    /// A test that was gone through had every check between its operations; one that had not would have ended the trial.
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut checks = Vec::new();
+        for test in self.spec.tests_that_run() {
+            let query = format!("SELECT COUNT(*) FROM {PASSES} WHERE test = '{}'", test.name());
+            let passes = session.number(&query).with_context(|| format!("reading {PASSES}"))?;
+            let mut through = Violations::default();
+            through.note(passes > 0, || {
+                "the window ended before the test did: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
+            });
+            let name = format!("test-{} was gone through with its checks", test.name());
+            checks.push(through.check(&name, &format!("{passes} lists")));
+        }
+        Ok(checks)
+    }
+
+    /// Lists per hour, from the mean time of every operation; something else when the window did not have them all.
+    fn headline(&self, kinds: &[KindSummary], duration_s: f64) -> Headline {
+        let list_s = self.operations.iter().zip(kinds).map(|(operation, kind)| {
+            let latencies =
+                histogram::decode(&kind.histogram).ok().filter(|latencies| !latencies.is_empty())?;
+            Some(operation.count as f64 * latencies.mean() / 1e6)
+        });
+        match list_s.sum::<Option<f64>>() {
+            Some(list_s) if list_s > 0.0 => Headline { name: "lists per hour", value: 3600.0 / list_s },
+            _ => {
+                let executed: u64 = kinds.iter().map(|kind| kind.committed).sum();
+                Headline {
+                    name: "operations per second of an unfinished list",
+                    value: executed as f64 / duration_s,
+                }
+            }
+        }
+    }
+}

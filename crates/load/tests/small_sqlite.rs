@@ -1,0 +1,218 @@
+//! The workloads besides TPC-C and OLTP on SQLite: each runs, and what it leaves is checked.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use spindle_load::sql;
+use spindle_load::{Endpoint, Failure, WorkloadSpec};
+
+const TERMINALS: u32 = 2;
+
+/// As a scenario writes it, with two terminals.
+fn spec(json: &str) -> WorkloadSpec {
+    let mut spec: serde_json::Value = serde_json::from_str(json).unwrap();
+    spec["terminals"] = TERMINALS.into();
+    let mut spec: WorkloadSpec = serde_json::from_value(spec).unwrap();
+    if let WorkloadSpec::Custom(custom) = &mut spec {
+        custom.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    }
+    spec
+}
+
+struct Database {
+    _directory: tempfile::TempDir,
+    endpoint: Endpoint,
+    spec: WorkloadSpec,
+}
+
+impl Database {
+    fn loaded(json: &str) -> Database {
+        let directory = tempfile::tempdir().unwrap();
+        let pragmas = [("journal_mode", "WAL"), ("synchronous", "OFF")];
+        let pragmas: BTreeMap<String, String> =
+            pragmas.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
+        let spec = spec(json);
+        let mut last = None;
+        spec.build().unwrap().load(&endpoint, 1, &mut |progress| last = Some(progress)).unwrap();
+        let last = last.unwrap();
+        assert_eq!(last.rows_done, last.rows_total);
+        Database { _directory: directory, endpoint, spec }
+    }
+
+    fn execute(&self, statement: &str) {
+        sql::connect(&self.endpoint).unwrap().execute(statement).unwrap();
+    }
+
+    fn number(&self, query: &str) -> i64 {
+        sql::connect(&self.endpoint).unwrap().number(query).unwrap()
+    }
+
+    /// How often each kind ended.
+    fn run(&self, transactions: usize) -> Vec<usize> {
+        let workload = self.spec.build().unwrap();
+        let kinds = std::sync::Mutex::new(vec![0; workload.kinds().len()]);
+        std::thread::scope(|scope| {
+            for terminal in 0..TERMINALS {
+                let (workload, kinds) = (&workload, &kinds);
+                scope.spawn(move || {
+                    let mut client = workload.connect(&self.endpoint, terminal, 7).unwrap();
+                    for _ in 0..transactions {
+                        let kind = client.choose();
+                        client.execute().unwrap();
+                        kinds.lock().unwrap()[kind] += 1;
+                    }
+                });
+            }
+        });
+        kinds.into_inner().unwrap()
+    }
+
+    fn failed(&self) -> Vec<String> {
+        let checks = self.spec.build().unwrap().verify(&self.endpoint).unwrap();
+        assert!(!checks.is_empty());
+        checks.into_iter().filter(|check| !check.passed).map(|check| check.detail).collect()
+    }
+
+    #[track_caller]
+    fn check_failed(&self, expect: &[&str]) {
+        assert_eq!(self.failed(), expect);
+    }
+
+    /// What the next transaction says.
+    fn failure(&self) -> Failure {
+        let mut client = self.spec.build().unwrap().connect(&self.endpoint, 0, 7).unwrap();
+        client.choose();
+        client.execute().unwrap_err()
+    }
+}
+
+#[test]
+fn wide_tables_are_filled_and_read() {
+    let insert = Database::loaded(r#"{"kind": "wide-tables", "mode": "insert", "tables": 2, "rows": 505}"#);
+    insert.check_failed(&[]);
+    assert_eq!(insert.run(30), [60]);
+    let rows = insert.number("SELECT (SELECT COUNT(*) FROM tbl_200) + (SELECT COUNT(*) FROM tbl_201)");
+    assert_eq!(rows, 2 * 505 + 60);
+    insert.check_failed(&[]);
+
+    let select = Database::loaded(r#"{"kind": "wide-tables", "mode": "select", "tables": 2, "rows": 505}"#);
+    assert_eq!(select.run(30), [60]);
+    select.check_failed(&[]);
+    select.execute("UPDATE tbl_201 SET col9 = 0 WHERE id = 1");
+    select.execute("UPDATE tbl_200 SET col15 = 'short' WHERE id = 1 AND seq = 1");
+    select.execute("DELETE FROM tbl_200 WHERE id = 51");
+    select.check_failed(&[
+        "1 violations, the first: tbl_200 has 500 rows, 505 were loaded",
+        "1 violations, the first: 1 rows of tbl_200 have texts of another length",
+        "1 violations, the first: row 0 of tbl_201 is not found by the other index",
+    ]);
+}
+
+#[test]
+fn a_narrow_range_asks_for_a_tenth_of_the_rows() {
+    let json = r#"{"kind": "wide-tables", "mode": "select", "tables": 1, "rows": 500, "range": "narrow"}"#;
+    let database = Database::loaded(json);
+    database.execute("DELETE FROM tbl_200 WHERE id > 5");
+    assert_eq!(database.run(50), [100]);
+    database.execute("DELETE FROM tbl_200");
+    let message = "a row of tbl_200 is not found by the primary key".to_owned();
+    assert_eq!(database.failure(), Failure::Transaction(message));
+}
+
+#[test]
+fn a_growing_table_passes_through_its_steps() {
+    let json =
+        r#"{"kind": "insert-growth", "rows": 250, "batch": 10, "indexes": 2, "step_rows": 200, "steps": 3}"#;
+    let database = Database::loaded(json);
+    database.check_failed(&[]);
+    let kinds = database.run(20);
+    assert_eq!(database.number("SELECT COUNT(*) FROM growth"), 250 + 400);
+    // 150 rows to the first boundary and 200 to the second; the terminals may both see the last rows before one.
+    assert!((15..=16).contains(&kinds[0]) && (4..=6).contains(&kinds[2]), "{kinds:?}");
+    database.check_failed(&[]);
+    // Another run goes on where this one ended.
+    assert_eq!(database.run(1), [0, 0, 2]);
+    database.execute("DELETE FROM growth WHERE id = 300");
+    database.check_failed(&["1 violations, the first: 669 rows: 250 were loaded, and 10 come at a time"]);
+}
+
+#[test]
+fn storage_engines_are_refused_where_there_are_none() {
+    let spec = spec(r#"{"kind": "insert-growth", "rows": 10, "engine": "myisam"}"#);
+    let directory = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas: BTreeMap::new() };
+    let error = spec.build().unwrap().load(&endpoint, 1, &mut |_| {}).unwrap_err().to_string();
+    assert_eq!(error, "insert-growth: engine: only MariaDB and MySQL have storage engines; leave it out");
+}
+
+#[test]
+fn bulk_loads_leave_all_rows_or_none() {
+    for method in ["insert", "load-data"] {
+        let json = format!(r#"{{"kind": "bulk", "rows": 120, "batch": 50, "method": "{method}"}}"#);
+        let database = Database::loaded(&json);
+        database.check_failed(&[]);
+        assert_eq!(database.run(5), [6, 4], "{method}");
+        assert_eq!(database.number("SELECT COUNT(*) FROM bulk1"), 120);
+        database.check_failed(&[]);
+        database.execute("DELETE FROM bulk0 WHERE id = 1");
+        database.check_failed(&["1 violations, the first: bulk0 has 119 rows; all are 120"]);
+    }
+}
+
+#[test]
+fn a_scan_that_misses_a_row_fails() {
+    let database = Database::loaded(r#"{"kind": "scan", "rows": 1000}"#);
+    assert_eq!(database.run(3), [6]);
+    database.check_failed(&[]);
+    database.execute("DELETE FROM scanned WHERE id = 1000");
+    let message = "a scan found rows and sum (999, 499500), not (1000, 500500)".to_owned();
+    assert_eq!(database.failure(), Failure::Transaction(message));
+    database.check_failed(&["1 violations, the first: rows and sum are (999, 499500), not (1000, 500500)"]);
+}
+
+#[test]
+fn every_client_of_the_fsync_loop_changes_its_own_row() {
+    let database = Database::loaded(r#"{"kind": "fsync-loop"}"#);
+    database.check_failed(&["1 violations, the first: 0 of 2 clients committed"]);
+    assert_eq!(database.run(10), [20]);
+    assert_eq!(database.number("SELECT COUNT(*) FROM commits WHERE n = 10"), 2);
+    database.check_failed(&[]);
+    database.execute("UPDATE commits SET n = 3 WHERE id = 77");
+    database.check_failed(&["1 violations, the first: 9999 rows of 10000 are whole"]);
+}
+
+const ACCOUNTS: &str =
+    r#"{"kind": "custom", "file": "../../workloads/accounts.sql", "parameters": {"accounts": 200}}"#;
+
+#[test]
+fn the_example_of_a_workload_file_runs_and_is_checked() {
+    let database = Database::loaded(ACCOUNTS);
+    assert_eq!(database.spec.build().unwrap().kinds(), ["transfer", "look"]);
+    database.check_failed(&[]);
+    let kinds = database.run(60);
+    assert_eq!(kinds.iter().sum::<usize>(), 120);
+    assert!(kinds[0] > kinds[1] && kinds[1] > 0, "{kinds:?}");
+    assert_eq!(database.number("SELECT COUNT(*) FROM transfer"), kinds[0] as i64);
+    database.check_failed(&[]);
+    database.execute("UPDATE account SET balance = balance + 1 WHERE id = 1");
+    assert_eq!(database.failed().len(), 1);
+    database.execute("DROP TABLE transfer");
+    let error = database.spec.build().unwrap().connect(&database.endpoint, 0, 1).unwrap_err();
+    assert!(format!("{error:#}").contains("workloads/accounts.sql, line "), "{error:#}");
+}
+
+#[test]
+fn other_content_is_another_data_set() {
+    let one = spec(ACCOUNTS);
+    let WorkloadSpec::Custom(mut custom) = one.clone() else { panic!("a workload file") };
+    custom.text.push('\n');
+    assert_ne!(WorkloadSpec::Custom(custom.clone()).data_set(), one.data_set());
+    custom.text.push_str("\\transaction odd 0\n");
+    let (key, complaint) = WorkloadSpec::Custom(custom).complaint().unwrap();
+    assert_eq!(key, "file");
+    assert!(complaint.starts_with("../../workloads/accounts.sql, line "), "{complaint}");
+    assert!(complaint.ends_with(": the weight 0 is out of range; it can be 1 to 1000000"), "{complaint}");
+}

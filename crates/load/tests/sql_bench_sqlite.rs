@@ -1,0 +1,147 @@
+//! sql-bench on SQLite: the list is gone through with its checks, and its counts are sql-bench's.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+use std::collections::BTreeMap;
+
+use spindle_load::sql::{self, Engine};
+use spindle_load::sql_bench::{Spec, Test, run_once};
+use spindle_load::{Endpoint, KindSummary, WorkloadSpec};
+
+fn spec(tests: &[Test], divisor: u32) -> Spec {
+    Spec { tests: tests.to_vec(), divisor, engine: None }
+}
+
+fn database() -> (tempfile::TempDir, Endpoint) {
+    let directory = tempfile::tempdir().unwrap();
+    let pragmas = BTreeMap::from([("synchronous".to_owned(), "OFF".to_owned())]);
+    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
+    (directory, endpoint)
+}
+
+fn failed(spec: &Spec, endpoint: &Endpoint) -> usize {
+    let checks = WorkloadSpec::SqlBench(spec.clone()).build().unwrap().verify(endpoint).unwrap();
+    checks.iter().filter(|check| !check.passed).count()
+}
+
+#[test]
+fn every_test_is_gone_through_with_its_checks() {
+    let (_directory, endpoint) = database();
+    let spec = spec(&Test::ALL, 2_000);
+    let workload = WorkloadSpec::SqlBench(spec.clone()).build().unwrap();
+    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    assert_eq!(failed(&spec, &endpoint), Test::ALL.len());
+    let times = run_once(&endpoint, &spec, 1).unwrap();
+    assert_eq!(failed(&spec, &endpoint), 0);
+    assert!(times.iter().all(|time| !time.wall.is_zero() && time.wall >= time.client_cpu / 2), "{times:?}");
+    let names: Vec<&str> = times.iter().map(|time| time.operation.name).collect();
+    assert_eq!(names, workload.kinds());
+    // Another list begins where one ended, or was left.
+    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
+    for _ in 0..500 {
+        client.choose();
+        client.execute().unwrap();
+    }
+    run_once(&endpoint, &spec, 1).unwrap();
+    // Nothing is left but the list of what was done.
+    let tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'";
+    assert_eq!(sql::connect(&endpoint).unwrap().number(tables).unwrap(), 1);
+}
+
+#[test]
+fn the_counts_are_those_of_sql_bench() {
+    let operations = spec(&Test::ALL, 1).operations();
+    let check = |name: &str, count: u64, is_storage_sensitive: bool| {
+        let found = operations.iter().find(|operation| operation.name == name).unwrap();
+        assert_eq!((found.count, found.is_storage_sensitive), (count, is_storage_sensitive), "{name}");
+    };
+    // test-alter-table, test-insert and test-select insert.
+    check("insert", 1_000 + 300_000 + 10_000, true);
+    check("alter_table_add", 100, true);
+    check("alter_table_drop", 91, true);
+    check("select_many_fields", 2_000, false);
+    check("insert_many_fields", 2_000, true);
+    check("connect", 10_000, false);
+    check("select_1_row", 100_000, false);
+    check("create_MANY_tables", 10_000, true);
+    check("create_key+drop", 10_000, true);
+    check("insert_duplicates", 100_000, false);
+    check("select_key", 200_000, false);
+    check("select_range_prefix", 5_010 + 10_000, false);
+    check("min_max_on_key", 15_000 + 70_000, false);
+    check("count_on_key", 100 + 50_000, false);
+    check("update_with_key", 300_000, true);
+    check("select_in", 1_500, false);
+    check("delete_range", 12, true);
+    check("insert_key", 100_000, true);
+    check("drop table", 3, true);
+    check("select_cache", 10_000, false);
+    check("count_distinct_big", 20 + 100, false);
+    check("insert_autocommit", 10_000, true);
+    check("insert_commit", 10_001, false);
+    check("update_rollback", 100, false);
+    assert_eq!(operations.len(), 90);
+}
+
+#[test]
+fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
+    let with_engine = |tests: &[Test]| Spec { engine: Some(Engine::Myisam), ..spec(tests, 1_000) };
+    let some = with_engine(&[Test::Connect, Test::Transactions]);
+    assert_eq!(some.skipped(), ["transactions: MyISAM has no transactions"]);
+    assert!(some.operations().iter().all(|operation| !operation.name.contains("commit")));
+    let (key, complaint) = WorkloadSpec::SqlBench(with_engine(&[Test::Transactions])).complaint().unwrap();
+    assert_eq!(
+        (key, complaint.as_str()),
+        ("tests", "none is left: transactions: MyISAM has no transactions")
+    );
+    let error = WorkloadSpec::SqlBench(with_engine(&[Test::Connect])).build().unwrap();
+    let (_directory, endpoint) = database();
+    let error = error.load(&endpoint, 1, &mut |_| {}).unwrap_err().to_string();
+    assert!(error.contains("only MariaDB and MySQL have storage engines"), "{error}");
+}
+
+#[test]
+fn a_list_that_finds_other_rows_than_it_should_ends() {
+    let (_directory, endpoint) = database();
+    let spec = spec(&[Test::Transactions], 1_000);
+    let workload = WorkloadSpec::SqlBench(spec).build().unwrap();
+    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
+    client.choose();
+    client.execute().unwrap();
+    // Ten rows and their COMMIT; the check of them comes before the next operation.
+    for _ in 1..11 {
+        client.choose();
+        client.execute().unwrap();
+    }
+    sql::connect(&endpoint).unwrap().execute("DELETE FROM bench1 WHERE id = 0").unwrap();
+    client.choose();
+    let failure = client.execute().unwrap_err();
+    assert!(format!("{failure:?}").contains("SELECT COUNT(*) FROM bench1 answers 9, not 10"), "{failure:?}");
+}
+
+#[test]
+fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
+    let workload = WorkloadSpec::SqlBench(spec(&[Test::BigTables], 1_000)).build().unwrap();
+    let nothing: Vec<KindSummary> = workload
+        .kinds()
+        .iter()
+        .map(|name| KindSummary { name: (*name).to_owned(), ..KindSummary::default() })
+        .collect();
+    let headline = workload.headline(&nothing, 1.0);
+    assert_eq!((headline.name, headline.value), ("operations per second of an unfinished list", 0.0));
+    let mut histogram = spindle_load::runner::histogram::new();
+    histogram.record(1_000).unwrap();
+    let seen: Vec<KindSummary> = nothing
+        .into_iter()
+        .map(|kind| KindSummary {
+            committed: 1,
+            histogram: spindle_load::runner::histogram::encode(&histogram),
+            ..kind
+        })
+        .collect();
+    // Two operations of two executions each, a millisecond long.
+    let headline = workload.headline(&seen, 1.0);
+    assert_eq!(headline.name, "lists per hour");
+    assert!((headline.value - 3600.0 / 0.004).abs() < 1.0, "{}", headline.value);
+}
