@@ -190,3 +190,12 @@ fn a_trend_is_told_and_noise_is_not() {
     let noisy = (0..30).map(|second| if second % 3 == 0 { 180.0 } else { 60.0 }).collect();
     check_warnings(&idle(), &Symptoms { transactions_per_s: noisy, ..emulated() }, &[]);
 }
+
+#[test]
+fn a_wait_that_the_clients_do_not_tell_is_not_taken_for_none() {
+    let evidence = Evidence { commit_wait_s: None, ..idle() };
+    let reason = "No single cause: reads took 0 % of the terminals' time, commits an unknown part, row locks 0 %; \
+                  the 2 cores were 30 % busy.";
+    check(&evidence, LimiterKind::Unknown, reason);
+    assert!(!verdict(&evidence).shares.contains_key("commit"));
+}

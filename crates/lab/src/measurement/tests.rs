@@ -98,7 +98,16 @@ fn window(seconds: u64) -> Window {
         },
         seconds: (1..=seconds)
             .map(|second| {
-                (Second { transactions: 40, p50_ms: Some(40.0), ..Second::default() }, sample(start, second))
+                (
+                    Second {
+                        transactions: 40,
+                        p50_ms: Some(40.0),
+                        p95_ms: Some(90.0),
+                        p99_ms: Some(99.0),
+                        ..Second::default()
+                    },
+                    sample(start, second),
+                )
             })
             .collect(),
         first: sample(start, 0),

@@ -157,7 +157,7 @@ const ROW_BYTES: u64 = 240;
 pub const DEVIATIONS: &[&str] = &[
     "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
      each 100,000.",
-    "An event that loses a deadlock is tried again with the same rows, its latency going on; the tool draws new rows, its latency going on too.",
+    "An event that loses a deadlock is tried again with the same rows; the tool draws new ones. Its latency goes on in both.",
     "BEGIN and COMMIT are sent as text, not as prepared statements.",
     "On SQLite a transaction that will write says so when it begins (BEGIN IMMEDIATE).",
 ];
