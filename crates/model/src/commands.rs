@@ -78,9 +78,14 @@ impl Commands {
 
     /// The device is done with the request; `at` is before an earlier call's only for a request that came late.
     pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
-        match self.finished.back() {
-            Some(&(last_at, _)) if last_at >= at => self.finish_among_equals(at, slot),
-            _ => self.finished.push_back((at, slot)),
+        let sequence = self.slots[slot].sequence;
+        let is_late = |&(last_at, last): &(Instant, Slot)| {
+            last_at > at || (last_at == at && self.slots[last].sequence > sequence)
+        };
+        if self.finished.back().is_some_and(is_late) {
+            self.finish_among_equals(at, slot);
+        } else {
+            self.finished.push_back((at, slot));
         }
         self.unfinished_count -= 1;
         self.count(self.slots[slot].request);

@@ -41,13 +41,13 @@ use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
 use geometry::{Geometry, Head};
 use read_ahead::{Lookup, ReadAhead};
-use window::{Entry, Window};
+use window::Window;
 
 /// Tells the generator of retries from the drive's other one.
 const RETRY_STREAM: u64 = 0x7265_7472_6965_7321;
 
 /// A command that needs the arm.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Queued {
     slot: Slot,
     /// When it came among the commands that the drive sees; before, it waits in the host.
@@ -73,8 +73,8 @@ struct Motion {
 /// What the arm could do next.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
-    Queued(Entry),
-    Destage { entry: Entry, start: u64, end: u64 },
+    Queued(usize),
+    Destage { index: usize, start: u64, end: u64 },
 }
 
 #[derive(Debug)]
@@ -132,13 +132,13 @@ impl Disk {
             waiting_for_room: VecDeque::new(),
             reserved_sectors: 0,
             reserved_runs: 0,
-            queue: Window::new(parameters.queue_depth, parameters.write_settle_ns),
+            queue: Window::new(parameters.queue_depth),
             arm: None,
             host_idle_since: Instant::ZERO,
             flush_ready: false,
             read_ahead: ReadAhead::new(&parameters, size_bytes),
             cache: VolatileWrites::default(),
-            dirty: Window::new(parameters.destage_candidates, 0),
+            dirty: Window::new(parameters.destage_candidates),
             taken: Vec::new(),
             seeks: 0,
             retry_rng: Rng::new(split_mix(seed) ^ RETRY_STREAM),
@@ -147,7 +147,16 @@ impl Disk {
         }
     }
 
+    /// A driver asks more often than something happens.
+    #[inline]
     fn advance(&mut self, now: Instant) {
+        if self.next_at <= now {
+            self.handle_events(now);
+        }
+    }
+
+    #[inline(never)]
+    fn handle_events(&mut self, now: Instant) {
         while self.next_at <= now {
             let at = self.next_at;
             // Ties are handled in this order.
@@ -275,14 +284,13 @@ impl Disk {
 
     /// What the arm can reach soonest, unless something has waited too long.
     fn choose(&mut self, at: Instant, phase_ns: u32, destage_is_due: bool) -> Option<Choice> {
-        let oldest = self.queue.oldest();
+        let oldest_at = self.queue.oldest().map(|queued| queued.seen_at);
         let waiter_at = self.waiting_for_room.front().map(|&slot| self.commands.get(slot).arrived_at);
         let is_aged = |since: Instant| at - since > self.parameters.age_limit_ns;
-        if let Some((entry, &Queued { seen_at, .. })) = oldest
-            && is_aged(seen_at)
+        if let Some(seen_at) = oldest_at.filter(|&seen_at| is_aged(seen_at))
             && waiter_at.is_none_or(|waiter_at| seen_at <= waiter_at)
         {
-            return Some(Choice::Queued(entry));
+            return Some(Choice::Queued(0));
         }
         let only_destage = waiter_at.is_some_and(is_aged) && !self.cache.is_clean();
         let queued = match only_destage {
@@ -292,7 +300,7 @@ impl Disk {
         let destage = if destage_is_due { self.nearest_destage(phase_ns) } else { None };
         match (queued, destage) {
             (Some((_, queued_ns)), Some((choice, destage_ns))) if destage_ns < queued_ns => Some(choice),
-            (Some((entry, _)), _) => Some(Choice::Queued(entry)),
+            (Some((index, _)), _) => Some(Choice::Queued(index)),
             (None, destage) => destage.map(|(choice, _)| choice),
         }
     }
@@ -301,8 +309,8 @@ impl Disk {
         let phase_ns = self.geometry.phase_ns(at);
         let (start, end, is_write, work) = match self.choose(at, phase_ns, destage_is_due) {
             None => return,
-            Some(Choice::Queued(entry)) => {
-                let (queued, newly_seen) = self.queue.remove(entry);
+            Some(Choice::Queued(index)) => {
+                let (queued, newly_seen) = self.queue.remove(index);
                 if let Some(newly_seen) = newly_seen {
                     newly_seen.seen_at = at;
                 }
@@ -310,8 +318,8 @@ impl Disk {
                 let is_write = command.request.operation == Operation::Write;
                 (queued.start, command.sectors().1, is_write, Work::Command(queued.slot))
             }
-            Some(Choice::Destage { entry, start, end }) => {
-                self.take_run(entry, start, end);
+            Some(Choice::Destage { index, start, end }) => {
+                self.take_run(index, start, end);
                 (start, end, true, Work::Destage)
             }
         };

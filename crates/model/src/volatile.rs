@@ -214,7 +214,8 @@ impl VolatileWrites {
     /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when the
     /// sector is not dirty.
     pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
-        let mut below = self.pieces.below(sector + 1);
+        let position = self.pieces.position_of(sector + 1);
+        let mut below = self.pieces.back_from(position);
         let around = below.next().filter(|piece| piece.end > sector)?;
         let mut start = around.start;
         for piece in below {
@@ -225,7 +226,7 @@ impl VolatileWrites {
         }
         start = start.max(sector.saturating_sub(longest));
         let mut end = around.end;
-        for piece in self.pieces.from(sector + 1) {
+        for piece in self.pieces.after(position) {
             if piece.start != end || end - start >= longest {
                 break;
             }

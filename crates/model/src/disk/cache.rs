@@ -3,7 +3,6 @@
 //! The cache holds a limited number of runs of contiguous sectors, and the arm chooses among the oldest of them only: firmware
 //! keeps a table of segments, it does not sort megabytes of pages.
 
-use super::window::Entry;
 use super::{Choice, Disk};
 use crate::commands::Slot;
 use crate::profile::WriteCache;
@@ -95,23 +94,23 @@ impl Disk {
     /// The dirty run in view that the arm can reach soonest, and after how long. The cache is not clean.
     pub(super) fn nearest_destage(&mut self, phase_ns: u32) -> Option<(Choice, u32)> {
         loop {
-            let Some((entry, positioning_ns)) = self.dirty.nearest(&self.geometry, phase_ns, self.head)
+            let Some((index, positioning_ns)) = self.dirty.nearest(&self.geometry, phase_ns, self.head)
             else {
                 // A write or a discard has cut the sector out of a run by which the run was known.
                 let first = self.cache.first_dirty()?;
                 self.dirty.push(self.geometry.locate(first, true), first);
                 continue;
             };
-            if let Some((start, end)) = self.cache.run_around(*self.dirty.get(entry), LONGEST_RUN_SECTORS) {
-                return Some((Choice::Destage { entry, start, end }, positioning_ns));
+            if let Some((start, end)) = self.cache.run_around(*self.dirty.get(index), LONGEST_RUN_SECTORS) {
+                return Some((Choice::Destage { index, start, end }, positioning_ns));
             }
-            self.dirty.remove(entry);
+            self.dirty.remove(index);
         }
     }
 
     /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the oldest.
-    pub(super) fn take_run(&mut self, entry: Entry, start: u64, end: u64) {
-        let (known_by, _) = self.dirty.remove(entry);
+    pub(super) fn take_run(&mut self, index: usize, start: u64, end: u64) {
+        let (known_by, _) = self.dirty.remove(index);
         self.cache.take(start, end, &mut self.taken);
         if end - start == LONGEST_RUN_SECTORS && self.cache.touches(end, end + 1) {
             self.dirty.push_front(self.geometry.locate(end, true), end);

@@ -64,29 +64,23 @@ pub(crate) struct Place<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) track: u32,
-    pub(crate) cylinder: u32,
+    cylinder: u32,
     /// Time within a rotation at which the sector passes the head.
     phase_ns: u32,
     /// Where this kind of access has its part of the seek table.
     seeks_from: u32,
 }
 
-impl Target {
-    pub(crate) fn is_write(&self) -> bool {
-        self.seeks_from > 0
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) track: u32,
-    pub(crate) cylinder: u32,
+    cylinder: u32,
 }
 
 /// A seek time, and what is left of it after whole turns of the platter.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seek {
-    pub(crate) seek_ns: u32,
+struct Seek {
+    seek_ns: u32,
     rest_ns: u32,
 }
 
@@ -205,19 +199,9 @@ impl Geometry {
 
     /// Seek, settle and rotational wait until the first sector is under the head.
     pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target) -> u32 {
-        self.arrival_ns(phase_ns, self.seek(head, target), target)
-    }
-
-    #[inline]
-    pub(crate) fn seek(&self, head: Head, target: &Target) -> Seek {
         let elsewhere = u32::from(head.track != target.track).wrapping_neg();
         let distance = (head.cylinder.abs_diff(target.cylinder) + 1) & elsewhere;
-        self.seeks[(target.seeks_from + seek_index(distance)) as usize]
-    }
-
-    /// What is left of positioning when the seek is known.
-    #[inline]
-    pub(crate) fn arrival_ns(&self, phase_ns: u32, seek: Seek, target: &Target) -> u32 {
+        let seek = self.seeks[(target.seeks_from + seek_index(distance)) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
         // Past the sector when the head arrives: once more around.
         seek.seek_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))

@@ -58,7 +58,11 @@ impl Pieces {
 
     /// Pieces that start there or later.
     pub(super) fn from(&self, start: u64) -> impl Iterator<Item = Piece> {
-        let Position { chunk, index } = self.position_of(start);
+        self.after(self.position_of(start))
+    }
+
+    pub(super) fn after(&self, position: Position) -> impl Iterator<Item = Piece> {
+        let Position { chunk, index } = position;
         let (this, later) = match self.chunks.get(chunk..) {
             Some([this, later @ ..]) => (&this[index..], later),
             _ => (&[][..], &[][..]),
@@ -68,7 +72,11 @@ impl Pieces {
 
     /// Pieces that start before, the last one first.
     pub(super) fn below(&self, start: u64) -> impl Iterator<Item = Piece> {
-        let Position { chunk, index } = self.position_of(start);
+        self.back_from(self.position_of(start))
+    }
+
+    pub(super) fn back_from(&self, position: Position) -> impl Iterator<Item = Piece> {
+        let Position { chunk, index } = position;
         let this = self.chunks.get(chunk).map_or(&[][..], |pieces| &pieces[..index]);
         let earlier = &self.chunks[..chunk.min(self.chunks.len())];
         this.iter().rev().chain(earlier.iter().rev().flat_map(|pieces| pieces.iter().rev())).copied()
