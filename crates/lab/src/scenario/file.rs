@@ -26,6 +26,8 @@ pub(super) struct ScenarioFile {
     pub stacks: BTreeMap<String, StackTable>,
     #[serde(default)]
     pub layouts: BTreeMap<String, LayoutTable>,
+    /// Without any, one that the machine has.
+    #[serde(default)]
     pub servers: BTreeMap<String, ServerTable>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
     pub matrix: Matrix,
@@ -60,7 +62,7 @@ impl LayoutTable {
     }
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerTable {
     pub kind: String,
@@ -101,6 +103,7 @@ pub(super) struct Matrix {
     /// One of the two.
     pub stack: Option<Vec<String>>,
     pub layout: Option<Vec<String>>,
+    #[serde(default)]
     pub server: Vec<String>,
     pub workload: Vec<String>,
 }

@@ -272,6 +272,23 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
 }
 
 #[test]
+fn a_scenario_that_names_no_server_gets_one() {
+    let without = GOOD
+        .lines()
+        .filter(|line| {
+            !line.starts_with("[servers") && *line != "kind = \"mariadb\"" && !line.starts_with("settings")
+        })
+        .filter(|line| !line.starts_with("server = "))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let scenario = parsed(&without);
+    let name = &scenario.matrix.server[0];
+    assert!(["mariadb", "postgresql", "sqlite"].contains(&name.as_str()), "{name}");
+    assert_eq!(scenario.servers[name].kind, *name);
+    check("server = [\"mariadb\"]\n", "", "matrix.server: is empty; name at least one of `mariadb`");
+}
+
+#[test]
 fn a_preset_says_what_its_kit_does_unless_told_otherwise() {
     let dbt2 = GOOD
         .replace("warehouses = 10\n", "preset = \"dbt2\"\n")

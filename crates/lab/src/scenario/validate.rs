@@ -35,6 +35,7 @@ pub(super) fn validate(
     bounds: &Bounds,
 ) -> Result<Scenario, Complaint> {
     add_built_in_stacks(&mut file);
+    add_default_server(&mut file)?;
     for (table, names) in [
         ("stacks", file.stacks.keys().collect::<Vec<_>>()),
         ("layouts", file.layouts.keys().collect()),
@@ -86,6 +87,20 @@ pub(super) fn validate(
     check_windows(&scenario)?;
     check_fit(&scenario)?;
     Ok(scenario)
+}
+
+/// For a scenario that says nothing about servers.
+fn add_default_server(file: &mut ScenarioFile) -> Result<(), Complaint> {
+    if !file.servers.is_empty() || !file.matrix.server.is_empty() {
+        return Ok(());
+    }
+    let workloads: Vec<&str> = file.workloads.values().map(WorkloadSpec::kind).collect();
+    let kind = server::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
+        complaint("servers", "is missing; no server that is here runs all of the workloads")
+    })?;
+    file.servers.insert(kind.to_owned(), ServerTable { kind: kind.to_owned(), ..ServerTable::default() });
+    file.matrix.server.push(kind.to_owned());
+    Ok(())
 }
 
 fn complaint(key: impl Into<String>, message: impl Into<String>) -> Complaint {

@@ -102,6 +102,15 @@ pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     by_source(kind, &Source::Installed)
 }
 
+/// The kind that runs all these kinds of workload where a scenario names none: SQLite, which is always here, when no server is.
+pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) -> Option<&'static str> {
+    ["mariadb", "postgresql", "sqlite", "files", "mock"].into_iter().find(|kind| {
+        let server = by_kind(kind).expect("one of ours");
+        let accepted = server.accepted_workloads();
+        workloads.iter().all(|workload| accepted.contains(workload)) && is_here(&*server)
+    })
+}
+
 /// Where the program of a server comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -170,6 +179,21 @@ pub trait Running: Debug {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sqlite_is_there_when_no_server_is() {
+        let check = |workloads: &[&str], here: &[&str], expect| {
+            assert_eq!(default_for(workloads, |server| here.contains(&server.kind())), expect);
+        };
+        let built_in = ["sqlite", "files", "mock"];
+        check(&["tpcc", "oltp"], &["mariadb", "postgresql", "sqlite"], Some("mariadb"));
+        check(&["tpcc", "oltp"], &["postgresql", "sqlite"], Some("postgresql"));
+        check(&["tpcc", "oltp"], &built_in, Some("sqlite"));
+        check(&["mysqlslap"], &built_in, None);
+        check(&["fileio"], &built_in, Some("files"));
+        check(&["fileio", "tpcc"], &built_in, None);
+        check(&["mock"], &built_in, Some("mock"));
+    }
 
     #[test]
     fn every_kind_is_found_by_its_name() {
