@@ -118,11 +118,12 @@ fn row(entry: &Entry) -> [String; 3] {
 }
 
 fn entries() -> Vec<Entry> {
-    let installed = server::KINDS.iter().filter(|kind| !["adapter", "mock"].contains(kind)).map(|kind| {
-        let get =
-            (*kind == package::MYSQL).then(|| "name one with `program = \"/path/to/mysqld\"`".to_owned());
-        entry(kind, None, &Source::Installed, get)
-    });
+    let installed =
+        server::KINDS.iter().filter(|kind| !["adapter", "mock", "running"].contains(kind)).map(|kind| {
+            let get =
+                (*kind == package::MYSQL).then(|| "name one with `program = \"/path/to/mysqld\"`".to_owned());
+            entry(kind, None, &Source::Installed, get)
+        });
     let fetched = PACKAGES.iter().map(|package| {
         let get = format!("spindle server get {}", package.name());
         entry(package.kind, Some(package.version), &Source::Version(package.version.to_owned()), Some(get))

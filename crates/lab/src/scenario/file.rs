@@ -70,6 +70,8 @@ pub(super) struct ServerTable {
     pub program: Option<PathBuf>,
     /// Path of an adapter.
     pub file: Option<PathBuf>,
+    /// Of a server that runs already.
+    pub url: Option<String>,
     /// Of a server that `spindle server get` fetches.
     pub version: Option<String>,
     #[serde(default)]

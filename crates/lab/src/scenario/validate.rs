@@ -67,6 +67,7 @@ pub(super) fn validate(
     check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
     check_pairs(&file, &servers)?;
     check_placement(&file, &servers, &layouts)?;
+    check_running(&file, &servers, &stacks)?;
     let scenario = Scenario {
         name: name.to_owned(),
         title: file.title.trim().to_owned(),
@@ -161,6 +162,15 @@ fn check_source(name: &str, table: &ServerTable) -> Result<Source, Complaint> {
         }
         _ => {}
     }
+    match (&table.url, table.kind == "running") {
+        (Some(url), true) if table.program.is_none() && table.version.is_none() => {
+            server::endpoint::parse(url).map_err(|words| complaint(of_server("url"), words))?;
+            return Ok(Source::Url(url.clone()));
+        }
+        (None, true) => return Err(complaint(of_server("url"), "is missing; say where the server answers")),
+        (Some(_), false) => return Err(complaint(of_server("url"), "belongs to kind = \"running\"")),
+        _ => {}
+    }
     let (key, source) = match (&table.program, &table.version) {
         (None, None) => return Ok(Source::Installed),
         (Some(_), Some(_)) => {
@@ -241,6 +251,35 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
                 return Err(complaint(format!("workloads.{workload}.engine"), message));
             }
         }
+    }
+    Ok(())
+}
+
+/// What a server that runs already cannot be asked for: it stays as it is, and is never without its data.
+fn check_running(
+    file: &ScenarioFile,
+    servers: &BTreeMap<String, ServerSpec>,
+    stacks: &BTreeMap<String, StackSpec>,
+) -> Result<(), Complaint> {
+    let is_running = |name: &&String| servers[*name].kind == "running";
+    let Some(server) = file.matrix.server.iter().find(is_running) else { return Ok(()) };
+    if file.run.start != StartState::Warm {
+        let message = format!("must be \"warm\": server `{server}` runs already");
+        return Err(complaint("run.start", message));
+    }
+    if let Some((name, _)) = stacks.iter().find(|(_, stack)| stack.real().is_none()) {
+        let message = format!(
+            "is emulated, and server `{server}` is on storage of its own: give the directory of a disk (`path`)"
+        );
+        return Err(complaint(format!("stacks.{name}"), message));
+    }
+    let data_sets: BTreeSet<String> =
+        file.matrix.workload.iter().map(|name| file.workloads[name].data_set()).collect();
+    if data_sets.len() > 1 {
+        let message = format!(
+            "has workloads with different databases, and server `{server}` has room for one at a time"
+        );
+        return Err(complaint("matrix.workload", message));
     }
     Ok(())
 }

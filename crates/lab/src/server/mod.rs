@@ -15,6 +15,7 @@ pub mod postgres;
 mod postgres_log;
 mod postgres_settings;
 mod process;
+pub mod running;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -96,7 +97,8 @@ pub trait Server: Debug {
 pub struct Refusal(pub String);
 
 /// Names for [`by_source`].
-pub const KINDS: [&str; 7] = ["adapter", "files", "mariadb", "mock", "mysql", "postgresql", "sqlite"];
+pub const KINDS: [&str; 8] =
+    ["adapter", "files", "mariadb", "mock", "mysql", "postgresql", "running", "sqlite"];
 
 pub fn by_kind(kind: &str) -> Option<Box<dyn Server>> {
     by_source(kind, &Source::Installed)
@@ -123,6 +125,8 @@ pub enum Source {
     Version(String),
     /// Commands of the user's; for the kind `adapter` only.
     Adapter(Box<adapter::Commands>),
+    /// Of a server that runs already; for the kind `running` only.
+    Url(String),
 }
 
 impl Source {
@@ -145,6 +149,10 @@ pub fn by_source(kind: &str, source: &Source) -> Option<Box<dyn Server>> {
         "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone()))),
         "mock" => Some(Box::new(mock::Mock)),
         "postgresql" => Some(Box::new(postgres::Postgres)),
+        "running" => match source {
+            Source::Url(url) => Some(Box::new(running::RunsAlready(url.clone()))),
+            _ => None,
+        },
         "sqlite" => Some(Box::new(sqlite::Sqlite)),
         _ => None,
     }
@@ -197,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_by_its_name() {
-        for kind in KINDS.into_iter().filter(|kind| *kind != "adapter") {
+        for kind in KINDS.into_iter().filter(|kind| !["adapter", "running"].contains(kind)) {
             assert_eq!(by_kind(kind).unwrap().kind(), kind);
         }
         assert!(by_kind("oracle").is_none());

@@ -125,7 +125,7 @@ impl ListClient {
                 Err(error) => Err(SqlError { class: Class::Fatal, message: format!("{error:#}") }),
             },
             Action::Refused(text) => match self.session.execute(text) {
-                Err(error) if error.class == Class::Transaction => Ok(()),
+                Err(error) if error.class == Class::Duplicate => Ok(()),
                 Err(error) => Err(error),
                 Ok(()) => Err(wrong(format!("a duplicate was accepted: {text}"))),
             },

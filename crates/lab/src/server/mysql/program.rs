@@ -30,7 +30,7 @@ impl Program {
         match source {
             Source::Installed => Program::installed(flavour),
             Source::Program(path) => Program::at(path),
-            Source::Adapter(_) => bail!("an adapter is a kind of its own"),
+            Source::Adapter(_) | Source::Url(_) => bail!("this is a kind of its own"),
             Source::Version(version) => {
                 let package = package::find(package::MYSQL, version)
                     .with_context(|| format!("no package has MySQL {version}"))?;
