@@ -19,6 +19,7 @@ mod random;
 mod retrying;
 pub mod runner;
 pub mod scan;
+pub mod slap;
 pub mod sql;
 pub mod sql_bench;
 pub mod sysbench;

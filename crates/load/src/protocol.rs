@@ -46,6 +46,7 @@ pub enum WorkloadSpec {
     InsertGrowth(crate::insert_growth::Spec),
     Bulk(crate::bulk::Spec),
     Scan(crate::scan::Spec),
+    Slap(crate::slap::Spec),
     FsyncLoop(crate::fsync_loop::Spec),
     Custom(crate::custom::Spec),
     SqlBench(crate::sql_bench::Spec),

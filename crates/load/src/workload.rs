@@ -155,6 +155,7 @@ impl WorkloadSpec {
         "insert-growth",
         "bulk",
         "scan",
+        "slap",
         "fsync-loop",
         "custom",
         "sql-bench",
@@ -171,6 +172,7 @@ impl WorkloadSpec {
             WorkloadSpec::InsertGrowth(_) => crate::insert_growth::DEVIATIONS.to_vec(),
             WorkloadSpec::Bulk(_) => crate::bulk::DEVIATIONS.to_vec(),
             WorkloadSpec::Scan(_) => crate::scan::DEVIATIONS.to_vec(),
+            WorkloadSpec::Slap(_) => crate::slap::DEVIATIONS.to_vec(),
             WorkloadSpec::FsyncLoop(_) => crate::fsync_loop::DEVIATIONS.to_vec(),
             WorkloadSpec::Custom(_) => crate::custom::DEVIATIONS.to_vec(),
             WorkloadSpec::SqlBench(_) => crate::sql_bench::DEVIATIONS.to_vec(),
@@ -224,6 +226,7 @@ impl WorkloadSpec {
             WorkloadSpec::InsertGrowth(spec) => spec.data_set(),
             WorkloadSpec::Bulk(spec) => format!("bulk, {} tables", spec.terminals),
             WorkloadSpec::Scan(spec) => format!("scan, {} rows", spec.rows),
+            WorkloadSpec::Slap(spec) => spec.data_set(),
             WorkloadSpec::FsyncLoop(_) => "fsync-loop".to_owned(),
             WorkloadSpec::Custom(spec) => spec.data_set(),
             WorkloadSpec::SqlBench(spec) => spec.data_set(),
@@ -243,6 +246,7 @@ impl WorkloadSpec {
             WorkloadSpec::InsertGrowth(_) => "insert-growth",
             WorkloadSpec::Bulk(_) => "bulk",
             WorkloadSpec::Scan(_) => "scan",
+            WorkloadSpec::Slap(_) => "slap",
             WorkloadSpec::FsyncLoop(_) => "fsync-loop",
             WorkloadSpec::Custom(_) => "custom",
             WorkloadSpec::SqlBench(_) => "sql-bench",
@@ -261,6 +265,7 @@ impl WorkloadSpec {
             WorkloadSpec::InsertGrowth(spec) => spec.counts(),
             WorkloadSpec::Bulk(spec) => spec.counts(),
             WorkloadSpec::Scan(spec) => spec.counts(),
+            WorkloadSpec::Slap(spec) => spec.counts(),
             WorkloadSpec::FsyncLoop(spec) => spec.counts(),
             WorkloadSpec::Custom(spec) => spec.counts(),
             WorkloadSpec::SqlBench(spec) => spec.counts(),
@@ -280,6 +285,7 @@ impl WorkloadSpec {
             WorkloadSpec::InsertGrowth(spec) => Some(spec.data()),
             WorkloadSpec::Bulk(spec) => Some(spec.data()),
             WorkloadSpec::Scan(spec) => Some(spec.data()),
+            WorkloadSpec::Slap(spec) => Some(spec.data()),
             WorkloadSpec::FsyncLoop(spec) => Some(spec.data()),
             WorkloadSpec::Custom(spec) => spec.data(),
             WorkloadSpec::SqlBench(spec) => Some(spec.data()),
@@ -292,6 +298,7 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::InsertGrowth(spec) => spec.engine,
             WorkloadSpec::SqlBench(spec) => spec.engine,
+            WorkloadSpec::Slap(spec) => spec.engine,
             _ => None,
         }
     }
@@ -304,6 +311,7 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Custom(spec) => spec.complaint().map(|complaint| ("file", complaint)),
             WorkloadSpec::SqlBench(spec) => spec.complaint().map(|complaint| ("tests", complaint)),
+            WorkloadSpec::Slap(spec) => spec.complaint(),
             _ => None,
         }
     }
@@ -325,6 +333,7 @@ impl WorkloadSpec {
             }
             WorkloadSpec::Bulk(spec) => Box::new(crate::bulk::Bulk::new(spec.clone())),
             WorkloadSpec::Scan(spec) => Box::new(crate::scan::Scan::new(spec.clone())),
+            WorkloadSpec::Slap(spec) => Box::new(crate::slap::Slap::new(spec.clone())),
             WorkloadSpec::FsyncLoop(spec) => Box::new(crate::fsync_loop::FsyncLoop::new(spec.clone())),
             WorkloadSpec::Custom(spec) => Box::new(crate::custom::Custom::new(spec.clone())?),
             WorkloadSpec::SqlBench(spec) => Box::new(crate::sql_bench::SqlBench::new(spec.clone())),

@@ -174,6 +174,26 @@ fn a_scan_that_misses_a_row_fails() {
 }
 
 #[test]
+fn the_table_of_slap_is_made_anew_for_each_round() {
+    let mixed = Database::loaded(r#"{"kind": "slap", "load_type": "mixed"}"#);
+    mixed.check_failed(&[]);
+    // Two clients walk twice through six inserts and five selects.
+    assert_eq!(mixed.run(22), [24, 20]);
+    assert_eq!(mixed.number("SELECT COUNT(*) FROM t1"), 99 + 2 * 6);
+    mixed.check_failed(&[]);
+    mixed.execute("UPDATE t1 SET charcol1 = 'short' WHERE intcol1 = (SELECT MAX(intcol1) FROM t1)");
+    mixed.execute("INSERT INTO t1 SELECT * FROM t1");
+    assert_eq!(mixed.failed().len(), 2);
+
+    let update =
+        Database::loaded(r#"{"kind": "slap", "load_type": "update", "autoincrement": true, "queries": 60}"#);
+    let before = update.number("SELECT SUM(intcol1) FROM t1");
+    assert_eq!(update.run(30), [60]);
+    assert_ne!(update.number("SELECT SUM(intcol1) FROM t1"), before);
+    update.check_failed(&[]);
+}
+
+#[test]
 fn every_client_of_the_fsync_loop_changes_its_own_row() {
     let database = Database::loaded(r#"{"kind": "fsync-loop"}"#);
     database.check_failed(&["1 violations, the first: 0 of 2 clients committed"]);

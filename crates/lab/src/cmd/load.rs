@@ -10,11 +10,12 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use spindle_load::mysqlslap::LoadType;
 use spindle_load::runner::{histogram, serve_standard};
 use spindle_load::sql::Engine;
 use spindle_load::{
     Check, Endpoint, RunSpec, Summary, Workload, WorkloadSpec, bulk, custom, fsync_loop, insert_growth, oltp,
-    scan, sql_bench, sysbench, tpcc, wide_tables,
+    scan, slap, sql_bench, sysbench, tpcc, wide_tables,
 };
 
 use crate::client::ClientProcess;
@@ -45,6 +46,8 @@ enum WorkloadCommand {
     Bulk(BulkArgs),
     /// A table read from end to end.
     Scan(ScanArgs),
+    /// The generated statements of mysqlslap, natively.
+    Slap(SlapArgs),
     /// Commits of one row and nothing else.
     FsyncLoop(FsyncLoopArgs),
     /// A file of SQL with parameters (docs/custom-workloads.md).
@@ -183,6 +186,28 @@ struct ScanArgs {
     /// Rows of the table, about 250 bytes each.
     #[arg(long, default_value = "1000000")]
     rows: NonZeroU32,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+#[derive(Debug, Args)]
+struct SlapArgs {
+    /// `mixed`, `read`, `write`, `update` or `key`.
+    #[arg(long, default_value = "mixed", value_parser = parse_name::<LoadType>)]
+    load_type: LoadType,
+    /// Of one round, all clients together; otherwise 11 of each.
+    #[arg(long)]
+    queries: Option<NonZeroU32>,
+    /// The table has a primary key.
+    #[arg(long)]
+    autoincrement: bool,
+    #[arg(long, default_value = "1")]
+    int_columns: NonZeroU32,
+    #[arg(long, default_value = "1")]
+    char_columns: NonZeroU32,
+    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    #[arg(long, value_parser = parse_name::<Engine>)]
+    engine: Option<Engine>,
     #[command(flatten)]
     run: RunArgs,
 }
@@ -358,6 +383,18 @@ pub fn run(args: LoadArgs) -> Result<()> {
         WorkloadCommand::Scan(args) => {
             let spec = scan::Spec { rows: args.rows.get(), terminals: args.run.terminals_or(1) };
             run_workload(WorkloadSpec::Scan(spec), &args.run)
+        }
+        WorkloadCommand::Slap(args) => {
+            let spec = slap::Spec {
+                load_type: args.load_type,
+                terminals: args.run.terminals_or(8),
+                queries: args.queries.map(NonZeroU32::get),
+                autoincrement: args.autoincrement,
+                int_columns: args.int_columns.get(),
+                char_columns: args.char_columns.get(),
+                engine: args.engine,
+            };
+            run_workload(WorkloadSpec::Slap(spec), &args.run)
         }
         WorkloadCommand::FsyncLoop(args) => {
             let spec = fsync_loop::Spec { terminals: args.run.terminals_or(1) };

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use spindle_load::{
-    WorkloadSpec, bulk, custom, fsync_loop, insert_growth, mock, mysqlslap, oltp, scan, sql_bench, sysbench,
-    tpcc, wide_tables,
+    WorkloadSpec, bulk, custom, fsync_loop, insert_growth, mock, mysqlslap, oltp, scan, slap, sql_bench,
+    sysbench, tpcc, wide_tables,
 };
 
 use crate::layout::FileClass;
@@ -186,6 +186,7 @@ fn in_workload(text: &str, path: &str) -> Option<Complaint> {
         "insert-growth" => try_as::<insert_growth::Spec>(path, table),
         "bulk" => try_as::<bulk::Spec>(path, table),
         "scan" => try_as::<scan::Spec>(path, table),
+        "slap" => try_as::<slap::Spec>(path, table),
         "fsync-loop" => try_as::<fsync_loop::Spec>(path, table),
         "sql-bench" => try_as::<sql_bench::Spec>(path, table),
         "custom" => try_as::<custom::Spec>(path, table),

@@ -28,6 +28,8 @@ pub fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
         json!({"kind": "bulk", "rows": 2_000, "method": "insert", "batch": 300}),
         json!({"kind": "scan", "rows": 5_000}),
         json!({"kind": "fsync-loop"}),
+        json!({"kind": "slap", "load_type": "mixed", "queries": 60}),
+        json!({"kind": "slap", "load_type": "update", "autoincrement": true, "int_columns": 2, "char_columns": 2}),
         json!({"kind": "custom", "file": "../../workloads/accounts.sql", "parameters": {"accounts": 5_000}}),
     ];
     workloads.push(json!({"kind": "sql-bench", "tests": Test::ALL, "divisor": 10_000}));
