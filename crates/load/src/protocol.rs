@@ -113,7 +113,7 @@ pub struct Summary {
     pub worker_threads: u32,
     /// The last error of each kind of failure, for the record's `error` or a reader.
     pub errors: BTreeMap<String, u64>,
-    /// Open loop: how long ago the transaction that came last should have started, at the end of the window. It grows as long as the server
+    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window. It grows as long as the server
     /// does less than it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<f64>,
