@@ -5,14 +5,14 @@
 //! making and dropping of the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no latency of single queries.
 //! When a query fails it exits with success: whatever it writes besides its figures is an error.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::foreign::{self, Figures, Length, Tool};
+use crate::foreign::{Figures, Length, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
@@ -75,9 +75,19 @@ impl Spec {
         ]
     }
 
+    pub(crate) fn complaint(&self) -> Option<(&'static str, String)> {
+        shares_complaint(self.queries, self.terminals)
+    }
+
     pub(crate) fn data(&self) -> Data {
         Data { words: "99 rows".to_owned(), bytes: 1 << 20 }
     }
+}
+
+/// A share of nothing would be one pass over the statements.
+pub(crate) fn shares_complaint(queries: u32, terminals: u32) -> Option<(&'static str, String)> {
+    let sentence = || format!("{queries} are fewer than the {terminals} clients that share them");
+    (queries < terminals).then(|| ("queries", sentence()))
 }
 
 #[derive(Debug)]
@@ -147,8 +157,8 @@ impl Tool for Mysqlslap {
         PACKAGE
     }
 
-    fn version(&self) -> Result<String> {
-        foreign::version(&self.spec.program, PACKAGE)
+    fn program(&self) -> &Path {
+        &self.spec.program
     }
 
     fn repeats(&self) -> bool {
@@ -157,11 +167,6 @@ impl Tool for Mysqlslap {
 
     fn command(&self, endpoint: &Endpoint, _: u64, _: Length) -> Result<Command> {
         let Spec { terminals, queries, .. } = self.spec;
-        // A share of nothing would be one pass over the statements.
-        ensure!(
-            queries >= terminals,
-            "queries: {queries} is less than one for each of {terminals} terminals"
-        );
         let mut command = Command::new(&self.spec.program);
         command.args(["--no-defaults", "--auto-generate-sql", "--csv", "--iterations=1"]);
         command.args([

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::mysqlslap::LoadType;
+use crate::mysqlslap::{LoadType, shares_complaint};
 use crate::protocol::{Endpoint, KindSummary};
 use crate::random::Random;
 use crate::retrying::until_it_ends;
@@ -83,8 +83,7 @@ impl Spec {
         if self.load_type == LoadType::Key && !self.autoincrement {
             return Some(("load_type", "`key` needs the key that `autoincrement = true` makes".to_owned()));
         }
-        let queries = self.queries.filter(|&queries| queries < self.terminals)?;
-        Some(("queries", format!("{queries} are fewer than the {} clients that share them", self.terminals)))
+        shares_complaint(self.queries?, self.terminals)
     }
 
     pub(crate) fn data(&self) -> Data {
@@ -144,20 +143,17 @@ impl Spec {
                     format!("UPDATE {TABLE} SET {}", pairs.join(", "))
                 }
             };
-            Statement { kind, text, has_key: self.autoincrement && kind != Kind::Insert }
+            // Reading the whole table is what the load type `read` is for, key or not.
+            let has_key = self.autoincrement && kind != Kind::Insert && self.load_type != LoadType::Read;
+            Statement { kind, text, has_key }
         };
-        let kinds = |index: usize| match self.load_type {
+        let kind = |index: usize| match self.load_type {
             LoadType::Mixed if index.is_multiple_of(2) => Kind::Insert,
             LoadType::Write => Kind::Insert,
             LoadType::Update => Kind::Update,
             LoadType::Mixed | LoadType::Read | LoadType::Key => Kind::Select,
         };
-        // Reading the whole table is what the load type `read` is for, key or not.
-        let mut statements: Vec<Statement> = (0..STATEMENTS).map(|index| statement(kinds(index))).collect();
-        if self.load_type == LoadType::Read {
-            statements.iter_mut().for_each(|statement| statement.has_key = false);
-        }
-        statements
+        (0..STATEMENTS).map(|index| statement(kind(index))).collect()
     }
 }
 
@@ -229,7 +225,7 @@ struct SlapClient {
     session: Box<dyn Session>,
     spec: Spec,
     seed: u64,
-    statements: Arc<Vec<Statement>>,
+    statements: Vec<Statement>,
     rounds: Arc<Rounds>,
     random: Random,
     /// Of the round.
@@ -328,7 +324,7 @@ impl Workload for Slap {
         Ok(Box::new(SlapClient {
             session: connect(endpoint)?,
             seed,
-            statements: Arc::new(self.spec.statements(seed)),
+            statements: self.spec.statements(seed),
             rounds: self.rounds.clone(),
             random: Random::seeded(&[seed, u64::MAX, terminal.into()]),
             // The first round begins with a table of its own, as every round does.

@@ -311,6 +311,7 @@ impl WorkloadSpec {
         match self {
             WorkloadSpec::Custom(spec) => spec.complaint().map(|complaint| ("file", complaint)),
             WorkloadSpec::SqlBench(spec) => spec.complaint().map(|complaint| ("tests", complaint)),
+            WorkloadSpec::Mysqlslap(spec) => spec.complaint(),
             WorkloadSpec::Slap(spec) => spec.complaint(),
             _ => None,
         }

@@ -11,13 +11,14 @@ mod process;
 mod run;
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
 
+pub use process::Ended;
 pub(crate) use process::execute;
-pub use process::{Ended, version};
 pub(crate) use run::serve;
 
 use crate::protocol::{Endpoint, KindSummary, Second};
@@ -46,11 +47,16 @@ pub trait Tool: Debug + Send + Sync {
     /// Debian package that brings it.
     fn package(&self) -> &'static str;
 
+    /// A path, or a name that is looked for in `PATH`.
+    fn program(&self) -> &Path;
+
     /// What it says of itself.
     ///
     /// # Errors
     /// It is missing, or does not know its version.
-    fn version(&self) -> Result<String>;
+    fn version(&self) -> Result<String> {
+        process::version(self.program(), self.package())
+    }
 
     /// The command that runs the load. Equal seeds, equal requests.
     ///

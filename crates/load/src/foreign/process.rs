@@ -151,7 +151,7 @@ pub(crate) fn execute(
 ///
 /// # Errors
 /// It is missing or does not know it.
-pub fn version(program: &std::path::Path, package: &str) -> Result<String> {
+pub(super) fn version(program: &std::path::Path, package: &str) -> Result<String> {
     let mut command = Command::new(program);
     command.arg("--version");
     let ended = execute(command, &format!("{} --version", program.display()), package, |_| false)?;

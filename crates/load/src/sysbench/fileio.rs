@@ -237,8 +237,8 @@ impl Tool for Fileio {
         PACKAGE
     }
 
-    fn version(&self) -> Result<String> {
-        foreign::version(&self.spec.program, PACKAGE)
+    fn program(&self) -> &Path {
+        &self.spec.program
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {

@@ -1,6 +1,6 @@
 //! The workload `sysbench`: the tool's own OLTP scripts. Their native twins are in [`crate::oltp`], which also checks the tables.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
@@ -198,8 +198,8 @@ impl Tool for Sysbench {
         PACKAGE
     }
 
-    fn version(&self) -> Result<String> {
-        foreign::version(&self.spec.program, PACKAGE)
+    fn program(&self) -> &Path {
+        &self.spec.program
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
