@@ -12,7 +12,7 @@ use spindle_load::sql::connect_and_create_database;
 use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::quote;
-use super::monitor::{self, Monitor};
+use super::monitor::Inquiry;
 use super::own_user::OwnUser;
 use super::process::Process;
 use super::{Instance, Refusal, Running, Server, endpoint};
@@ -192,7 +192,7 @@ impl Server for Adapter {
             commands: self.0.clone(),
             instance: instance.clone(),
             process,
-            monitor: None,
+            inquiry: Inquiry::new(self.0.url(instance)?),
         }))
     }
 }
@@ -214,21 +214,7 @@ struct RunningAdapter {
     commands: Commands,
     instance: Instance,
     process: Process,
-    monitor: Option<Box<dyn Monitor>>,
-}
-
-impl RunningAdapter {
-    fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Monitor) -> Result<T>) -> Result<T> {
-        if self.monitor.is_none() {
-            self.process.fail_if_dead()?;
-            self.monitor = Some(monitor::connect(&self.endpoint)?);
-        }
-        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
-        question(&mut **monitor).map_err(|error| {
-            self.monitor = None;
-            self.process.explain(error)
-        })
-    }
+    inquiry: Inquiry,
 }
 
 impl Running for RunningAdapter {
@@ -261,15 +247,15 @@ impl Running for RunningAdapter {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.ask(|monitor| monitor.settings(names)).context("asking the server for its settings")
+        self.inquiry.settings(&mut self.process, names)
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
+        self.inquiry.counters(&mut self.process)
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         if self.commands.stop.is_empty() {
             return self.process.stop(Signal::TERM, timeout);
         }
@@ -279,7 +265,7 @@ impl Running for RunningAdapter {
     }
 
     fn crash(&mut self) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         self.process.crash()
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use spindle_load::Endpoint;
 use spindle_load::sql::describe;
 
+use super::process::Process;
 use super::{mysql, postgres};
 
 pub(super) trait Monitor: Debug {
@@ -30,4 +31,55 @@ pub(super) fn connect(endpoint: &Endpoint) -> Result<Box<dyn Monitor>> {
             bail!("{} is no server", describe(endpoint))
         }
     })
+}
+
+/// Asks a private server about itself, over a connection that is made when it is needed.
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    endpoint: Endpoint,
+    monitor: Option<Box<dyn Monitor>>,
+}
+
+impl Inquiry {
+    pub(super) fn new(endpoint: Endpoint) -> Inquiry {
+        Inquiry { endpoint, monitor: None }
+    }
+
+    pub(super) fn connect(&mut self) -> Result<()> {
+        self.monitor = Some(connect(&self.endpoint)?);
+        Ok(())
+    }
+
+    pub(super) fn disconnect(&mut self) {
+        self.monitor = None;
+    }
+
+    pub(super) fn settings(
+        &mut self,
+        process: &mut Process,
+        names: &[String],
+    ) -> Result<BTreeMap<String, String>> {
+        self.ask(process, |monitor| monitor.settings(names)).context("asking the server for its settings")
+    }
+
+    pub(super) fn counters(&mut self, process: &mut Process) -> Result<BTreeMap<String, f64>> {
+        self.ask(process, |monitor| monitor.counters()).context("asking the server for its counters")
+    }
+
+    /// When it fails, a process that died is the reason.
+    fn ask<T>(
+        &mut self,
+        process: &mut Process,
+        question: impl FnOnce(&mut dyn Monitor) -> Result<T>,
+    ) -> Result<T> {
+        if self.monitor.is_none() {
+            process.fail_if_dead()?;
+            self.connect()?;
+        }
+        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
+        question(&mut **monitor).map_err(|error| {
+            self.monitor = None;
+            process.explain(error)
+        })
+    }
 }

@@ -11,7 +11,7 @@ mod program;
 mod release;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::log::quote;
 use super::memory::parse_size_bytes;
-use super::monitor::{self, Monitor as _};
+use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
 use super::process::{Process, check_socket, error_log};
 use super::{Instance, Refusal, Running, Server, Source};
@@ -229,7 +229,9 @@ impl Server for Mysql {
             .args(own_options(&release))
             .args(plain_options(&release, &instance.settings));
         let process = Process::spawn(USER.run(&mut command), &program.name(), USER, runtime, quote)?;
-        Ok(Box::new(RunningMysql { process, socket: socket(instance), monitor: None }))
+        let socket = socket(instance);
+        let inquiry = Inquiry::new(endpoint(&socket, "mysql"));
+        Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))
     }
 }
 
@@ -370,39 +372,18 @@ impl monitor::Monitor for Monitor {
 #[derive(Debug)]
 struct RunningMysql {
     process: Process,
-    socket: PathBuf,
-    monitor: Option<Monitor>,
+    endpoint: Endpoint,
+    inquiry: Inquiry,
 }
 
-impl RunningMysql {
-    fn endpoint_of(&self, database: &str) -> Endpoint {
-        Endpoint::MysqlSocket {
-            path: self.socket.clone(),
-            user: "root".to_owned(),
-            database: database.to_owned(),
-        }
-    }
-
-    /// Asks the server something.
-    fn ask<T>(&mut self, question: impl FnOnce(&mut Monitor) -> Result<T>) -> Result<T> {
-        if self.monitor.is_none() {
-            self.process.fail_if_dead()?;
-            self.monitor = Some(Monitor::connect(&self.endpoint_of("mysql"))?);
-        }
-        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
-        question(monitor).map_err(|error| {
-            self.monitor = None;
-            self.process.explain(error)
-        })
-    }
+fn endpoint(socket: &Path, database: &str) -> Endpoint {
+    Endpoint::MysqlSocket { path: socket.to_owned(), user: "root".to_owned(), database: database.to_owned() }
 }
 
 impl Running for RunningMysql {
     fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let endpoint = self.endpoint_of("mysql");
-        self.monitor =
-            Some(self.process.wait_ready(timeout, || Monitor::connect(&endpoint).map_err(|_| None))?);
-        Ok(())
+        let inquiry = &mut self.inquiry;
+        self.process.wait_ready(timeout, || inquiry.connect().map_err(|_| None))
     }
 
     fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
@@ -410,7 +391,7 @@ impl Running for RunningMysql {
     }
 
     fn endpoint(&self) -> Endpoint {
-        self.endpoint_of(DATABASE)
+        self.endpoint.clone()
     }
 
     fn process_id(&self) -> u32 {
@@ -418,20 +399,20 @@ impl Running for RunningMysql {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.ask(|monitor| monitor.settings(names))
+        self.inquiry.settings(&mut self.process, names)
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.ask(|monitor| monitor.counters())
+        self.inquiry.counters(&mut self.process)
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         self.process.stop(Signal::TERM, timeout)
     }
 
     fn crash(&mut self) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         self.process.crash()
     }
 }

@@ -23,7 +23,7 @@ use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
 use spindle_load::{Endpoint, WorkloadSpec};
 
-use super::monitor::{self, Monitor as _};
+use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
 use super::postgres_log::quote;
 pub(crate) use super::postgres_settings::log_bytes;
@@ -171,8 +171,8 @@ impl Server for Postgres {
         Ok(Box::new(RunningPostgres {
             process,
             data_directory: instance.data_directory.clone(),
-            runtime_directory: instance.runtime_directory.clone(),
-            monitor: None,
+            endpoint: endpoint(instance, DATABASE),
+            inquiry: Inquiry::new(endpoint(instance, MAINTENANCE_DATABASE)),
         }))
     }
 }
@@ -271,8 +271,8 @@ fn place_log(instance: &Instance) -> Result<()> {
 struct RunningPostgres {
     process: Process,
     data_directory: PathBuf,
-    runtime_directory: PathBuf,
-    monitor: Option<Monitor>,
+    endpoint: Endpoint,
+    inquiry: Inquiry,
 }
 
 /// A connection, and the question that [`Running::counters`] asks.
@@ -334,27 +334,12 @@ fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
     views.chain(levels.map(str::to_owned)).collect::<Vec<_>>().join(" UNION ALL ")
 }
 
-impl RunningPostgres {
-    fn endpoint_of(&self, database: &str) -> Endpoint {
-        Endpoint::PostgresSocket {
-            directory: self.runtime_directory.clone(),
-            port: DEFAULT_PORT,
-            user: SUPERUSER.to_owned(),
-            database: database.to_owned(),
-        }
-    }
-
-    /// Asks the server something.
-    fn ask<T>(&mut self, question: impl FnOnce(&mut Monitor) -> Result<T>) -> Result<T> {
-        if self.monitor.is_none() {
-            self.process.fail_if_dead()?;
-            self.monitor = Some(Monitor::connect(&self.endpoint_of(MAINTENANCE_DATABASE))?);
-        }
-        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
-        question(monitor).map_err(|error| {
-            self.monitor = None;
-            self.process.explain(error)
-        })
+fn endpoint(instance: &Instance, database: &str) -> Endpoint {
+    Endpoint::PostgresSocket {
+        directory: instance.runtime_directory.clone(),
+        port: DEFAULT_PORT,
+        user: SUPERUSER.to_owned(),
+        database: database.to_owned(),
     }
 }
 
@@ -366,15 +351,13 @@ fn says_ready(data_directory: &Path) -> bool {
 
 impl Running for RunningPostgres {
     fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let endpoint = self.endpoint_of(MAINTENANCE_DATABASE);
-        let data_directory = self.data_directory.clone();
+        let (inquiry, data_directory) = (&mut self.inquiry, &self.data_directory);
         // The file may be that of an earlier server, which crashed.
-        let attempt = || match says_ready(&data_directory) {
-            true => Monitor::connect(&endpoint).map_err(|error| Some(format!("{error:#}"))),
+        let attempt = || match says_ready(data_directory) {
+            true => inquiry.connect().map_err(|error| Some(format!("{error:#}"))),
             false => Err(None),
         };
-        self.monitor = Some(self.process.wait_ready(timeout, attempt)?);
-        Ok(())
+        self.process.wait_ready(timeout, attempt)
     }
 
     fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
@@ -382,7 +365,7 @@ impl Running for RunningPostgres {
     }
 
     fn endpoint(&self) -> Endpoint {
-        self.endpoint_of(DATABASE)
+        self.endpoint.clone()
     }
 
     fn process_id(&self) -> u32 {
@@ -390,21 +373,21 @@ impl Running for RunningPostgres {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.ask(|monitor| monitor.settings(names)).context("asking the server for its settings")
+        self.inquiry.settings(&mut self.process, names)
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
+        self.inquiry.counters(&mut self.process)
     }
 
     /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.
     fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         self.process.stop(Signal::INT, timeout)
     }
 
     fn crash(&mut self) -> Result<()> {
-        self.monitor = None;
+        self.inquiry.disconnect();
         self.process.crash()
     }
 }
