@@ -20,7 +20,7 @@ use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::record::ZfsHead;
 use crate::scenario::content_hash;
-use crate::server::{Instance, Running, Server};
+use crate::server::{Instance, Running, Server, Source};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -31,6 +31,9 @@ const STOP_PATIENCE: Duration = Duration::from_secs(300);
 pub(super) struct Recipe<'a> {
     pub server_kind: &'a str,
     pub server_version: &'a str,
+    /// Which program makes the files, and with an adapter how.
+    #[serde(skip_serializing_if = "Source::is_installed")]
+    pub server_source: &'a Source,
     pub settings: BTreeMap<String, String>,
     /// [`WorkloadSpec::data_set`].
     pub data_set: String,

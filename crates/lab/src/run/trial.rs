@@ -216,6 +216,7 @@ impl Laboratory<'_> {
         let recipe = Recipe {
             server_kind: server.kind(),
             server_version: &self.versions[&self.cell.server],
+            server_source: &self.scenario.servers[&self.cell.server].source,
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
             data_set: self.scenario.workloads[&self.cell.workload].data_set(),
             workload: &self.scenario.workloads[&self.cell.workload],
