@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use spindle_model::{ClosedLoop, Operation, VirtualTime};
-use spindle_mount::{Disk, FloorCost, while_cores_are_busy};
+use spindle_mount::{Disk, FloorCost, bare_tail, while_cores_are_busy};
 use spindle_stats::{QuantileFunction, demerit, demerit_within};
 
 use crate::bench::fio::{self, Job};
@@ -26,6 +26,7 @@ const VIRTUAL_REQUESTS: u64 = 1_000_000;
 const SEED: u64 = 1;
 /// Up to here the distribution is compared a second time.
 const TAIL: f64 = 0.999;
+const BARE_TIME: Duration = Duration::from_secs(1);
 const RAMP: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,6 +43,9 @@ pub struct Row {
     pub real_p99_us: f64,
     /// Real over virtual; absent for a device that takes no time.
     pub ratio_p99: Option<f64>,
+    /// How much later than on average the latest of a hundred answers comes on this host, with no storage at all: see
+    /// [`spindle_mount::bare_tail`]. Only of one request at a time.
+    pub bare_tail_us: Option<f64>,
     pub real_iops: f64,
     /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins are 1.6 % wide.
     pub demerit_us: Option<f64>,
@@ -106,6 +110,11 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
             let fio = || fio::run(&job, interrupt);
             let real = if cores_busy { while_cores_are_busy(fio)? } else { fio()? };
             let later = disk.statistics()?;
+            let bare = || bare_tail(Duration::from_nanos((model.mean() * 1e3) as u64), BARE_TIME);
+            let bare_tail = (queue_depth == 1)
+                .then(|| if cores_busy { while_cores_are_busy(bare) } else { bare() })
+                .transpose()
+                .context("measuring the host alone")?;
             let lateness =
                 observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
             let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
@@ -131,6 +140,7 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
                 virtual_p99_us,
                 real_p99_us,
                 ratio_p99: ratio(real_p99_us, virtual_p99_us),
+                bare_tail_us: bare_tail.map(|tail| tail.as_secs_f64() * 1e6),
                 real_iops: real.per_second,
                 demerit_us: distance.map(|distance| distance.absolute),
                 demerit_share: distance.and_then(|distance| distance.share_of_mean),
@@ -152,7 +162,7 @@ fn ratio(real_us: f64, virtual_us: f64) -> Option<f64> {
 
 pub fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>11}  {:>10}  {:>6}  {:>8}  {:>9}  {:>9}\n",
+        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>11}  {:>10}  {:>6}  {:>10}  {:>8}  {:>9}  {:>9}\n",
         "depth",
         "cores",
         "virtual mean",
@@ -164,13 +174,14 @@ pub fn table(rows: &[Row]) -> String {
         "virtual p99",
         "real p99",
         "ratio",
+        "host alone",
         "IOPS",
         "late p50",
         "late p99"
     );
     for row in rows {
         text.push_str(&format!(
-            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>8.1} us  {:>7.1} us  {:>6}  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
+            "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>8.1} us  {:>7.1} us  {:>6}  {:>10}  {:>8.0}  {:>6.1} us  {:>6.1} us\n",
             row.queue_depth,
             if row.cores_busy { "busy" } else { "idle" },
             row.virtual_mean_us,
@@ -182,6 +193,7 @@ pub fn table(rows: &[Row]) -> String {
             row.virtual_p99_us,
             row.real_p99_us,
             ratio_words(row.ratio_p99),
+            row.bare_tail_us.map_or("-".to_owned(), |tail_us| format!("+{tail_us:.1} us")),
             row.real_iops,
             row.lateness_p50_us,
             row.lateness_p99_us,

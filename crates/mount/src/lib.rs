@@ -1,6 +1,7 @@
 //! The real-time driver: a stack behind a FUSE file behind a loop device.
 
 mod arm;
+mod bare;
 mod clock;
 mod constant;
 pub mod control;
@@ -22,6 +23,7 @@ mod workers;
 pub mod zfs;
 
 pub use arm::RealTime;
+pub use bare::bare_tail;
 pub use disk::{Disk, DiskOptions};
 pub use driver::{Driver, OnComplete};
 pub use file_system::{FILE_SYSTEMS, FileSystem, Formatting};
