@@ -8,8 +8,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::near;
+use crate::server::option_file::{self, Family};
 use crate::server::package::{self, PACKAGES, Package};
-use crate::server::{self, Source, option_file};
+use crate::server::{self, Source};
 use crate::user_error::UserError;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` as a table for a scenario, and what was left out of it.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of it.
     Import { file: PathBuf },
     /// Fetch an old server; scenarios then have it with `version = "..."`.
     Get {
@@ -70,7 +71,11 @@ fn import(file: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
     let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
     let mut output = std::io::stdout().lock();
-    write!(output, "[servers.NAME]\nkind = \"mariadb\"\n[servers.NAME.settings]\n{settings}")?;
+    let kind = match settings.family {
+        Family::Mysql => "kind = \"mariadb\"",
+        Family::Cubrid => "kind = \"adapter\"\nfile = \"cubrid.toml\" # to be written: see docs/adapters.md",
+    };
+    write!(output, "[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}")?;
     Ok(())
 }
 

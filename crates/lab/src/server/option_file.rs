@@ -1,7 +1,7 @@
-//! What a `my.cnf` says, as the settings of a scenario.
+//! What a `my.cnf` or a `cubrid.conf` says, as the settings of a scenario.
 //!
-//! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option Files". Groups are read in the order of
-//! the file, and of two values of one setting the later one counts, as in the server.
+//! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option Files"; "Scope of Server Configuration"
+//! of CUBRID's manual. Groups are read in the order of the file, and of two values of one setting the later one counts, as in the server.
 
 use std::fmt;
 
@@ -12,8 +12,40 @@ const GROUPS: [&str; 6] = ["mysqld", "mariadbd", "mariadb", "server", "mysqld_sa
 /// Of a wrapper around the server: its settings are no settings of the server.
 const WRAPPER: &str = "mysqld_safe";
 
+/// Of CUBRID: the group of all databases, the one that says which processes to start, and the prefix of those of one database.
+const CUBRID_COMMON: &str = "common";
+const CUBRID_SERVICE: &str = "service";
+const CUBRID_DATABASE: char = '@';
+/// Where CUBRID listens and keeps its files.
+const CUBRID_OWN: [&str; 2] = ["cubrid_port_id", "error_log"];
+
+/// Whose file it is, which its groups tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Family {
+    #[default]
+    Mysql,
+    Cubrid,
+}
+
+impl Family {
+    fn of(text: &str) -> Family {
+        let is_cubrids = |line: &str| {
+            let group = line
+                .trim()
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(']'))
+                .map(|(name, _)| name.trim());
+            group.is_some_and(|name| {
+                [CUBRID_COMMON, CUBRID_SERVICE].contains(&name) || name.starts_with(CUBRID_DATABASE)
+            })
+        };
+        if text.lines().any(is_cubrids) { Family::Cubrid } else { Family::Mysql }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OptionFile {
+    pub family: Family,
     /// By plain name, in the order of the file.
     pub settings: Vec<(String, String)>,
     /// What was left out, with the reason.
@@ -31,7 +63,7 @@ pub struct Misfit {
 /// # Errors
 /// `!include`, or a line that is none of an option file.
 pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
-    let mut file = OptionFile::default();
+    let mut file = OptionFile { family: Family::of(text), ..OptionFile::default() };
     let mut group: Option<String> = None;
     for (index, line) in text.lines().enumerate() {
         let misfit = |message: String| Misfit { line: index + 1, message };
@@ -67,6 +99,9 @@ impl OptionFile {
             None => (value_of_name(line), None),
         };
         let name = name.replace('-', "_").to_ascii_lowercase();
+        if self.family == Family::Cubrid {
+            return self.take_cubrids(group, name, value);
+        }
         let base = group.split('-').next().unwrap_or(group);
         if !GROUPS.contains(&base) {
             return;
@@ -92,6 +127,73 @@ impl OptionFile {
         self.set(name, value.unwrap_or_else(|| "ON".to_owned()));
     }
 
+    fn take_cubrids(&mut self, group: &str, name: String, value: Option<String>) {
+        if group == CUBRID_SERVICE {
+            return self
+                .dropped
+                .push(format!("{name}: of [{group}], which says what `cubrid service` starts"));
+        }
+        if group.starts_with(CUBRID_DATABASE) {
+            return self.dropped.push(format!("{name}: of [{group}], which is for one database only"));
+        }
+        if CUBRID_OWN.contains(&name.as_str()) {
+            return self
+                .dropped
+                .push(format!("{name}: a server of a run is private, so its adapter decides this one"));
+        }
+        if group == CUBRID_COMMON {
+            self.set(name, value.unwrap_or_else(|| "yes".to_owned()));
+        }
+    }
+
+    /// What a comparison with another server must not overlook: a commit that was answered may be lost in these ways.
+    fn durability(&self) -> Vec<String> {
+        let value = |name: &str| {
+            let found = self.settings.iter().find(|(setting, _)| setting == name);
+            found.map(|(_, value)| value.to_ascii_lowercase())
+        };
+        let is_on = |name: &str| {
+            value(name).is_some_and(|value| ["1", "on", "yes", "true", "y"].contains(&value.as_str()))
+        };
+        let is_positive = |name: &str| {
+            value(name).and_then(|value| value.parse::<u64>().ok()).is_some_and(|value| value > 0)
+        };
+        let mut remarks = Vec::new();
+        let mut remark = |applies: bool, words: &str| {
+            if applies {
+                remarks.push(words.to_owned());
+            }
+        };
+        let at_commit = value("innodb_flush_log_at_trx_commit");
+        remark(
+            at_commit.as_deref() == Some("0"),
+            "innodb_flush_log_at_trx_commit = 0: the last second of commits is lost with the process",
+        );
+        remark(
+            at_commit.as_deref() == Some("2"),
+            "innodb_flush_log_at_trx_commit = 2: the last second of commits is lost with the power",
+        );
+        remark(
+            is_on("skip_innodb_doublewrite")
+                || value("innodb_doublewrite")
+                    .is_some_and(|value| ["0", "off", "false"].contains(&value.as_str())),
+            "innodb_doublewrite is off: a page that a power cut tears is lost",
+        );
+        remark(
+            value("log_bin").is_some() && value("sync_binlog").as_deref() == Some("0"),
+            "sync_binlog = 0: commits are missing from the binary log after a power cut",
+        );
+        remark(
+            is_on("async_commit"),
+            "async_commit = yes: commits are answered before they are in the log on the storage",
+        );
+        remark(
+            is_positive("group_commit_interval_in_msecs"),
+            "group_commit_interval_in_msecs > 0: commits wait for each other, up to so long",
+        );
+        remarks
+    }
+
     /// The later one counts.
     fn set(&mut self, name: String, value: String) {
         if let Some(index) = self.settings.iter().position(|(earlier, _)| *earlier == name) {
@@ -109,6 +211,9 @@ impl fmt::Display for OptionFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for dropped in &self.dropped {
             writeln!(formatter, "# left out: {dropped}")?;
+        }
+        for remark in self.durability() {
+            writeln!(formatter, "# durability: {remark}")?;
         }
         for (name, value) in &self.settings {
             writeln!(formatter, "{name} = {}", toml_value(value))?;
@@ -176,7 +281,8 @@ mod tests {
         check(
             "# main\n[client]\nport = 3306\n[mysqld]\ninnodb-buffer-pool-size = 128M # small\n\
              innodb_flush_log_at_trx_commit=2\nskip-name-resolve\nsql_mode='A,B'\n",
-            "innodb_buffer_pool_size = \"128M\"\ninnodb_flush_log_at_trx_commit = 2\nskip_name_resolve = \"ON\"\n\
+            "# durability: innodb_flush_log_at_trx_commit = 2: the last second of commits is lost with the power\n\
+             innodb_buffer_pool_size = \"128M\"\ninnodb_flush_log_at_trx_commit = 2\nskip_name_resolve = \"ON\"\n\
              sql_mode = \"A,B\"\n",
         );
     }
@@ -197,6 +303,20 @@ mod tests {
         check(
             "[mysqld]\nkey_buffer_size=8M\n[mariadb]\nkey-buffer-size=16M\n",
             "# left out: key_buffer_size = 8M: a later line says 16M\nkey_buffer_size = \"16M\"\n",
+        );
+    }
+
+    #[test]
+    fn cubrids_file_is_known_by_its_groups() {
+        check(
+            "[service]\nservice=server,broker\n[common]\n# pages\ndata_buffer_pages=250000\nsort_buffer_pages = 16\n\
+             cubrid_port_id=1523\nasync_commit=yes\nmax_clients=50\nmax_clients=100\n[@demodb]\nmax_clients=10\n",
+            "# left out: service: of [service], which says what `cubrid service` starts\n\
+             # left out: cubrid_port_id: a server of a run is private, so its adapter decides this one\n\
+             # left out: max_clients = 50: a later line says 100\n\
+             # left out: max_clients: of [@demodb], which is for one database only\n\
+             # durability: async_commit = yes: commits are answered before they are in the log on the storage\n\
+             data_buffer_pages = 250000\nsort_buffer_pages = 16\nasync_commit = \"yes\"\nmax_clients = 100\n",
         );
     }
 
