@@ -6,7 +6,7 @@ mod emulated_support;
 mod planted;
 mod server_support;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,11 +16,12 @@ use server_support::{
     PATIENCE, SEED, check_nothing_failed, check_runs_as_nobodys_user, directory, instance, load,
     load_process, start, violations,
 };
+use spindle_lab::client::ClientProcess;
 use spindle_lab::layout::FileClass;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
-use spindle_load::WorkloadSpec;
 use spindle_load::sql::mysql::connect;
+use spindle_load::{RunSpec, WorkloadSpec};
 
 /// Fetches it where it is missing; from then on it is in the machine's cache.
 fn get(name: &str) -> PathBuf {
@@ -194,6 +195,48 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
         let error = tpcc.load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
     }
+}
+
+#[test]
+fn myrocks_runs_oltp_and_grows() {
+    let server = by_source("mariadb", &Source::Installed).unwrap();
+    let plugins = package::cache_directory().unwrap().join("myrocks");
+    if server.version().is_err() || !plugins.join("ha_rocksdb.so").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have MyRocks: `tools/install test`");
+        eprintln!("skipped: no MyRocks");
+        return;
+    }
+    let directory = directory();
+    let settings = [
+        ("plugin_dir", plugins.to_str().unwrap()),
+        ("plugin_maturity", "gamma"),
+        ("plugin_load_add", "ha_rocksdb"),
+        ("default_storage_engine", "ROCKSDB"),
+        ("rocksdb_block_cache_size", "16M"),
+    ];
+    let instance = instance(directory.path(), &settings);
+    server.prepare(&instance).unwrap();
+    let mut running = start(&*server, &instance);
+    let growth =
+        r#"{"kind": "insert-growth", "rows": 20000, "step_rows": 10000, "steps": 1, "engine": "myrocks"}"#;
+    for workload in [oltp(), serde_json::from_str(growth).unwrap()] {
+        let built = workload.build().unwrap();
+        built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED };
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
+        client.stop().unwrap();
+        let checks = built.verify(&running.endpoint()).unwrap();
+        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
+    }
+    let mut connection = connect(&running.endpoint()).unwrap();
+    let engines: Vec<String> = connection
+        .query("SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = 'spindle'")
+        .unwrap();
+    assert_eq!(engines, ["ROCKSDB"]);
+    drop(connection);
+    running.stop(PATIENCE).unwrap();
 }
 
 #[test]

@@ -213,7 +213,7 @@ impl WorkloadSpec {
     /// What shapes the loaded database: equal texts, equal data.
     pub fn data_set(&self) -> String {
         match self {
-            WorkloadSpec::Tpcc(spec) => format!("tpcc, {} warehouses", spec.warehouses),
+            WorkloadSpec::Tpcc(spec) => spec.data_set(),
             WorkloadSpec::Oltp(spec) => {
                 format!("oltp, {} tables of {} rows, k {:?}", spec.tables, spec.rows, spec.distribution)
             }

@@ -231,7 +231,11 @@ fn check_sha256(file: &Path, expect: &str) -> Result<()> {
 }
 
 /// Root's is the machine's: root's own home is closed to the user that servers run as.
-fn cache_directory() -> Result<PathBuf> {
+/// Where what was fetched is kept.
+///
+/// # Errors
+/// Neither a variable nor a home says.
+pub fn cache_directory() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(directory) = variable(CACHE_VARIABLE) {
         return Ok(directory);

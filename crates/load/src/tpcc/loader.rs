@@ -7,15 +7,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::population::{self, Table};
+use super::preset::is_foreign_key;
 use super::schema;
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
-use crate::sql::{Session, connect_and_create_database};
+use crate::sql::{Dialect, Session, connect_and_create_database};
 use crate::workload::Progress;
 
 pub(super) fn load(
     endpoint: &Endpoint,
     warehouses: u32,
+    foreign_keys: &[&str],
     seed: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
@@ -25,6 +27,12 @@ pub(super) fn load(
 
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
     loading::run_in_parallel(endpoint, &schema::INDEXES)?;
+    for statement in foreign_keys {
+        if is_foreign_key(statement) && session.dialect() == Dialect::Sqlite {
+            continue;
+        }
+        session.execute(statement).with_context(|| format!("executing {statement}"))?;
+    }
     for table in schema::TABLES {
         if let Some(statement) = session.dialect().after_load(table) {
             session.execute(&statement).with_context(|| format!("executing {statement}"))?;
@@ -46,10 +54,12 @@ fn check_transactions(session: &mut dyn Session) -> Result<()> {
 }
 
 fn create_tables(session: &mut dyn Session) -> Result<()> {
-    for (table, create) in schema::TABLES.iter().zip(schema::CREATE) {
+    for table in schema::TABLES.iter().rev() {
         session
             .execute(&format!("DROP TABLE IF EXISTS {table}"))
             .with_context(|| format!("dropping the old table {table}"))?;
+    }
+    for (table, create) in schema::TABLES.iter().zip(schema::CREATE) {
         session
             .execute(&session.dialect().create_table(create))
             .with_context(|| format!("making the table {table}"))?;

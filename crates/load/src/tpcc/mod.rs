@@ -100,10 +100,15 @@ impl Spec {
         }
     }
 
+    pub(crate) fn data_set(&self) -> String {
+        let keys = if preset::rules(self.preset).foreign_keys.is_empty() { "" } else { ", foreign keys" };
+        format!("tpcc, {} warehouses{keys}", self.warehouses)
+    }
+
     /// Where this kit differs from the standard, as sentences for a report.
     pub(crate) fn deviations(&self) -> Vec<&'static str> {
         let waits = if self.wait_times { None } else { Some(NO_WAIT_TIMES) };
-        let preset = self.preset.map_or(&[][..], Preset::deviations);
+        let preset = self.preset.map_or(&[preset::NO_FOREIGN_KEYS][..], Preset::deviations);
         waits.into_iter().chain(preset.iter().copied()).chain(DEVIATIONS.iter().copied()).collect()
     }
 }
@@ -121,7 +126,6 @@ const DEVIATIONS: &[&str] = &[
     "Deliveries are executed at once, all ten districts in one transaction, and not queued.",
     "The headline counts committed new orders only, without the 1 % that roll back by intent; the standard counts them.",
     "Response times are reported, not checked against the standard's limits (90 % within 5 s, Stock-Level within 20 s).",
-    "No foreign keys are declared.",
     "Isolation is REPEATABLE READ, not SERIALIZABLE: rows that are changed are locked before or while they are read; rows \
      and columns that no transaction changes are read without locks.",
     "On PostgreSQL transactions that write run at its default_transaction_isolation, READ COMMITTED unless set: an UPDATE goes on \
@@ -175,7 +179,13 @@ impl Workload for Tpcc {
     }
 
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        loader::load(endpoint, self.spec.warehouses, seed, progress)
+        loader::load(
+            endpoint,
+            self.spec.warehouses,
+            preset::rules(self.spec.preset).foreign_keys,
+            seed,
+            progress,
+        )
     }
 
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {

@@ -18,11 +18,11 @@ pub(super) enum Table {
     District,
     Customer,
     History,
-    NewOrders,
-    Orders,
-    OrderLine,
     Item,
     Stock,
+    Orders,
+    NewOrders,
+    OrderLine,
 }
 
 impl Table {
@@ -31,11 +31,11 @@ impl Table {
         Table::District,
         Table::Customer,
         Table::History,
-        Table::NewOrders,
-        Table::Orders,
-        Table::OrderLine,
         Table::Item,
         Table::Stock,
+        Table::Orders,
+        Table::NewOrders,
+        Table::OrderLine,
     ];
 
     pub(super) fn name(self) -> &'static str {

@@ -1,5 +1,5 @@
 //! Rules of the kits that published figures come from, where they are not the standard's (their sources: Percona-Lab/tpcc-mysql `src/driver.c`,
-//! osdldbt/dbt2 `src/transaction_queue.c` and `src/db.c`; the differences are listed in the comparison of kits by their own headers).
+//! and `add_fkey_idx.sql`, osdldbt/dbt2 `src/transaction_queue.c` and `src/db.c`; the differences are listed in the comparison of kits by their own headers).
 
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(super) struct Rules {
     pub(super) headline: &'static str,
     /// The intended rollbacks, 1 % of the new orders, count.
     pub(super) counts_rollbacks: bool,
+    /// Made one after the other, when the rows and the indexes of every kit are there.
+    pub(super) foreign_keys: &'static [&'static str],
 }
 
 const STANDARD: Rules = Rules {
@@ -38,7 +40,31 @@ const STANDARD: Rules = Rules {
     fewest_lines: 5,
     headline: "new-order transactions per minute",
     counts_rollbacks: false,
+    foreign_keys: &[],
 };
+
+/// The indexes are for the keys: each line of an order takes a random page of the second one.
+const TPCC_MYSQL_FOREIGN_KEYS: [&str; 12] = [
+    "CREATE INDEX stock_by_item ON stock (s_i_id)",
+    "CREATE INDEX order_line_by_stock ON order_line (ol_supply_w_id, ol_i_id)",
+    "ALTER TABLE district ADD FOREIGN KEY (d_w_id) REFERENCES warehouse (w_id)",
+    "ALTER TABLE customer ADD FOREIGN KEY (c_w_id, c_d_id) REFERENCES district (d_w_id, d_id)",
+    "ALTER TABLE history ADD FOREIGN KEY (h_c_w_id, h_c_d_id, h_c_id) REFERENCES customer (c_w_id, c_d_id, c_id)",
+    "ALTER TABLE history ADD FOREIGN KEY (h_w_id, h_d_id) REFERENCES district (d_w_id, d_id)",
+    "ALTER TABLE new_orders ADD FOREIGN KEY (no_w_id, no_d_id, no_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)",
+    "ALTER TABLE orders ADD FOREIGN KEY (o_w_id, o_d_id, o_c_id) REFERENCES customer (c_w_id, c_d_id, c_id)",
+    "ALTER TABLE order_line ADD FOREIGN KEY (ol_w_id, ol_d_id, ol_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)",
+    "ALTER TABLE order_line ADD FOREIGN KEY (ol_supply_w_id, ol_i_id) REFERENCES stock (s_w_id, s_i_id)",
+    "ALTER TABLE stock ADD FOREIGN KEY (s_w_id) REFERENCES warehouse (w_id)",
+    "ALTER TABLE stock ADD FOREIGN KEY (s_i_id) REFERENCES item (i_id)",
+];
+
+/// SQLite declares foreign keys with the table or not at all; it gets the indexes.
+pub(super) fn is_foreign_key(statement: &str) -> bool {
+    statement.starts_with("ALTER TABLE")
+}
+
+pub(super) const NO_FOREIGN_KEYS: &str = "No foreign keys are declared.";
 
 impl Preset {
     pub(super) fn warehouses(self) -> u32 {
@@ -59,10 +85,12 @@ impl Preset {
         match self {
             Preset::TpccMysql => &[
                 "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, and TpmC counts the new orders that \
-                 roll back by intent.",
-                "Unlike tpcc-mysql each terminal shuffles a deck of its own; its kit has one for all under a lock.",
+                 roll back by intent; foreign keys and their two indexes (SQLite has the indexes only).",
+                "Unlike tpcc-mysql each terminal shuffles a deck of its own, where its kit has one for all under a lock; and the kit sends four \
+                 statements for each line of an order, and commits a delivery after every district.",
             ],
             Preset::Dbt2 => &[
+                NO_FOREIGN_KEYS,
                 "As dbt2-run by default: a home warehouse drawn for every transaction, 6 to 15 lines, no remote lines and payments, and NOTPM \
                  counts the new orders that roll back by intent.",
                 "Unlike DBT-2 the transactions are not stored procedures, the mix is a deck of 100, and what fails is not counted.",
@@ -79,6 +107,7 @@ pub(super) fn rules(preset: Option<Preset>) -> Rules {
             any_home: true,
             headline: "TpmC",
             counts_rollbacks: true,
+            foreign_keys: &TPCC_MYSQL_FOREIGN_KEYS,
             ..STANDARD
         },
         Some(Preset::Dbt2) => Rules {

@@ -2,9 +2,9 @@
 //!
 //! One byte per letter, so that a row has the size that the standard counts with. Types are MySQL's names; [`crate::sql::Dialect`] knows the others'.
 
-/// In the order in which they are made.
+/// In the order in which they are made: what others refer to comes first.
 pub(super) const TABLES: [&str; 9] =
-    ["warehouse", "district", "customer", "history", "new_orders", "orders", "order_line", "item", "stock"];
+    ["warehouse", "district", "customer", "history", "item", "stock", "orders", "new_orders", "order_line"];
 
 pub(super) const CREATE: [&str; 9] = [
     "CREATE TABLE warehouse (
@@ -26,17 +26,6 @@ pub(super) const CREATE: [&str; 9] = [
     "CREATE TABLE history (
         h_c_id INT NOT NULL, h_c_d_id TINYINT NOT NULL, h_c_w_id INT NOT NULL, h_d_id TINYINT NOT NULL,
         h_w_id INT NOT NULL, h_date DATETIME NOT NULL, h_amount DECIMAL(6,2) NOT NULL, h_data VARCHAR(24) NOT NULL)",
-    "CREATE TABLE new_orders (
-        no_w_id INT NOT NULL, no_d_id TINYINT NOT NULL, no_o_id INT NOT NULL, PRIMARY KEY (no_w_id, no_d_id, no_o_id))",
-    "CREATE TABLE orders (
-        o_w_id INT NOT NULL, o_d_id TINYINT NOT NULL, o_id INT NOT NULL, o_c_id INT NOT NULL, o_entry_d DATETIME NOT NULL,
-        o_carrier_id TINYINT NULL, o_ol_cnt TINYINT NOT NULL, o_all_local TINYINT NOT NULL,
-        PRIMARY KEY (o_w_id, o_d_id, o_id))",
-    "CREATE TABLE order_line (
-        ol_w_id INT NOT NULL, ol_d_id TINYINT NOT NULL, ol_o_id INT NOT NULL, ol_number TINYINT NOT NULL,
-        ol_i_id INT NOT NULL, ol_supply_w_id INT NOT NULL, ol_delivery_d DATETIME NULL, ol_quantity TINYINT NOT NULL,
-        ol_amount DECIMAL(6,2) NOT NULL, ol_dist_info CHAR(24) NOT NULL,
-        PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))",
     "CREATE TABLE item (
         i_id INT NOT NULL, i_im_id INT NOT NULL, i_name VARCHAR(24) NOT NULL, i_price DECIMAL(5,2) NOT NULL,
         i_data VARCHAR(50) NOT NULL, PRIMARY KEY (i_id))",
@@ -46,6 +35,17 @@ pub(super) const CREATE: [&str; 9] = [
         s_dist_06 CHAR(24) NOT NULL, s_dist_07 CHAR(24) NOT NULL, s_dist_08 CHAR(24) NOT NULL, s_dist_09 CHAR(24) NOT NULL,
         s_dist_10 CHAR(24) NOT NULL, s_ytd DECIMAL(8,0) NOT NULL, s_order_cnt SMALLINT UNSIGNED NOT NULL,
         s_remote_cnt SMALLINT UNSIGNED NOT NULL, s_data VARCHAR(50) NOT NULL, PRIMARY KEY (s_w_id, s_i_id))",
+    "CREATE TABLE orders (
+        o_w_id INT NOT NULL, o_d_id TINYINT NOT NULL, o_id INT NOT NULL, o_c_id INT NOT NULL, o_entry_d DATETIME NOT NULL,
+        o_carrier_id TINYINT NULL, o_ol_cnt TINYINT NOT NULL, o_all_local TINYINT NOT NULL,
+        PRIMARY KEY (o_w_id, o_d_id, o_id))",
+    "CREATE TABLE new_orders (
+        no_w_id INT NOT NULL, no_d_id TINYINT NOT NULL, no_o_id INT NOT NULL, PRIMARY KEY (no_w_id, no_d_id, no_o_id))",
+    "CREATE TABLE order_line (
+        ol_w_id INT NOT NULL, ol_d_id TINYINT NOT NULL, ol_o_id INT NOT NULL, ol_number TINYINT NOT NULL,
+        ol_i_id INT NOT NULL, ol_supply_w_id INT NOT NULL, ol_delivery_d DATETIME NULL, ol_quantity TINYINT NOT NULL,
+        ol_amount DECIMAL(6,2) NOT NULL, ol_dist_info CHAR(24) NOT NULL,
+        PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))",
 ];
 
 /// Made after the rows, because a sorted build is faster and packs the pages.
