@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail};
-use spindle_load::{Check, Endpoint, Workload};
+use spindle_load::{Check, Workload};
 
 use crate::interrupt::Interrupt;
 use crate::measurement::{ReplicaFacts, Window};
@@ -47,7 +47,8 @@ impl<'a> Roles<'a> {
 /// Of one trial; none for a server that is alone. Dropped servers before storage.
 pub(super) struct Replicas<'a> {
     roles: Option<Roles<'a>>,
-    access: Option<Access>,
+    /// Where it was started, and how it is reached.
+    primary: Option<(Instance, Access)>,
     set: Option<Box<dyn ReplicaSet>>,
     replicas: Vec<Replica>,
     interrupt: &'a Interrupt,
@@ -66,7 +67,7 @@ impl<'a> Replicas<'a> {
         roles: Option<Roles<'a>>,
         mounts: Vec<Mounts>,
         interrupt: &'a Interrupt,
-    ) -> Result<Replicas<'a>> {
+    ) -> Replicas<'a> {
         let layouts = roles.iter().flat_map(|roles| &roles.spec.replicas);
         let replicas = layouts.zip(mounts).enumerate().map(|(index, (layout, mounts))| {
             let name = name(index, &layout.name);
@@ -74,8 +75,7 @@ impl<'a> Replicas<'a> {
             Replica { name, running: None, mounts, facts }
         });
         let replicas = replicas.collect();
-        let access = roles.map(|_| Access::new()).transpose()?;
-        Ok(Replicas { roles, access, set: None, replicas, interrupt })
+        Replicas { roles, primary: None, set: None, replicas, interrupt }
     }
 
     pub(super) fn are_there(&self) -> bool {
@@ -97,13 +97,14 @@ impl<'a> Replicas<'a> {
     }
 
     /// The server that the clients use: of a server without replicas, the only one.
-    pub(super) fn start_primary(&self, server: &dyn Server, instance: &Instance) -> Result<Box<dyn Running>> {
-        match (self.roles, &self.access) {
-            (Some(Roles { spec, replication }), Some(access)) => {
-                replication.start_primary(instance, spec, access)
-            }
-            _ => server.start(instance),
-        }
+    pub(super) fn start_primary(
+        &mut self,
+        server: &dyn Server,
+        instance: &Instance,
+    ) -> Result<Box<dyn Running>> {
+        let Some(Roles { spec, replication }) = self.roles else { return server.start(instance) };
+        let (_, access) = self.primary.insert((instance.clone(), Access::new()?));
+        replication.start_primary(instance, spec, access)
     }
 
     /// Settings besides the user's that say what was measured.
@@ -112,10 +113,11 @@ impl<'a> Replicas<'a> {
     }
 
     /// Starts all of them and lets them follow the primary; returns when they do.
-    pub(super) fn follow(&mut self, primary: &Endpoint, work_directory: &Path) -> Result<()> {
-        let (Some(Roles { spec, replication }), Some(access)) = (self.roles, &self.access) else {
+    pub(super) fn follow(&mut self, work_directory: &Path) -> Result<()> {
+        let (Some(Roles { spec, replication }), Some((primary, access))) = (self.roles, &self.primary) else {
             return Ok(());
         };
+        let mut instances = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
             let directory = work_directory.join(format!("replica-{}", index + 1));
             std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
@@ -127,6 +129,7 @@ impl<'a> Replicas<'a> {
             };
             let running = replication.start_replica(&instance, spec, index + 1);
             replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
+            instances.push(instance);
         }
         for replica in &mut self.replicas {
             let running = replica.running.as_mut().expect("was just started");
@@ -135,9 +138,7 @@ impl<'a> Replicas<'a> {
             ready.with_context(|| replica.name.clone())?;
             replica.facts.settings = running.settings(&spec.own_settings)?;
         }
-        let endpoints: Vec<Endpoint> =
-            self.replicas.iter().filter_map(|replica| Some(replica.running.as_ref()?.endpoint())).collect();
-        let mut set = replication.connect(primary, &endpoints, spec, access)?;
+        let mut set = replication.connect(primary, &instances, spec, access)?;
         let deadline = Instant::now() + CONNECT_PATIENCE;
         while !set.is_running()? {
             self.interrupt.check()?;

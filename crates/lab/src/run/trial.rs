@@ -133,7 +133,7 @@ impl Laboratory<'_> {
             restore(number, &format!("replica-{number}")).with_context(|| format!("replica {number}"))
         });
         let roles = Roles::of(server, self.replication());
-        let mut replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt)?;
+        let mut replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
         let is_cold = self.scenario.run.start == StartState::Cold;
         mounts.set_physics(is_cold)?;
         replicas.set_physics(is_cold)?;
@@ -205,7 +205,7 @@ impl Laboratory<'_> {
             self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
         names.extend(replicas.told_settings());
         finding.settings = running.settings(&names).context("asking the server for its settings")?;
-        replicas.follow(&running.endpoint(), self.work_directory)?;
+        replicas.follow(self.work_directory)?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
             workload: self.scenario.workloads[&self.cell.workload].clone(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use spindle_load::{Check, Endpoint};
+use spindle_load::Check;
 
 use super::{Instance, Refusal, Running};
 use crate::layout::Layout;
@@ -98,8 +98,8 @@ pub trait Replication {
     /// Lets the replicas follow the primary from its first transaction on; all of them answer.
     fn connect(
         &self,
-        primary: &Endpoint,
-        replicas: &[Endpoint],
+        primary: &Instance,
+        replicas: &[Instance],
         spec: &ReplicationSpec,
         access: &Access,
     ) -> Result<Box<dyn ReplicaSet>>;

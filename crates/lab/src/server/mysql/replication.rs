@@ -6,11 +6,13 @@
 //!   could log in over TCP but the replicas' own.
 //! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's relay log is on its disk then takes
 //!   `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
-//! * Positions are bytes of the primary's binary log (SHOW BINARY LOGS) and where a replica is in it (SHOW SLAVE STATUS).
+//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes are those of the files: SHOW BINARY
+//!   LOGS would wait with the commits that wait for an acknowledgement.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -19,10 +21,9 @@ use mysql::{Conn, OptsBuilder, Row};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Check, Endpoint};
 
-use super::files::{plain_name, setting};
+use super::files::{self, BINLOG, plain_name, setting};
 use super::release::{self, Release};
-use super::{Mysql, USER, option};
-use crate::layout::FileClass;
+use super::{Mysql, USER, endpoint, option, socket};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::server::replication::{
     Access, MemberSettings, Position, Progress, ReplicaSet, Replication, ReplicationSpec,
@@ -33,7 +34,7 @@ const REPLICATION_USER: &str = "spindle_replica";
 /// The primary's; those of the replicas follow.
 const PRIMARY_SERVER_ID: usize = 1;
 /// A server that does not answer within this time stands still, or has no core to answer on.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
+const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
 /// Of databases that are the server's own.
 const SYSTEM_DATABASES: &str = "'mysql', 'information_schema', 'performance_schema', 'sys'";
 
@@ -125,8 +126,7 @@ impl Replication for Mysql {
         spec: &ReplicationSpec,
         number: usize,
     ) -> Result<Box<dyn Running>> {
-        let directory =
-            instance.class_directories.get(&FileClass::Binlog).unwrap_or(&instance.data_directory);
+        let directory = files::binlog_directory(instance);
         let mut options = vec![
             "--skip-networking".to_owned(),
             option("server-id", &(PRIMARY_SERVER_ID + number).to_string()),
@@ -141,20 +141,19 @@ impl Replication for Mysql {
 
     fn connect(
         &self,
-        primary: &Endpoint,
-        replicas: &[Endpoint],
+        primary: &Instance,
+        replicas: &[Instance],
         spec: &ReplicationSpec,
         access: &Access,
     ) -> Result<Box<dyn ReplicaSet>> {
-        for replica in replicas {
-            follow(replica, access)?;
-        }
-        let replicas =
-            replicas.iter().map(|endpoint| Replica { endpoint: endpoint.clone(), connection: None });
+        let system = |instance: &Instance| endpoint(&socket(instance), "mysql");
+        let replicas: Vec<Endpoint> = replicas.iter().map(system).collect();
+        replicas.iter().try_for_each(|replica| follow(replica, access))?;
         Ok(Box::new(Set {
-            primary: primary.clone(),
-            monitor: connect(&system(primary)?)?,
-            replicas: replicas.collect(),
+            monitor: connect(&system(primary))?,
+            primary: system(primary),
+            binlog_directory: files::binlog_directory(primary).to_owned(),
+            replicas: replicas.into_iter().map(|endpoint| Replica { endpoint, connection: None }).collect(),
             semi_sync: spec.is_semi_sync(),
         }))
     }
@@ -201,7 +200,7 @@ fn accounts(release: &Release, password: &str) -> String {
 }
 
 fn follow(replica: &Endpoint, access: &Access) -> Result<()> {
-    let mut connection = connect(&system(replica)?)?;
+    let mut connection = connect(replica)?;
     let Access { port, password } = access;
     connection
         .query_drop(format!(
@@ -212,20 +211,11 @@ fn follow(replica: &Endpoint, access: &Access) -> Result<()> {
     connection.query_drop("START SLAVE").context("starting a replica")
 }
 
-/// The same server, with a database that it always has.
-fn system(endpoint: &Endpoint) -> Result<Endpoint> {
-    match endpoint {
-        Endpoint::MysqlSocket { path, user, .. } => {
-            Ok(Endpoint::MysqlSocket { path: path.clone(), user: user.clone(), database: "mysql".to_owned() })
-        }
-        _ => bail!("a private MariaDB is reached by its socket"),
-    }
-}
-
 struct Set {
     primary: Endpoint,
     /// To the primary.
     monitor: Conn,
+    binlog_directory: PathBuf,
     replicas: Vec<Replica>,
     semi_sync: bool,
 }
@@ -258,7 +248,7 @@ impl ReplicaSet for Set {
     fn look(&mut self) -> Result<Progress> {
         // The primary is asked last: it has written whatever a replica has applied.
         let statuses = self.statuses()?;
-        let logs = self.binary_logs()?;
+        let logs = BinaryLogs::read(&self.binlog_directory)?;
         let position = |status: &Status| Position {
             applied_bytes: logs.bytes_before(&status.file) + status.position_bytes,
             behind_s: status.behind_s,
@@ -290,20 +280,28 @@ impl Set {
         };
         replicas.map(status).collect()
     }
-
-    fn binary_logs(&mut self) -> Result<BinaryLogs> {
-        let rows: Vec<Row> =
-            self.monitor.query("SHOW BINARY LOGS").context("asking the primary for its binary logs")?;
-        let log = |row: &Row| Some((text(row, "Log_name")?, text(row, "File_size")?.parse().ok()?));
-        let logs: Option<Vec<(String, u64)>> = rows.iter().map(log).collect();
-        Ok(BinaryLogs(logs.context("SHOW BINARY LOGS has no names or sizes")?))
-    }
 }
 
 /// Names and sizes, the oldest first.
 struct BinaryLogs(Vec<(String, u64)>);
 
 impl BinaryLogs {
+    fn read(directory: &Path) -> Result<BinaryLogs> {
+        let doing = || format!("looking for binary logs in {}", directory.display());
+        let mut logs = Vec::new();
+        for entry in fs::read_dir(directory).with_context(doing)? {
+            let entry = entry.with_context(doing)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_prefix(BINLOG).and_then(|rest| rest.strip_prefix('.'));
+            if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+                logs.push((name, entry.metadata().with_context(doing)?.len()));
+            }
+        }
+        // Numbers have leading zeros.
+        logs.sort();
+        Ok(BinaryLogs(logs))
+    }
+
     /// A replica that has not begun is in no file.
     fn bytes_before(&self, file: &str) -> u64 {
         if !self.0.iter().any(|(name, _)| name == file) {
@@ -388,7 +386,7 @@ fn text(row: &Row, name: &str) -> Option<String> {
 
 /// Of all tables of the users.
 fn checksums(endpoint: &Endpoint) -> Result<BTreeMap<String, Option<u64>>> {
-    let mut connection = connect(&system(endpoint)?)?;
+    let mut connection = connect(endpoint)?;
     let tables: Vec<String> = connection
         .query(format!(
             "SELECT CONCAT('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables \
@@ -452,7 +450,15 @@ mod tests {
 
     #[test]
     fn positions_count_from_the_first_file() {
-        let logs = BinaryLogs(vec![("b.1".to_owned(), 100), ("b.2".to_owned(), 50)]);
-        assert_eq!((logs.bytes_before("b.1"), logs.bytes_before("b.2"), logs.bytes_before("")), (0, 100, 0));
+        let directory = tempfile::tempdir().unwrap();
+        for (name, bytes) in
+            [("binlog.000002", 50), ("binlog.000001", 100), ("binlog.index", 9), ("ibdata1", 7)]
+        {
+            fs::write(directory.path().join(name), vec![0; bytes]).unwrap();
+        }
+        let logs = BinaryLogs::read(directory.path()).unwrap();
+        assert_eq!(logs.0, [("binlog.000001".to_owned(), 100), ("binlog.000002".to_owned(), 50)]);
+        let before = ["binlog.000001", "binlog.000002", ""].map(|file| logs.bytes_before(file));
+        assert_eq!(before, [0, 100, 0]);
     }
 }
