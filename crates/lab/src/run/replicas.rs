@@ -62,7 +62,7 @@ struct Replica {
 }
 
 impl<'a> Replicas<'a> {
-    /// Brings up no more than `mounts`, which are those of all replicas in their order.
+    /// `mounts` are those of the replicas, in their order.
     pub(super) fn new(
         roles: Option<Roles<'a>>,
         mounts: Vec<Mounts>,

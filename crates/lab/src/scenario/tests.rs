@@ -506,3 +506,17 @@ fn a_kind_without_replication_is_refused() {
         assert_eq!(error.to_string(), expect);
     }
 }
+
+#[test]
+fn a_real_disk_is_not_shared_by_a_primary_and_its_replica() {
+    let real = replicated("mode = \"async\"\nreplicas = [\"hdd\"]").replacen(
+        "profile = \"hdd-7200\"\nsize = \"20 GB\"",
+        "path = \"/\"",
+        1,
+    );
+    let error = Scenario::parse("test", &real, &BOUNDS).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "servers.mariadb.replication.replicas: `hdd` is a real disk, which two servers of a set cannot share"
+    );
+}
