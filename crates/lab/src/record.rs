@@ -557,7 +557,7 @@ impl Warning {
                  number is the primary's alone.",
             ),
             Warning::ReplicaSilent { replica, share } => format!(
-                "{replica} did not answer in {:.0} % of the seconds: its lag is not known there, and it may have stood still.",
+                "{replica} did not answer in {:.0} % of the seconds, so that its lag is not known there: it stood still, or waited for its storage.",
                 share * 100.0
             ),
             Warning::HostDiskReads { major_faults } => format!(
