@@ -48,6 +48,8 @@ pub struct Window {
     pub last: Sample,
     /// Says what each mount of the samples is.
     pub layout: Layout,
+    /// In the order of the samples'.
+    pub replicas: Vec<ReplicaFacts>,
     pub cpu_count: u32,
 }
 
@@ -83,12 +85,13 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let server_counters = counter_differences(first, last);
     let counter = |name: &str| server_counters.get(name).copied().unwrap_or(0.0);
     let reads = reads(&window.layout, &mounts[0]);
+    let replication = replicas::view(window, &server_counters)?;
     // Two hundred threads have no more cores than the machine.
     let client_cores = summary.worker_threads.min(window.cpu_count);
     let evidence = Evidence {
         cpu_busy: cpu.busy,
         cpu_own: ratio(
-            cpu.server_s + cpu.client_s + cpu.emulator_s,
+            cpu.server_s + cpu.client_s + cpu.emulator_s + replicas::cpu_s(window),
             summary.duration_s * f64::from(window.cpu_count),
         ),
         cpu_count: window.cpu_count,
@@ -108,8 +111,10 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let per_transaction = per_transaction(ended, &mounts, &cpu);
     let mut data = mounts.remove(0);
     let series = series(window, std::mem::take(&mut data.series));
+    let of_replicas =
+        replication.iter().flat_map(|replication| &replication.replicas).flat_map(|replica| &replica.mounts);
     let emulators: Vec<&EmulatorSummary> =
-        std::iter::once(&data).chain(&mounts).flat_map(emulators).collect();
+        std::iter::once(&data).chain(&mounts).chain(of_replicas).flat_map(emulators).collect();
     // The latest of the emulators: one of them is enough to spoil a latency.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
     let symptoms = Symptoms {
@@ -123,7 +128,10 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         behind_s: summary.behind_s.unwrap_or(0.0),
         transactions_per_s: series.transactions_per_s.clone(),
     };
-    let warnings = limiter::warnings(&evidence, &symptoms);
+    let mut warnings = limiter::warnings(&evidence, &symptoms);
+    warnings.extend(
+        replication.iter().flat_map(|replication| replicas::warnings(replication, summary.duration_s)),
+    );
     let measurement = Measurement {
         duration_s: summary.duration_s,
         headline: Headline { name: summary.headline_name.clone(), value: summary.headline_value },
@@ -137,6 +145,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         other_mounts: mounts,
         cpu,
         limiter: limiter::verdict(&evidence),
+        replication,
         server_counters,
         verification,
     };
@@ -286,6 +295,9 @@ fn series(window: &Window, data: StorageSeries) -> Series {
     series
 }
 
+mod replicas;
 mod storage;
 #[cfg(test)]
 mod tests;
+
+pub use replicas::ReplicaFacts;

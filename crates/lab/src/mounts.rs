@@ -37,6 +37,10 @@ pub struct MountsRequest<'a> {
     /// Of this run; for whatever a mount needs besides its store.
     pub work_directory: &'a Path,
     pub seed: u64,
+    /// Whose they are: `replica-1`; empty for the only server or the primary. Names directories and disks.
+    pub owner: &'a str,
+    /// Mounts that are up together, these and those of other owners.
+    pub mount_count: usize,
 }
 
 impl Mounts {
@@ -49,18 +53,22 @@ impl Mounts {
         let mount_count = request.layout.mounts.len();
         for (index, wanted) in request.layout.mounts.iter().enumerate() {
             let key = wanted.key();
+            let name = match request.owner {
+                "" => key.to_owned(),
+                owner => format!("{owner}-{key}"),
+            };
             let snapshot = request.snapshot.map(|directory| directory.join(key));
             let stack = &request.stacks[&wanted.stack];
             let volume: Box<dyn Volume> = match (request.server_kind, stack.real()) {
                 ("mock", None) => {
-                    let path = request.work_directory.join("volumes").join(key);
+                    let path = request.work_directory.join("volumes").join(&name);
                     Box::new(PlainDirectory::up(&path, snapshot.as_deref())?)
                 }
                 _ => {
                     let volume = storage::bring_up(&VolumeRequest {
                         stack,
-                        key,
-                        mount_count: mount_count as u64,
+                        name: &name,
+                        mount_count: request.mount_count as u64,
                         // Two drives of one kind do not turn in step.
                         seed: request.seed.wrapping_add(index as u64),
                         snapshot: snapshot.as_deref(),

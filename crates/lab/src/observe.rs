@@ -12,6 +12,7 @@ use spindle_mount::Statistics;
 
 use crate::mounts::Mounts;
 use crate::server::Running;
+use crate::server::replication::Position;
 
 /// One look at everything; all values are cumulative or levels.
 #[derive(Debug, Clone)]
@@ -25,9 +26,37 @@ pub struct Sample {
     /// In the order of the layout, the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
+    /// Bytes of binary log that the server has written; `None` for one without replicas.
+    pub binlog_bytes: Option<u64>,
+    /// In the order of the scenario.
+    pub replicas: Vec<ReplicaSample>,
+}
+
+/// One look at a replica.
+#[derive(Debug, Clone, Default)]
+pub struct ReplicaSample {
+    pub server_cpu_s: f64,
+    /// Of the emulators under it.
+    pub emulator_cpu_s: f64,
+    /// In the order of its layout, the data's first.
+    pub mounts: Vec<MountSample>,
+    /// `None` when it did not answer in time.
+    pub position: Option<Position>,
+}
+
+impl ReplicaSample {
+    pub fn take(mounts: &mut Mounts, process_id: u32, position: Option<Position>) -> Result<ReplicaSample> {
+        Ok(ReplicaSample {
+            server_cpu_s: family_cpu_s(process_id),
+            emulator_cpu_s: mounts.emulator_cpu_s(),
+            mounts: mounts.samples()?,
+            position,
+        })
+    }
 }
 
 impl Sample {
+    /// Without replicas.
     pub fn take(mounts: &mut Mounts, server: &mut dyn Running) -> Result<Sample> {
         Ok(Sample {
             cpu: CpuTimes::read()?,
@@ -35,6 +64,8 @@ impl Sample {
             emulator_cpu_s: mounts.emulator_cpu_s(),
             mounts: mounts.samples()?,
             counters: server.counters().context("asking the server for its counters")?,
+            binlog_bytes: None,
+            replicas: Vec::new(),
             at: Instant::now(),
         })
     }

@@ -4,12 +4,13 @@
 //! shuffled by the scenario's seed (randomized complete blocks: Montgomery, Design and Analysis of Experiments, ch. 4).
 //! All trials of a block draw the same random numbers, so cells are compared under the same load.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::layout::{FileClass, Layout, LayoutMount};
-use crate::record::{Cell, MountHead, ZfsHead};
+use crate::record::{Cell, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
 use crate::scenario::{Scenario, content_hash};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -67,9 +68,10 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
                     label: label.join(", "),
                     layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
                     stack: scenario.stacks[layout.stack_of(FileClass::Data)].head().clone(),
-                    other_mounts: other_mounts(scenario, layout, server),
+                    other_mounts: other_mounts(scenario, layout, server, &scenario.servers[server].settings),
                     server: server.clone(),
                     workload: workload.clone(),
+                    replication: replication(scenario, server),
                 });
             }
         }
@@ -77,9 +79,29 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
     cells
 }
 
-fn other_mounts(scenario: &Scenario, layout: &Layout, server: &str) -> Vec<MountHead> {
-    let spec = &scenario.servers[server];
-    let files = |class: FileClass| spec.server().files_of(class, &spec.settings).ok();
+fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {
+    let spec = scenario.servers[server].replication.as_ref()?;
+    let replica = |layout: &Layout| ReplicaHead {
+        layout: layout.name.clone(),
+        stack: scenario.stacks[layout.stack_of(FileClass::Data)].head().clone(),
+        other_mounts: other_mounts(scenario, layout, server, &spec.settings),
+    };
+    Some(ReplicationHead {
+        mode: spec.mode,
+        wait_point: spec.wait_point,
+        timeout_s: spec.timeout.map(|timeout| timeout.as_secs_f64()),
+        replicas: spec.replicas.iter().map(replica).collect(),
+    })
+}
+
+fn other_mounts(
+    scenario: &Scenario,
+    layout: &Layout,
+    server: &str,
+    settings: &BTreeMap<String, String>,
+) -> Vec<MountHead> {
+    let server = scenario.servers[server].server();
+    let files = |class: FileClass| server.files_of(class, settings).ok();
     layout.mounts[1..]
         .iter()
         .map(|mount| MountHead {
@@ -149,11 +171,22 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             };
             layout.mounts.iter().map(|mount| 1 + of_pool(mount)).sum()
         };
-        let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1;
+        let of_replicas = |server: &String| -> (u32, u32) {
+            let layouts = scenario.servers[server].replication.iter().flat_map(|spec| &spec.replicas);
+            layouts.fold((0, 0), |(servers, mounts), layout| (servers + 1, mounts + disks(layout)))
+        };
+        // Each replica is a server more that starts, is verified and stops.
+        let (replicas, their_disks) =
+            scenario.matrix.server.iter().map(of_replicas).max().unwrap_or_default();
+        let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1 + their_disks;
         let mounting = if loading.is_zero() { Duration::ZERO } else { Duration::from_secs(2) };
-        overhead = overhead.max(around + mounting * further);
+        overhead = overhead.max(around * (1 + replicas) + mounting * further);
         for server in &scenario.matrix.server {
-            for layout in &scenario.layouts {
+            let spec = &scenario.servers[server];
+            // Databases that are loaded with equal settings are interchangeable.
+            let loaded_by = (&spec.kind, &spec.source, spec.server().load_settings(&spec.settings));
+            let replicas = spec.replication.iter().flat_map(|spec| &spec.replicas);
+            for layout in scenario.layouts.iter().chain(replicas) {
                 let shape: Vec<_> = layout
                     .mounts
                     .iter()
@@ -170,7 +203,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
                         )
                     })
                     .collect();
-                let key = content_hash(&(shape, server, scenario.workloads[workload].data_set()));
+                let key = content_hash(&(shape, &loaded_by, scenario.workloads[workload].data_set()));
                 if !data_sets.contains(&key) {
                     data_sets.push(key);
                     load += loading;

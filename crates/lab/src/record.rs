@@ -9,6 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::layout::FileClass;
 
+mod replication;
+pub use replication::{
+    ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
+    WaitPoint,
+};
+
 /// Raised when a reader of the old format would misread the new one; this one reads all formats up to its own.
 ///
 /// 2: a cell may have several mounts ([`Cell::other_mounts`]), which a reader of format 1 would not see.
@@ -84,6 +90,9 @@ pub struct Cell {
     /// Server and workload by their names in the scenario.
     pub server: String,
     pub workload: String,
+    /// Of a server with replicas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicationHead>,
 }
 
 impl Cell {
@@ -92,9 +101,15 @@ impl Cell {
         self.layout.as_deref().unwrap_or(&self.stack.name)
     }
 
-    /// The stacks under its mounts, the data's first.
+    /// The stacks under its mounts, the data's first, and then those of its replicas.
     pub fn stacks(&self) -> impl Iterator<Item = &StackHead> {
-        std::iter::once(&self.stack).chain(self.other_mounts.iter().map(|mount| &mount.stack))
+        let replicas = self.replication.iter().flat_map(|replication| &replication.replicas);
+        let of_replicas = replicas.flat_map(|replica| {
+            std::iter::once(&replica.stack).chain(replica.other_mounts.iter().map(|mount| &mount.stack))
+        });
+        std::iter::once(&self.stack)
+            .chain(self.other_mounts.iter().map(|mount| &mount.stack))
+            .chain(of_replicas)
     }
 }
 
@@ -237,6 +252,9 @@ pub struct Measurement {
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
     pub limiter: Limiter,
+    /// Of a server with replicas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicationView>,
     /// Server counters over the measured window (differences), by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
@@ -482,6 +500,12 @@ pub enum Warning {
     BehindSchedule { behind_s: f64 },
     /// The host's own disk was read while the emulated one was timed.
     HostDiskReads { major_faults: u64 },
+    /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all of them.
+    SemiSyncFellBack { transactions: u64, share: f64 },
+    /// A replica took this long after the window to apply what the primary had written in it; `None` when it had not after `waited_s`.
+    ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
+    /// A replica did not answer when it was asked, once a second, for its progress.
+    ReplicaSilent { replica: String, share: f64 },
 }
 
 impl Warning {
@@ -518,6 +542,23 @@ impl Warning {
             Warning::BehindSchedule { behind_s } => format!(
                 "The server did less than it was asked: at the end of the window transactions began {behind_s:.1} s after their time, and latencies \
                  are as long as the window makes them; ask for a lower rate.",
+            ),
+            Warning::SemiSyncFellBack { transactions, share } => format!(
+                "{transactions} commits ({:.1} %) went on without the acknowledgement of a replica, because none came in time: this number \
+                 is in part of asynchronous replication; raise `timeout`, or give the replica faster storage.",
+                share * 100.0
+            ),
+            Warning::ReplicaBehind { replica, catch_up_s: Some(seconds), .. } => format!(
+                "{replica} needed {seconds:.1} s after the window to apply what was written in it: it does not keep up with this load, and the \
+                 number is the primary's alone."
+            ),
+            Warning::ReplicaBehind { replica, catch_up_s: None, waited_s } => format!(
+                "{replica} had not applied what was written in the window {waited_s:.0} s after it: it does not keep up with this load, and the \
+                 number is the primary's alone.",
+            ),
+            Warning::ReplicaSilent { replica, share } => format!(
+                "{replica} did not answer in {:.0} % of the seconds, so that its lag is not known there: it stood still, or waited for its storage.",
+                share * 100.0
             ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk): \

@@ -55,8 +55,8 @@ pub trait Volume: Debug {
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeRequest<'a> {
     pub stack: &'a StackSpec,
-    /// Of the mount within its layout: names the disk.
-    pub key: &'a str,
+    /// Of the mount among those that are up together: names the disk.
+    pub name: &'a str,
     /// Mounts that are up together share the machine's memory.
     pub mount_count: u64,
     /// Of the model's random choices.
@@ -73,9 +73,9 @@ pub struct VolumeRequest<'a> {
 /// # Errors
 /// Whatever keeps a disk from coming up, with what we were doing.
 pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
-    let name = match request.key {
+    let name = match request.name {
         "data" => format!("run-{}", std::process::id()),
-        key => format!("run-{}-{key}", std::process::id()),
+        name => format!("run-{}-{name}", std::process::id()),
     };
     if let Some(place) = request.stack.real() {
         return Ok(Box::new(RealVolume::up(&name, place, request.snapshot)?));

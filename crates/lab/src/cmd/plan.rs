@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::plan::{Plan, plan};
 use crate::provenance;
-use crate::record::{Cell, MountHead, StartState};
+use crate::record::{Cell, MountHead, StackHead, StartState};
 use crate::scenario::{Bounds, Scenario};
 use crate::text;
 
@@ -69,20 +69,36 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
     text
 }
 
-/// One for the data, and one for every further mount.
+/// One for the data, one for every further mount, and the same for every replica.
 fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
-    let first = match cell.other_mounts.as_slice() {
-        [] => cell.stack.summary.clone(),
-        _ => format!("data on {}: {}", cell.stack.name, cell.stack.summary),
+    let mut storage = rows_of_server("", &cell.stack, &cell.other_mounts);
+    if let Some(replication) = &cell.replication {
+        let mode = replication.mode.name();
+        for (index, replica) in replication.replicas.iter().enumerate() {
+            let whose = format!("{mode} replica {}: ", index + 1);
+            storage.extend(rows_of_server(&whose, &replica.stack, &replica.other_mounts));
+        }
+    }
+    let names = [&cell.name, &cell.server, &cell.workload].map(Clone::clone);
+    let mut names = std::iter::once(names);
+    let row = |storage| {
+        let [cell, server, workload] = names.next().unwrap_or_default();
+        [cell, server, workload, storage]
     };
-    let mut rows = vec![[cell.name.clone(), cell.server.clone(), cell.workload.clone(), first]];
-    for mount in &cell.other_mounts {
+    storage.into_iter().map(row).collect()
+}
+
+fn rows_of_server(whose: &str, stack: &StackHead, other_mounts: &[MountHead]) -> Vec<String> {
+    let first = match other_mounts {
+        [] => format!("{whose}{}", stack.summary),
+        _ => format!("{whose}data on {}: {}", stack.name, stack.summary),
+    };
+    let further = other_mounts.iter().map(|mount| {
         let classes = mount.classes.iter().map(|class| class.key()).collect::<Vec<_>>().join(", ");
         let MountHead { files, stack, .. } = mount;
-        let text = format!("{classes} ({files}) on {}: {}", stack.name, stack.summary);
-        rows.push([String::new(), String::new(), String::new(), text]);
-    }
-    rows
+        format!("{whose}{classes} ({files}) on {}: {}", stack.name, stack.summary)
+    });
+    std::iter::once(first).chain(further).collect()
 }
 
 fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {

@@ -11,24 +11,35 @@ use crate::record::{DeviceView, EmulatorSummary, HostView, MountView, StorageSer
 
 /// In the order of the layout.
 pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
-    (0..window.layout.mounts.len()).map(|index| mount(window, index)).collect()
+    let of_primary = |sample: &Sample, index: usize| sample.mounts.get(index).cloned();
+    (0..window.layout.mounts.len()).map(|index| mount(window, &|sample| of_primary(sample, index))).collect()
+}
+
+/// As [`mounts`], of the replica of an index.
+pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<MountView>> {
+    let of_replica = |sample: &Sample, index: usize| sample.replicas.get(replica)?.mounts.get(index).cloned();
+    (0..window.replicas[replica].layout.mounts.len())
+        .map(|index| mount(window, &|sample| of_replica(sample, index)))
+        .collect()
 }
 
 /// Reads of the host's disk by all emulators.
 pub(super) fn major_faults(first: &Sample, last: &Sample) -> u64 {
     let faults = |sample: &Sample| -> u64 {
-        sample.mounts.iter().filter_map(|mount| Some(mount.statistics.as_ref()?.major_faults)).sum()
+        let of_replicas = sample.replicas.iter().flat_map(|replica| &replica.mounts);
+        let mounts = sample.mounts.iter().chain(of_replicas);
+        mounts.filter_map(|mount| Some(mount.statistics.as_ref()?.major_faults)).sum()
     };
     faults(last).saturating_sub(faults(first))
 }
 
-fn mount(window: &Window, index: usize) -> Result<MountView> {
-    let mut mount = view(window, |sample| sample.mounts.get(index).cloned())?;
-    let names = window.first.mounts.get(index).into_iter().flat_map(|mount| &mount.devices);
+fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Result<MountView> {
+    let mut mount = view(window, pick)?;
+    let names = pick(&window.first).into_iter().flat_map(|mount| mount.devices);
     for (place, (name, _)) in names.enumerate() {
-        let device = |sample: &Sample| Some(sample.mounts.get(index)?.devices.get(place)?.1.clone());
+        let device = |sample: &Sample| Some(pick(sample)?.devices.get(place)?.1.clone());
         let MountView { emulator, host, series, .. } = view(window, device)?;
-        mount.devices.push(DeviceView { name: (*name).to_owned(), emulator, host, series });
+        mount.devices.push(DeviceView { name: name.to_owned(), emulator, host, series });
     }
     Ok(mount)
 }

@@ -36,6 +36,8 @@ fn sample(start: Instant, second: u64) -> Sample {
             ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
             ("Uptime_never_moves".to_owned(), 3.0),
         ]),
+        binlog_bytes: None,
+        replicas: Vec::new(),
     }
 }
 
@@ -113,6 +115,7 @@ fn window(seconds: u64) -> Window {
         first: sample(start, 0),
         last: sample(start, seconds),
         layout: Layout::plain("disk", "disk"),
+        replicas: Vec::new(),
         cpu_count: 2,
     }
 }

@@ -9,6 +9,7 @@ use super::{
     Records, format,
     latency::{Quantiles, merged},
     limit::{Limit, limit},
+    replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
 use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
@@ -46,6 +47,8 @@ pub struct CellView {
     pub emulator: Option<EmulatorSummary>,
     /// Mount by mount, the data's first.
     pub storages: Vec<StorageView>,
+    /// Of a server with replicas that was measured.
+    pub replication: Option<ReplicationSummary>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -208,6 +211,7 @@ impl CellView {
             cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
             emulator: average(&measurements, |measurement| measurement.emulator.as_ref()),
             storages: storages(cell, &measurements),
+            replication: super::replication::summary(cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
         }
     }

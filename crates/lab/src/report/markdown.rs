@@ -16,6 +16,7 @@ pub(super) fn page(view: &View) -> String {
         .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
     titled(&mut page, "What each storage did", &storages(view));
+    titled(&mut page, "Replication", &super::replication::sentences(view));
     titled(&mut page, "Warnings", &warnings);
     let failures: Vec<String> = view
         .failures

@@ -3,7 +3,10 @@
 use serde::Serialize;
 use spindle_stats::mean;
 
-use crate::record::{Cell, DeviceView, EmulatorSummary, HostView, Measurement, Series, StackHead};
+use crate::record::{
+    Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, ReplicaHead, Series,
+    StackHead,
+};
 
 /// One mount of a cell, or a device of it: what lies there, on what, and what it did; means over the trials.
 #[derive(Debug, Clone, Serialize)]
@@ -26,6 +29,8 @@ pub struct StorageView {
 /// Where in a measurement the figures of a storage are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
+    /// Index of the replica; `None` for the primary, or the only server.
+    replica: Option<usize>,
     /// Index of the mount; the data's is 0.
     mount: usize,
     /// Index of the device; `None` for the mount as a whole.
@@ -35,14 +40,13 @@ pub(super) struct Place {
 impl Place {
     fn views(self, measurement: &Measurement) -> (Option<&EmulatorSummary>, Option<&HostView>) {
         if let Some(index) = self.device {
-            let device = devices(measurement, self.mount).get(index);
+            let device = self.devices(measurement).get(index);
             return device.map_or((None, None), |device| (device.emulator.as_ref(), device.host.as_ref()));
         }
-        match self.mount.checked_sub(1) {
-            None => (measurement.emulator.as_ref(), measurement.host.as_ref()),
-            Some(other) => measurement
-                .other_mounts
-                .get(other)
+        match self.is_data() {
+            true => (measurement.emulator.as_ref(), measurement.host.as_ref()),
+            false => self
+                .mount(measurement)
                 .map_or((None, None), |mount| (mount.emulator.as_ref(), mount.host.as_ref())),
         }
     }
@@ -50,19 +54,31 @@ impl Place {
     /// Second by second; without the storage's own values where there are none.
     pub(super) fn series(self, measurement: &Measurement) -> Option<Series> {
         if let Some(index) = self.device {
-            return Some(Series::from(devices(measurement, self.mount).get(index)?.series.clone()));
+            return Some(Series::from(self.devices(measurement).get(index)?.series.clone()));
         }
-        match self.mount.checked_sub(1) {
-            None => Some(measurement.series.clone()),
-            Some(other) => Some(Series::from(measurement.other_mounts.get(other)?.series.clone())),
+        match self.is_data() {
+            true => Some(measurement.series.clone()),
+            false => Some(Series::from(self.mount(measurement)?.series.clone())),
         }
     }
-}
 
-fn devices(measurement: &Measurement, mount: usize) -> &[DeviceView] {
-    match mount.checked_sub(1) {
-        None => &measurement.devices,
-        Some(other) => measurement.other_mounts.get(other).map_or(&[], |mount| mount.devices.as_slice()),
+    /// What the measurement has in its own fields.
+    fn is_data(self) -> bool {
+        self.replica.is_none() && self.mount == 0
+    }
+
+    fn mount(self, measurement: &Measurement) -> Option<&MountView> {
+        match self.replica {
+            None => measurement.other_mounts.get(self.mount.checked_sub(1)?),
+            Some(index) => measurement.replication.as_ref()?.replicas.get(index)?.mounts.get(self.mount),
+        }
+    }
+
+    fn devices(self, measurement: &Measurement) -> &[DeviceView] {
+        match self.is_data() {
+            true => &measurement.devices,
+            false => self.mount(measurement).map_or(&[], |mount| mount.devices.as_slice()),
+        }
     }
 }
 
@@ -78,23 +94,42 @@ pub struct Activity {
     pub queue_depth: f64,
 }
 
-/// The mounts of a cell, the data's first, each followed by its devices where it has several.
+/// The mounts of a cell, the data's first, each followed by its devices where it has several; then those of its replicas.
 pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
-    let data_name = match cell.other_mounts.as_slice() {
-        [] => cell.name.clone(),
-        _ => format!("{}: data on {}", cell.name, cell.stack.name),
+    let mut storages = of_server(None, &cell.name, &cell.stack, &cell.other_mounts, measurements);
+    let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);
+    for (index, replica) in replicas.enumerate() {
+        let name = format!("{}, replica {}", cell.name, index + 1);
+        let ReplicaHead { stack, other_mounts, .. } = replica;
+        storages.extend(of_server(Some(index), &name, stack, other_mounts, measurements));
+    }
+    storages
+}
+
+fn of_server(
+    replica: Option<usize>,
+    server: &str,
+    stack: &StackHead,
+    other_mounts: &[MountHead],
+    measurements: &[&Measurement],
+) -> Vec<StorageView> {
+    let data_name = match (other_mounts, replica) {
+        ([], None) => server.to_owned(),
+        ([], Some(_)) => format!("{server}: on {}", stack.name),
+        _ => format!("{server}: data on {}", stack.name),
     };
-    let mut storages = with_devices(0, &data_name, "", &cell.stack, measurements);
-    for (index, mount) in cell.other_mounts.iter().enumerate() {
+    let place = |mount: usize| Place { replica, mount, device: None };
+    let mut storages = with_devices(place(0), &data_name, "", stack, measurements);
+    for (index, mount) in other_mounts.iter().enumerate() {
         let classes: Vec<&str> = mount.classes.iter().map(|class| class.key()).collect();
-        let name = format!("{}: {} on {}", cell.name, classes.join(", "), mount.stack.name);
-        storages.extend(with_devices(index + 1, &name, &mount.files, &mount.stack, measurements));
+        let name = format!("{server}: {} on {}", classes.join(", "), mount.stack.name);
+        storages.extend(with_devices(place(index + 1), &name, &mount.files, &mount.stack, measurements));
     }
     storages
 }
 
 fn with_devices(
-    mount: usize,
+    place: Place,
     name: &str,
     files: &str,
     stack: &StackHead,
@@ -102,12 +137,12 @@ fn with_devices(
 ) -> Vec<StorageView> {
     let names: Vec<&str> = measurements
         .first()
-        .map(|measurement| devices(measurement, mount).iter().map(|device| device.name.as_str()).collect())
+        .map(|measurement| place.devices(measurement).iter().map(|device| device.name.as_str()).collect())
         .unwrap_or_default();
     let whole = if names.is_empty() { name.to_owned() } else { format!("{name}, all devices") };
-    let mut storages = vec![view(Place { mount, device: None }, whole, files, stack, measurements)];
+    let mut storages = vec![view(place, whole, files, stack, measurements)];
     for (index, device) in names.iter().enumerate() {
-        let place = Place { mount, device: Some(index) };
+        let place = Place { device: Some(index), ..place };
         storages.push(view(place, format!("{name}, {device} device"), "", stack, measurements));
     }
     storages

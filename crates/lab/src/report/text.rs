@@ -27,6 +27,9 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     for detail in &view.verdict.details {
         let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
     }
+    for sentence in super::replication::sentences(view) {
+        let _ = writeln!(page, "{}", wrapped(&format!("- {sentence}"), "  "));
+    }
     for warning in &view.warnings {
         let trials = format::plural(warning.trial_count, "trial");
         let text = format!("warning: {} ({trials}): {}", warning.cell, warning.sentence);

@@ -133,6 +133,9 @@ pub(super) fn short_name(warning: &Warning) -> &'static str {
         Warning::TransactionsFailed { .. } => "failures",
         Warning::BehindSchedule { .. } => "behind schedule",
         Warning::HostDiskReads { .. } => "host disk reads",
+        Warning::SemiSyncFellBack { .. } => "fell back to async",
+        Warning::ReplicaBehind { .. } => "replica behind",
+        Warning::ReplicaSilent { .. } => "replica silent",
     }
 }
 
@@ -146,6 +149,8 @@ fn severity(warning: &Warning) -> f64 {
         Warning::NotSteady { drift } => drift.abs(),
         Warning::BehindSchedule { behind_s } => *behind_s,
         Warning::HostDiskReads { major_faults } => *major_faults as f64,
+        Warning::SemiSyncFellBack { share, .. } | Warning::ReplicaSilent { share, .. } => *share,
+        Warning::ReplicaBehind { catch_up_s, .. } => catch_up_s.unwrap_or(f64::INFINITY),
     }
 }
 

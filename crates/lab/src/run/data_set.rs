@@ -171,6 +171,8 @@ impl Load<'_> {
             snapshot: None,
             work_directory: self.work_directory,
             seed: self.recipe.seed,
+            owner: "",
+            mount_count: self.storage.layout.mounts.len(),
         })
         .context("bringing the storage up")?;
         mounts.set_physics(false)?;

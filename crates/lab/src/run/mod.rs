@@ -5,6 +5,7 @@
 
 mod cause;
 mod data_set;
+mod replicas;
 mod trial;
 mod work_directory;
 
@@ -108,16 +109,20 @@ fn servers(scenario: &Scenario) -> Servers {
 /// What only the server itself knows about its settings; nothing is started for it.
 fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> Result<()> {
     for (name, server) in servers {
-        let settings = scenario.servers[name].settings.clone();
-        let instance = Instance {
-            data_directory: "data".into(),
-            class_directories: BTreeMap::new(),
-            runtime_directory: "runtime".into(),
-            settings,
-        };
-        server.check(&instance).map_err(|refusal| {
-            UserError(format!("{}: servers.{name}.settings: {refusal}", options.scenario_path.display()))
-        })?;
+        let spec = &scenario.servers[name];
+        let of_replicas =
+            spec.replication.as_ref().map(|replication| ("replication.settings", &replication.settings));
+        for (key, settings) in std::iter::once(("settings", &spec.settings)).chain(of_replicas) {
+            let instance = Instance {
+                data_directory: "data".into(),
+                class_directories: BTreeMap::new(),
+                runtime_directory: "runtime".into(),
+                settings: settings.clone(),
+            };
+            server.check(&instance).map_err(|refusal| {
+                UserError(format!("{}: servers.{name}.{key}: {refusal}", options.scenario_path.display()))
+            })?;
+        }
     }
     Ok(())
 }

@@ -2,13 +2,14 @@
 //! again, whatever happens.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second};
 
 use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::replicas::{Replicas, Roles};
 use super::{Servers, cause};
 use crate::client::ClientProcess;
 use crate::interrupt::Interrupt;
@@ -21,6 +22,7 @@ use crate::progress::Progress;
 use crate::provenance;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::scenario::Scenario;
+use crate::server::replication::ReplicationSpec;
 use crate::server::{Instance, Running, Server};
 
 /// A cold start on a hard disk reads everything it needs in random order.
@@ -28,6 +30,9 @@ const READY_PATIENCE: Duration = Duration::from_secs(600);
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 /// How long a signal may go unnoticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
+
+/// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
+const SEED_STEP: u64 = 1 << 32;
 
 /// What all trials of a run share, and the cell of this one.
 pub(super) struct Laboratory<'a> {
@@ -93,7 +98,7 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the storage.
+    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,
@@ -102,22 +107,39 @@ impl Laboratory<'_> {
         finding: &mut Finding,
     ) -> Result<()> {
         let server = &*self.servers[&self.cell.server];
-        let snapshot = self.snapshot(server, data_sets, phases)?;
+        let snapshots: Vec<PathBuf> = self
+            .layouts()
+            .map(|layout| self.snapshot(server, layout, data_sets, phases))
+            .collect::<Result<_>>()?;
         phases.progress.trial_started();
 
         phases.enter("restore")?;
-        let mut mounts = Mounts::up(&MountsRequest {
-            layout: self.layout(),
-            stacks: &self.scenario.stacks,
-            server_kind: server.kind(),
-            snapshot: Some(&snapshot),
-            work_directory: self.work_directory,
-            seed: planned.seed,
-        })
-        .context("restoring the snapshot")?;
-        mounts.set_physics(self.scenario.run.start == StartState::Cold)?;
-        self.with_storage(planned, &mut mounts, phases, finding)
-            .map_err(|error| cause::of_storage(error, &mut mounts))?;
+        let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
+        let restore = |index: usize, owner: &str| {
+            Mounts::up(&MountsRequest {
+                layout: self.layouts().nth(index).expect("one of them"),
+                stacks: &self.scenario.stacks,
+                server_kind: server.kind(),
+                snapshot: Some(&snapshots[index]),
+                work_directory: self.work_directory,
+                seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
+                owner,
+                mount_count,
+            })
+            .context("restoring the snapshot")
+        };
+        let mut mounts = restore(0, "")?;
+        let further = (1..snapshots.len()).map(|number| {
+            restore(number, &format!("replica-{number}")).with_context(|| format!("replica {number}"))
+        });
+        let roles = Roles::of(server, self.replication());
+        let mut replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
+        let is_cold = self.scenario.run.start == StartState::Cold;
+        mounts.set_physics(is_cold)?;
+        replicas.set_physics(is_cold)?;
+        self.with_storage(planned, &mut mounts, &mut replicas, phases, finding)
+            .map_err(|error| replicas.cause(cause::of_storage(error, &mut mounts)))?;
+        replicas.down()?;
         mounts.down().context("taking the storage down")
     }
 
@@ -125,16 +147,29 @@ impl Laboratory<'_> {
         self.scenario.layout_of(self.cell)
     }
 
-    /// One for each mount, in the order of the layout.
+    fn replication(&self) -> Option<&ReplicationSpec> {
+        self.scenario.servers[&self.cell.server].replication.as_ref()
+    }
+
+    /// The cell's own, and those of its replicas.
+    fn layouts(&self) -> impl Iterator<Item = &Layout> {
+        std::iter::once(self.layout()).chain(self.replication().into_iter().flat_map(|spec| &spec.replicas))
+    }
+
+    /// One for each mount, in the order of the layout; those of replicas follow.
     fn stack_hash(&self) -> String {
-        let stacks = self.layout().mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
-        stacks.collect::<Vec<_>>().join("+")
+        let of_layout = |layout: &Layout| {
+            let stacks = layout.mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
+            stacks.collect::<Vec<_>>().join("+")
+        };
+        self.layouts().map(of_layout).collect::<Vec<_>>().join(" > ")
     }
 
     fn with_storage(
         &self,
         planned: &PlannedTrial,
         mounts: &mut Mounts,
+        replicas: &mut Replicas<'_>,
         phases: &mut Phases<'_>,
         finding: &mut Finding,
     ) -> Result<()> {
@@ -149,8 +184,8 @@ impl Laboratory<'_> {
         };
         std::fs::create_dir_all(&instance.runtime_directory)
             .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
-        let mut running = server.start(&instance).context("starting the server")?;
-        self.with_server(planned, mounts, &mut *running, phases, finding)
+        let mut running = replicas.start_primary(server, &instance).context("starting the server")?;
+        self.with_server(planned, mounts, replicas, &mut *running, phases, finding)
             .map_err(|error| cause::of_server(error, &mut *running))
     }
 
@@ -158,6 +193,7 @@ impl Laboratory<'_> {
         &self,
         planned: &PlannedTrial,
         mounts: &mut Mounts,
+        replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
         phases: &mut Phases<'_>,
         finding: &mut Finding,
@@ -165,8 +201,11 @@ impl Laboratory<'_> {
         let run = &self.scenario.run;
         let server_id = running.process_id();
         self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
-        let names: Vec<String> = self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
+        let mut names: Vec<String> =
+            self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
+        names.extend(replicas.told_settings());
         finding.settings = running.settings(&names).context("asking the server for its settings")?;
+        replicas.follow(self.work_directory)?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
             workload: self.scenario.workloads[&self.cell.workload].clone(),
@@ -178,21 +217,30 @@ impl Laboratory<'_> {
 
         phases.enter("warm-up")?;
         mounts.set_physics(run.start != StartState::WarmFast)?;
+        replicas.set_physics(run.start != StartState::WarmFast)?;
         phases.watch(&mut client, run.warm_up)?;
         phases.enter("settle")?;
         mounts.set_physics(true)?;
+        replicas.set_physics(true)?;
         phases.watch(&mut client, run.settle)?;
 
         phases.enter("measure")?;
-        let window = phases.measure(&mut client, run.measure, self.layout(), mounts, running)?;
+        let mut window =
+            phases.measure(&mut client, run.measure, self.layout(), mounts, replicas, running)?;
         mounts.check()?;
+        replicas.check()?;
 
-        phases.enter("verify")?;
+        phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
         mounts.set_physics(false)?;
         self.interrupt.kill_on_signal(client_id, || client.stop())?;
+        if replicas.are_there() {
+            replicas.catch_up(&mut window)?;
+            phases.enter("verify")?;
+        }
         let workload = run_spec.workload.build()?;
         let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
-        let checks = self.interrupt.kill_on_signal(server_id, verify)?;
+        let mut checks = self.interrupt.kill_on_signal(server_id, verify)?;
+        checks.extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&*workload))?);
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
@@ -203,16 +251,18 @@ impl Laboratory<'_> {
         finding.measured = Some(measurement::measurement(&window, checks)?);
 
         phases.enter("stop")?;
+        replicas.stop()?;
         self.interrupt.kill_on_signal(server_id, || running.stop(STOP_PATIENCE))
     }
 
     fn snapshot(
         &self,
         server: &dyn Server,
+        layout: &Layout,
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
-    ) -> Result<std::path::PathBuf> {
-        let storage = Storage { layout: self.layout(), stacks: &self.scenario.stacks };
+    ) -> Result<PathBuf> {
+        let storage = Storage { layout, stacks: &self.scenario.stacks };
         let recipe = Recipe {
             server_kind: server.kind(),
             server_version: &self.versions[&self.cell.server],
@@ -275,15 +325,21 @@ impl Phases<'_> {
         duration: Duration,
         layout: &Layout,
         mounts: &mut Mounts,
+        replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let first = Sample::take(mounts, running)?;
+        let mut look = || -> Result<Sample> {
+            let mut sample = Sample::take(mounts, running)?;
+            replicas.look(&mut sample)?;
+            Ok(sample)
+        };
+        let first = look()?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
             client.measure(duration, &mut |second| {
                 self.progress.tick();
-                match Sample::take(mounts, running) {
+                match look() {
                     Ok(sample) => seconds.push((second.clone(), sample)),
                     Err(error) => failure = failure.take().or(Some(error)),
                 }
@@ -292,13 +348,14 @@ impl Phases<'_> {
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let last = Sample::take(mounts, running)?;
+        let last = look()?;
         Ok(Window {
             summary: summary?,
             seconds,
             first,
             last,
             layout: layout.clone(),
+            replicas: Vec::new(),
             cpu_count: provenance::cpu_count(),
         })
     }

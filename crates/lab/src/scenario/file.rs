@@ -14,7 +14,7 @@ use spindle_load::{
 use crate::layout::FileClass;
 use crate::near;
 use crate::profile_file::StackTable;
-use crate::record::StartState;
+use crate::record::{ReplicationMode, StartState, WaitPoint};
 use crate::units;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -74,6 +74,22 @@ pub(super) struct ServerTable {
     pub url: Option<String>,
     /// Of a server that `spindle server get` fetches.
     pub version: Option<String>,
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingValue>,
+    pub replication: Option<ReplicationTable>,
+}
+
+/// The server's replicas.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplicationTable {
+    pub mode: ReplicationMode,
+    /// Names of layouts or stacks, one for each replica.
+    pub replicas: Vec<String>,
+    pub wait_point: Option<WaitPoint>,
+    pub timeout: Option<DurationText>,
+    pub catch_up: Option<DurationText>,
+    /// On top of the primary's.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
 }

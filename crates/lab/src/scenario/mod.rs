@@ -4,6 +4,7 @@
 //! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
 
 mod file;
+mod replication;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -19,6 +20,7 @@ use spindle_load::WorkloadSpec;
 use crate::layout::Layout;
 use crate::profile_file::StackSpec;
 use crate::record::{Cell, ScenarioHead, StartState};
+use crate::server::replication::ReplicationSpec;
 use crate::server::{self, Server, Source};
 use crate::user_error::UserError;
 
@@ -46,6 +48,8 @@ pub struct ServerSpec {
     pub source: Source,
     /// The server's own names and spelling.
     pub settings: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replication: Option<ReplicationSpec>,
 }
 
 impl ServerSpec {
@@ -124,12 +128,18 @@ impl Scenario {
     /// The stacks of the cells by their names, each once, in the order in which they appear.
     pub fn stacks_in_use(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for mount in self.layouts.iter().flat_map(|layout| &layout.mounts) {
+        for mount in self.layouts.iter().chain(self.replica_layouts()).flat_map(|layout| &layout.mounts) {
             if !names.contains(&mount.stack.as_str()) {
                 names.push(&mount.stack);
             }
         }
         names
+    }
+
+    /// Of all replicas of the matrix.
+    pub fn replica_layouts(&self) -> impl Iterator<Item = &Layout> {
+        let specs = self.matrix.server.iter().filter_map(|name| self.servers[name].replication.as_ref());
+        specs.flat_map(|spec| &spec.replicas)
     }
 
     /// Of one of the scenario's own cells.

@@ -420,3 +420,103 @@ fn a_storage_engine_is_refused_where_there_are_none() {
         "workloads.tpcc.engine: server `mariadb` has no storage engines; leave it out"
     );
 }
+
+/// The good scenario with these lines as its server's replication.
+fn replicated(lines: &str) -> String {
+    changed("[workloads.tpcc]", &format!("[servers.mariadb.replication]\n{lines}\n[workloads.tpcc]"))
+}
+
+#[track_caller]
+fn check_replication(lines: &str, expect: &str) {
+    let error = Scenario::parse("test", &replicated(lines), &BOUNDS).unwrap_err();
+    assert_eq!(error.to_string(), format!("servers.mariadb.replication{expect}"));
+}
+
+#[test]
+fn replicas_lie_on_layouts_or_stacks() {
+    let lines = "mode = \"semi-sync\"\nreplicas = [\"hdd\", \"x25m-80\", \"split\"]\nwait_point = \"after-sync\"\n\
+                 timeout = \"5 s\"\nsettings = { sync_relay_log = 1 }\n[layouts.split]\ndata = \"hdd\"\nbinlog = \"iodrive\"";
+    let scenario = parsed(&replicated(lines));
+    let spec = &scenario.servers["mariadb"];
+    assert_eq!((spec.settings["log_bin"].as_str(), spec.settings["binlog_format"].as_str()), ("ON", "ROW"));
+    let replication = spec.replication.as_ref().unwrap();
+    let layouts: Vec<(&str, usize)> =
+        replication.replicas.iter().map(|layout| (layout.name.as_str(), layout.mounts.len())).collect();
+    assert_eq!(layouts, [("hdd", 1), ("x25m-80", 1), ("split", 2)]);
+    assert_eq!(replication.settings["innodb_buffer_pool_size"], "96M");
+    assert_eq!(replication.settings["sync_relay_log"], "1");
+    assert_eq!(
+        (replication.timeout, replication.catch_up),
+        (Some(Duration::from_secs(5)), Duration::from_secs(60))
+    );
+    assert!(scenario.stacks_in_use().contains(&"x25m-80"));
+    assert_ne!(scenario.hash(), parsed(GOOD).hash());
+}
+
+#[test]
+fn replication_that_cannot_be_is_refused() {
+    let replicas = "replicas = [\"hdd\"]\n";
+    let check = |lines: &str, expect: &str| check_replication(&format!("{replicas}{lines}"), expect);
+    check("mode = \"sync\"", ".mode: `sync` is not known; did you mean `async`?");
+    check(
+        "mode = \"async\"\ntimeout = \"1 s\"",
+        ".timeout: has no meaning with mode = \"async\"; leave it out",
+    );
+    check(
+        "mode = \"async\"\nwait_point = \"after-sync\"",
+        ".wait_point: has no meaning with mode = \"async\"; leave it out",
+    );
+    check(
+        "mode = \"semi-sync\"\ntimeout = \"25 h\"",
+        ".timeout: 25 h is out of range; it can be 1 ms to 24 h",
+    );
+    check("mode = \"async\"\ncatch_up = \"2 h\"", ".catch_up: 2 h is out of range; it can be 0 s to 1 h");
+    check(
+        "mode = \"async\"\nsettings = { server_id = 3 }",
+        ": setting `server_id`: every server of a set has one of its own; remove it",
+    );
+    check(
+        "mode = \"async\"\nsettings = { innodb_buffer_pool_size = \"8150M\" }",
+        ": the primary and its replicas reserve 8246 MiB of memory, more than this machine's 8192 MiB",
+    );
+    check_replication(
+        "mode = \"async\"\nreplicas = [\"hdd\", \"ssd\"]",
+        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`",
+    );
+    let many = ["\"hdd\""; 9].join(", ");
+    check_replication(
+        &format!("mode = \"async\"\nreplicas = [{many}]"),
+        ".replicas: has 9 names; it can have 1 to 8, one for each replica",
+    );
+    check_replication(
+        "mode = \"async\"\nreplicas = []",
+        ".replicas: has 0 names; it can have 1 to 8, one for each replica",
+    );
+}
+
+#[test]
+fn a_kind_without_replication_is_refused() {
+    for kind in ["mysql", "postgresql", "sqlite", "mock", "files"] {
+        let text = replicated("mode = \"async\"\nreplicas = [\"hdd\"]")
+            .replace("kind = \"mariadb\"", &format!("kind = \"{kind}\""));
+        let error = Scenario::parse("test", &text, &BOUNDS).unwrap_err();
+        let expect = format!(
+            "servers.mariadb.replication: kind = \"{kind}\" has no replication that Spindle sets up; those that have are `mariadb`"
+        );
+        assert_eq!(error.to_string(), expect);
+    }
+}
+
+#[test]
+fn a_real_disk_is_not_shared_by_a_primary_and_its_replica() {
+    let real = replicated("mode = \"async\"\nreplicas = [\"hdd\"]").replacen(
+        "profile = \"hdd-7200\"\nsize = \"20 GB\"",
+        "path = \"/\"",
+        1,
+    );
+    let error = Scenario::parse("test", &real, &BOUNDS).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "servers.mariadb.replication.replicas: `hdd` is a real disk, which two servers of a set cannot share"
+    );
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use spindle_load::WorkloadSpec;
 
 use super::file::{Complaint, DurationText, LayoutTable, ScenarioFile, ServerTable};
-use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec};
+use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, replication};
 use crate::layout::{FileClass, Layout};
 use crate::near;
 use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
@@ -63,10 +63,17 @@ pub(super) fn validate(
         check_layout(name, table, &file)?;
     }
     let layouts = check_storage(&file, &stacks)?;
+    for (name, table) in &file.servers {
+        if let (Some(table), Some(spec)) = (&table.replication, servers.get_mut(name)) {
+            replication::check(name, table, spec, &file, &stacks)?;
+            check_memory(name, spec, bounds)?;
+        }
+    }
     check_axis("server", &file.matrix.server, "servers", servers.keys())?;
     check_axis("workload", &file.matrix.workload, "workloads", file.workloads.keys())?;
     check_pairs(&file, &servers)?;
     check_placement(&file, &servers, &layouts)?;
+    replication::check_drives(&file, &servers, &stacks, &layouts)?;
     check_running(&file, &servers, &stacks)?;
     let scenario = Scenario {
         name: name.to_owned(),
@@ -104,7 +111,7 @@ fn add_default_server(file: &mut ScenarioFile) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn complaint(key: impl Into<String>, message: impl Into<String>) -> Complaint {
+pub(super) fn complaint(key: impl Into<String>, message: impl Into<String>) -> Complaint {
     Complaint { key: key.into(), message: message.into() }
 }
 
@@ -143,7 +150,28 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
             return Err(complaint(path, message));
         }
     }
-    Ok(ServerSpec { kind: table.kind.clone(), source: check_source(name, table)?, settings })
+    let source = check_source(name, table)?;
+    Ok(ServerSpec { kind: table.kind.clone(), source, settings, replication: None })
+}
+
+/// A primary and its replicas are on this machine together.
+fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
+    let Some(replication) = &spec.replication else { return Ok(()) };
+    let reserved = |settings: &BTreeMap<String, String>| -> u64 {
+        MEMORY_SETTINGS.iter().filter_map(|key| setting_bytes(settings.get(*key)?)).sum()
+    };
+    let count = replication.replicas.len() as u64;
+    let bytes =
+        reserved(&spec.settings).saturating_add(reserved(&replication.settings).saturating_mul(count));
+    if bytes > bounds.memory_bytes {
+        let message = format!(
+            "the primary and its replicas reserve {} MiB of memory, more than this machine's {} MiB",
+            bytes >> 20,
+            bounds.memory_bytes >> 20
+        );
+        return Err(complaint(format!("servers.{name}.replication"), message));
+    }
+    Ok(())
 }
 
 fn check_source(name: &str, table: &ServerTable) -> Result<Source, Complaint> {
@@ -311,7 +339,11 @@ fn check_axis<'a>(
 /// What the matrix or a layout names without a table of its own may be a ready-made stack or a profile.
 fn add_built_in_stacks(file: &mut ScenarioFile) {
     let in_layouts = file.layouts.values().flat_map(|table| table.named()).map(|(_, stack)| stack.to_owned());
-    let named: Vec<String> = file.matrix.stack.iter().flatten().cloned().chain(in_layouts).collect();
+    let of_replicas = file.servers.values().filter_map(|table| table.replication.as_ref());
+    let of_replicas = of_replicas.flat_map(|table| table.replicas.clone());
+    let of_replicas = of_replicas.filter(|name| !file.layouts.contains_key(name));
+    let in_matrix = file.matrix.stack.iter().flatten().cloned();
+    let named: Vec<String> = in_matrix.chain(in_layouts).chain(of_replicas).collect();
     for name in named {
         if let Some(table) = built_in_stack(&name).filter(|_| !file.stacks.contains_key(&name)) {
             file.stacks.insert(name, table);
@@ -378,7 +410,7 @@ fn check_storage(
     }
 }
 
-fn layout(name: &str, table: &LayoutTable) -> Layout {
+pub(super) fn layout(name: &str, table: &LayoutTable) -> Layout {
     let label = table.label.as_deref().unwrap_or(name);
     Layout::new(name, label, &table.data, &table.named()[1..])
 }
@@ -391,11 +423,16 @@ fn check_placement(
 ) -> Result<(), Complaint> {
     for name in &file.matrix.server {
         let (server, settings) = (servers[name].server(), &servers[name].settings);
-        for layout in layouts {
+        let replication = servers[name].replication.as_ref();
+        let of_replicas = replication.into_iter().flat_map(|spec| {
+            spec.replicas.iter().map(|layout| (layout, &spec.settings, "a replica of server"))
+        });
+        let own = layouts.iter().map(|layout| (layout, settings, "server"));
+        for (layout, settings, whose) in own.chain(of_replicas) {
             for (class, _) in layout.apart() {
                 server.files_of(class, settings).map_err(|refusal| {
                     let key = format!("layouts.{}.{}", layout.name, class.key());
-                    complaint(key, format!("server `{name}` {refusal}"))
+                    complaint(key, format!("{whose} `{name}` {refusal}"))
                 })?;
             }
         }
@@ -501,7 +538,7 @@ fn check_fit(scenario: &Scenario) -> Result<(), Complaint> {
         }
         let redo_bytes = redo_bytes(scenario);
         let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
-        for layout in &scenario.layouts {
+        for layout in scenario.layouts.iter().chain(scenario.replica_layouts()) {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
             let needed = data.bytes + DATABASE_FIXED_BYTES + more_bytes;

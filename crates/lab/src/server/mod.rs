@@ -15,6 +15,7 @@ pub mod postgres;
 mod postgres_log;
 mod postgres_settings;
 mod process;
+pub mod replication;
 pub mod running;
 pub mod sqlite;
 
@@ -29,6 +30,7 @@ use spindle_load::Endpoint;
 
 use crate::layout::FileClass;
 use mysql::{Flavour, Mysql};
+use replication::Replication;
 
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +91,11 @@ pub trait Server: Debug {
 
     /// Starts the process; it may not be ready yet.
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
+
+    /// How replicas of it are set up; `None` where Spindle cannot.
+    fn replication(&self) -> Option<&dyn Replication> {
+        None
+    }
 }
 
 /// The user's mistake: a sentence that names the setting and its bound. No work was begun.

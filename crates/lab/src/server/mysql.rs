@@ -3,12 +3,13 @@
 //!
 //! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
 //! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
-//! password; only root and that user can reach the socket.
+//! password; only root and that user can reach the socket. A primary also listens on 127.0.0.1, for its replicas (`replication.rs`).
 
 mod files;
 mod prepare;
 mod program;
 mod release;
+mod replication;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use super::memory::parse_size_bytes;
 use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
 use super::process::{Process, check_socket, error_log};
+use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source};
 use crate::layout::FileClass;
 use crate::provenance;
@@ -211,6 +213,17 @@ impl Server for Mysql {
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.start_with(instance, &["--skip-networking".to_owned()])
+    }
+
+    fn replication(&self) -> Option<&dyn Replication> {
+        (self.flavour == Flavour::MariaDb).then_some(self)
+    }
+}
+
+impl Mysql {
+    /// `more` are options besides the instance's.
+    fn start_with(&self, instance: &Instance, more: &[String]) -> Result<Box<dyn Running>> {
         self.check(instance)?;
         own_directories(instance)?;
         let (program, release) = self.program()?;
@@ -225,9 +238,10 @@ impl Server for Mysql {
             // What the server says before it opens its log goes to the same file.
             .arg(option("log-error", &error_log(runtime).to_string_lossy()))
             .args(files::options(&release, instance).iter().map(|(name, value)| option(name, value)))
-            .args(["--skip-networking", "--skip-name-resolve"])
+            .arg("--skip-name-resolve")
             .args(own_options(&release))
-            .args(plain_options(&release, &instance.settings));
+            .args(plain_options(&release, &instance.settings))
+            .args(more);
         let process = Process::spawn(USER.run(&mut command), &program.name(), USER, runtime, quote)?;
         let socket = socket(instance);
         let inquiry = Inquiry::new(endpoint(&socket, "mysql"));

@@ -277,7 +277,9 @@ pub fn is_running(bench: &Bench, words: &str) -> bool {
 /// What a run starts, by a part of the command line.
 #[derive(Debug, Clone, Copy)]
 pub enum Part {
+    /// Any, where there are replicas.
     Server,
+    Replica,
     Client,
     Emulator,
 }
@@ -286,6 +288,7 @@ pub enum Part {
 pub fn part(run: &Child, part: Part) -> Option<Pid> {
     let known_by = match part {
         Part::Server => " --datadir=",
+        Part::Replica => " --relay-log=",
         Part::Client => " load client",
         Part::Emulator => " disk serve ",
     };

@@ -144,6 +144,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 },
                 server: "mariadb".to_owned(),
                 workload: "tpcc-10".to_owned(),
+                replication: None,
             })
             .collect(),
         machine: Machine {
@@ -253,6 +254,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         host: None,
         devices: Vec::new(),
         other_mounts: Vec::new(),
+        replication: None,
         emulator: Some(EmulatorSummary {
             scheduler: "SCHED_FIFO".to_owned(),
             transport: "io_uring".to_owned(),

@@ -25,6 +25,7 @@ const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
 const LOG_BIN: &str = "log_bin";
 const SERVER_ID: &str = "server_id";
+pub(super) const BINLOG: &str = "binlog";
 
 /// The servers' defaults.
 const DATA_FILES: &str = "ibdata1:12M:autoextend";
@@ -132,6 +133,11 @@ pub(super) fn temporary_directory(instance: &Instance) -> PathBuf {
     instance.class_directories.get(&FileClass::Temp).cloned().unwrap_or_else(with_the_data)
 }
 
+/// Of the binary log, whose files are [`BINLOG`] and a number.
+pub(super) fn binlog_directory(instance: &Instance) -> &Path {
+    instance.class_directories.get(&FileClass::Binlog).unwrap_or(&instance.data_directory)
+}
+
 /// Every directory that the server writes to, the data's first.
 pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
     let mut directories = vec![instance.data_directory.clone()];
@@ -151,8 +157,7 @@ pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static s
     options.extend(directory(FileClass::Redo).map(|path| ("innodb_log_group_home_dir", text(path))));
     options.extend(directory(FileClass::Undo).map(|path| ("innodb_undo_directory", text(path))));
     if binlog_is_on(release, settings) == Ok(true) {
-        let directory = directory(FileClass::Binlog).unwrap_or(&instance.data_directory);
-        options.push((LOG_BIN, text(&directory.join("binlog"))));
+        options.push((LOG_BIN, text(&binlog_directory(instance).join(BINLOG))));
         if release.can(release::NEEDS_SERVER_ID) && setting(settings, SERVER_ID).is_none() {
             options.push((SERVER_ID, "1".to_owned()));
         }

@@ -55,6 +55,13 @@ pub(super) const NO_FILES: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
 /// Options of mariadb-install-db by which root logs in without a password, and no database `test` is made.
 pub(super) const INSTALL_OPTIONS: Since = Since { mariadb: (10, 4, 3), mysql: NEVER };
 
+/// Global transaction identifiers as MariaDB has them.
+pub(super) const GTID: Since = Since { mariadb: (10, 0, 2), mysql: NEVER };
+/// Accounts are in `mysql.global_priv`, and `mysql.user` is a view of it.
+pub(super) const GLOBAL_PRIVILEGES: Since = Since { mariadb: (10, 4, 1), mysql: NEVER };
+/// Semi-synchronous replication without a plugin.
+pub(super) const SEMI_SYNC: Since = Since { mariadb: (10, 3, 3), mysql: NEVER };
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Release {
     pub flavour: Flavour,

@@ -1,0 +1,300 @@
+//! The replicas of a trial: each a private server on storage of its own, from the same database as the primary's.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, bail};
+use spindle_load::{Check, Workload};
+
+use crate::interrupt::Interrupt;
+use crate::measurement::{ReplicaFacts, Window};
+use crate::mounts::Mounts;
+use crate::observe::{ReplicaSample, Sample};
+use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replication, ReplicationSpec};
+use crate::server::{Instance, Running, Server};
+
+const READY_PATIENCE: Duration = Duration::from_secs(600);
+const STOP_PATIENCE: Duration = Duration::from_secs(300);
+/// From START SLAVE until everybody replicates; nothing is written meanwhile.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is applied as a whole.
+const STALL_PATIENCE: Duration = Duration::from_secs(60);
+/// Also how exactly a catch-up is timed.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How a sentence, a table and a record call a replica; `index` is from 0.
+fn name(index: usize, layout: &str) -> String {
+    format!("replica {} ({layout})", index + 1)
+}
+
+fn has_applied(position: Option<&Position>, bytes: u64) -> bool {
+    position.is_some_and(|position| position.applied_bytes >= bytes)
+}
+
+/// How the servers of a cell are started, where it has replicas.
+#[derive(Clone, Copy)]
+pub(super) struct Roles<'a> {
+    pub spec: &'a ReplicationSpec,
+    pub replication: &'a dyn Replication,
+}
+
+impl<'a> Roles<'a> {
+    pub(super) fn of(server: &'a dyn Server, spec: Option<&'a ReplicationSpec>) -> Option<Roles<'a>> {
+        Some(Roles { spec: spec?, replication: server.replication()? })
+    }
+}
+
+/// Of one trial; none for a server that is alone. Dropped servers before storage.
+pub(super) struct Replicas<'a> {
+    roles: Option<Roles<'a>>,
+    /// Where it was started, and how it is reached.
+    primary: Option<(Instance, Access)>,
+    set: Option<Box<dyn ReplicaSet>>,
+    replicas: Vec<Replica>,
+    interrupt: &'a Interrupt,
+}
+
+struct Replica {
+    name: String,
+    running: Option<Box<dyn Running>>,
+    mounts: Mounts,
+    facts: ReplicaFacts,
+}
+
+impl<'a> Replicas<'a> {
+    /// `mounts` are those of the replicas, in their order.
+    pub(super) fn new(
+        roles: Option<Roles<'a>>,
+        mounts: Vec<Mounts>,
+        interrupt: &'a Interrupt,
+    ) -> Replicas<'a> {
+        let layouts = roles.iter().flat_map(|roles| &roles.spec.replicas);
+        let replicas = layouts.zip(mounts).enumerate().map(|(index, (layout, mounts))| {
+            let name = name(index, &layout.name);
+            let facts = ReplicaFacts::new(&name, layout);
+            Replica { name, running: None, mounts, facts }
+        });
+        let replicas = replicas.collect();
+        Replicas { roles, primary: None, set: None, replicas, interrupt }
+    }
+
+    pub(super) fn are_there(&self) -> bool {
+        self.roles.is_some()
+    }
+
+    pub(super) fn set_physics(&mut self, on: bool) -> Result<()> {
+        self.replicas.iter_mut().try_for_each(|replica| {
+            let switched = replica.mounts.set_physics(on);
+            switched.with_context(|| replica.name.clone())
+        })
+    }
+
+    /// An error when what is measured on the storage of any of them from now on means nothing.
+    pub(super) fn check(&mut self) -> Result<()> {
+        self.replicas
+            .iter_mut()
+            .try_for_each(|replica| replica.mounts.check().with_context(|| replica.name.clone()))
+    }
+
+    /// The server that the clients use: of a server without replicas, the only one.
+    pub(super) fn start_primary(
+        &mut self,
+        server: &dyn Server,
+        instance: &Instance,
+    ) -> Result<Box<dyn Running>> {
+        let Some(Roles { spec, replication }) = self.roles else { return server.start(instance) };
+        let (_, access) = self.primary.insert((instance.clone(), Access::new()?));
+        replication.start_primary(instance, spec, access)
+    }
+
+    /// Settings besides the user's that say what was measured.
+    pub(super) fn told_settings(&self) -> Vec<String> {
+        self.roles.map(|roles| roles.replication.told_settings(roles.spec)).unwrap_or_default()
+    }
+
+    /// Starts all of them and lets them follow the primary; returns when they do.
+    pub(super) fn follow(&mut self, work_directory: &Path) -> Result<()> {
+        let (Some(Roles { spec, replication }), Some((primary, access))) = (self.roles, &self.primary) else {
+            return Ok(());
+        };
+        let mut instances = Vec::new();
+        for (index, replica) in self.replicas.iter_mut().enumerate() {
+            let directory = work_directory.join(format!("replica-{}", index + 1));
+            std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+            let instance = Instance {
+                data_directory: replica.mounts.data_directory(),
+                class_directories: replica.mounts.class_directories(),
+                runtime_directory: directory,
+                settings: spec.settings.clone(),
+            };
+            let running = replication.start_replica(&instance, spec, index + 1);
+            replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
+            instances.push(instance);
+        }
+        for replica in &mut self.replicas {
+            let running = replica.running.as_mut().expect("was just started");
+            let ready =
+                self.interrupt.kill_on_signal(running.process_id(), || running.wait_ready(READY_PATIENCE));
+            ready.with_context(|| replica.name.clone())?;
+            replica.facts.settings = running.settings(&spec.own_settings)?;
+        }
+        let mut set = replication.connect(primary, &instances, spec, access)?;
+        let deadline = Instant::now() + CONNECT_PATIENCE;
+        while !set.is_running()? {
+            self.interrupt.check()?;
+            if Instant::now() > deadline {
+                bail!("the replicas did not follow the primary within {} s", CONNECT_PATIENCE.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        self.set = Some(set);
+        Ok(())
+    }
+
+    /// Adds the replicas to a look at everything.
+    ///
+    /// # Errors
+    /// One is dead or has stopped.
+    pub(super) fn look(&mut self, sample: &mut Sample) -> Result<()> {
+        let Some(progress) = self.progress()? else { return Ok(()) };
+        sample.binlog_bytes = Some(progress.written_bytes);
+        for (replica, position) in self.replicas.iter_mut().zip(progress.replicas) {
+            let process_id = replica.running.as_ref().map_or(0, |running| running.process_id());
+            let look = ReplicaSample::take(&mut replica.mounts, process_id, position);
+            sample.replicas.push(look.with_context(|| replica.name.clone())?);
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Result<Option<Progress>> {
+        let Some(set) = &mut self.set else { return Ok(None) };
+        // One that is dead does not answer, and nor does one that stands still.
+        for replica in &mut self.replicas {
+            if let Some(running) = &mut replica.running {
+                running.check_alive(Duration::ZERO).with_context(|| replica.name.clone())?;
+            }
+        }
+        set.look().map(Some)
+    }
+
+    /// After the window, with the clients gone: times how long the replicas need for what was written in it, then lets them apply the rest at
+    /// memory speed.
+    pub(super) fn catch_up(&mut self, window: &mut Window) -> Result<()> {
+        let (Some(Roles { spec, .. }), Some(target_bytes)) = (self.roles, window.last.binlog_bytes) else {
+            return Ok(());
+        };
+        for (replica, sample) in self.replicas.iter_mut().zip(&window.last.replicas) {
+            let is_there = has_applied(sample.position.as_ref(), target_bytes);
+            replica.facts.catch_up_s = is_there.then_some(0.0);
+            replica.facts.catch_up_limit_s = spec.catch_up.as_secs_f64();
+        }
+        let end = window.last.at;
+        self.wait(|replicas, progress| {
+            for (replica, position) in replicas.iter_mut().zip(&progress.replicas) {
+                if replica.facts.catch_up_s.is_none() && has_applied(position.as_ref(), target_bytes) {
+                    replica.facts.catch_up_s = Some(end.elapsed().as_secs_f64());
+                }
+            }
+            end.elapsed() > spec.catch_up || replicas.iter().all(|replica| replica.facts.catch_up_s.is_some())
+        })?;
+        self.set_physics(false)?;
+        self.apply_all()?;
+        window.replicas = self.replicas.iter().map(|replica| replica.facts.clone()).collect();
+        Ok(())
+    }
+
+    /// At memory speed, whatever it is.
+    ///
+    /// # Errors
+    /// One of them does not get any further.
+    fn apply_all(&mut self) -> Result<()> {
+        let mut behind = Vec::new();
+        let (mut applied_bytes, mut since) = (0, Instant::now());
+        self.wait(|replicas, progress| {
+            let positions = replicas.iter().zip(&progress.replicas);
+            let late =
+                positions.filter(|(_, position)| !has_applied(position.as_ref(), progress.written_bytes));
+            behind = late.map(|(replica, _)| replica.name.clone()).collect();
+            let now_bytes = progress.replicas.iter().flatten().map(|position| position.applied_bytes).sum();
+            if now_bytes > applied_bytes {
+                (applied_bytes, since) = (now_bytes, Instant::now());
+            }
+            behind.is_empty() || since.elapsed() > STALL_PATIENCE
+        })?;
+        if !behind.is_empty() {
+            bail!(
+                "{} did not apply anything for {} s, though the load had ended and the storage was at memory speed",
+                behind.join(" and "),
+                STALL_PATIENCE.as_secs()
+            );
+        }
+        Ok(())
+    }
+
+    /// Looks until `is_done`.
+    fn wait(&mut self, mut is_done: impl FnMut(&mut [Replica], &Progress) -> bool) -> Result<()> {
+        loop {
+            self.interrupt.check()?;
+            match self.progress()? {
+                Some(progress) if !is_done(&mut self.replicas, &progress) => {
+                    std::thread::sleep(POLL_INTERVAL);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// What the workload checks on the primary, on every replica, and whether its tables are the primary's.
+    pub(super) fn verify(&mut self, workload: &dyn Workload) -> Result<Vec<Check>> {
+        let mut checks = Vec::new();
+        for (index, replica) in self.replicas.iter_mut().enumerate() {
+            let (Some(running), Some(set)) = (&replica.running, &mut self.set) else { continue };
+            let endpoint = running.endpoint();
+            let found = self.interrupt.kill_on_signal(running.process_id(), || {
+                let mut found = workload.verify(&endpoint)?;
+                found.push(set.compare(index)?);
+                anyhow::Ok(found)
+            });
+            let found = found.with_context(|| format!("verifying {}", replica.name))?;
+            checks.extend(
+                found
+                    .into_iter()
+                    .map(|check| Check { name: format!("{}: {}", replica.name, check.name), ..check }),
+            );
+        }
+        Ok(checks)
+    }
+
+    /// A clean shutdown.
+    pub(super) fn stop(&mut self) -> Result<()> {
+        self.set = None;
+        for replica in &mut self.replicas {
+            if let Some(mut running) = replica.running.take() {
+                let stopped =
+                    self.interrupt.kill_on_signal(running.process_id(), || running.stop(STOP_PATIENCE));
+                stopped.with_context(|| replica.name.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn down(self) -> Result<()> {
+        self.replicas.into_iter().try_for_each(|replica| {
+            let down = replica.mounts.down();
+            down.with_context(|| format!("taking down the storage of {}", replica.name))
+        })
+    }
+
+    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed of it.
+    pub(super) fn cause(&mut self, noticed: Error) -> Error {
+        for replica in &mut self.replicas {
+            let storage = replica.mounts.check().err();
+            let server =
+                replica.running.as_mut().and_then(|running| running.check_alive(Duration::ZERO).err());
+            if let Some(error) = storage.or(server) {
+                return error.context(replica.name.clone());
+            }
+        }
+        noticed
+    }
+}
