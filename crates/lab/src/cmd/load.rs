@@ -234,7 +234,7 @@ struct SqlBenchArgs {
     /// As in the other workloads.
     #[arg(long, value_parser = parse_endpoint)]
     server: Endpoint,
-    /// `alter-table`, `big-tables`, `connect`, `create`, `insert`, `select`, `transactions`; all when none is named.
+    /// `alter-table`, `atis`, `big-tables`, `connect`, `create`, `insert`, `select`, `transactions`, `wisconsin`; all when none is named.
     #[arg(long, value_delimiter = ',', value_parser = parse_name::<sql_bench::Test>)]
     tests: Vec<sql_bench::Test>,
     /// Every count is divided by it.

@@ -104,6 +104,13 @@ impl ListClient {
         match action {
             Action::Execute(text) => self.session.execute(text),
             Action::Read(text) => self.session.read(text).map(drop),
+            Action::ReadRows(text, expect) => {
+                let found = self.session.read(text)?;
+                if found == *expect {
+                    return Ok(());
+                }
+                Err(wrong(format!("{text} returns {found} rows, not {expect}")))
+            }
             Action::Begin => self.session.begin_now(true),
             Action::Commit => self.session.commit(),
             Action::Rollback => self.session.rollback(),
