@@ -73,6 +73,11 @@ pub trait Client: Debug + Send {
     /// Executes what was chosen, with its retries.
     fn execute(&mut self) -> Result<Outcome, Failure>;
 
+    /// Of a list that is gone through once: whether nothing is left to choose. What is not timed is done here.
+    fn is_through(&mut self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
     /// In the closed loop: between the choice and its execution.
     fn pause_before(&mut self) -> Duration {
         Duration::ZERO
@@ -93,6 +98,8 @@ pub struct Outcome {
     pub retries: u32,
     /// Time spent waiting for COMMIT.
     pub commit_wait: Duration,
+    /// User and system CPU of the client, where it looks at it.
+    pub client_cpu: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,6 +211,11 @@ impl WorkloadSpec {
     /// It is missing.
     pub fn tool_version(&self) -> Result<Option<String>> {
         self.build()?.tool().map(Tool::version).transpose()
+    }
+
+    /// Work with a beginning and an end, which can be gone through once.
+    pub fn is_list(&self) -> bool {
+        matches!(self, WorkloadSpec::SqlBench(_))
     }
 
     pub fn has_tool(&self) -> bool {

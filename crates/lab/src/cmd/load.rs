@@ -477,7 +477,7 @@ fn run_sql_bench(args: &SqlBenchArgs) -> Result<()> {
 
 fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
     eprintln!("seed {}", args.seed);
-    let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed };
+    let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed, once: false };
     let workload = spec.workload.build()?;
     if args.prepare {
         prepare(&*workload, &spec)?;

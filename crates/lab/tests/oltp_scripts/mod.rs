@@ -34,7 +34,7 @@ pub fn check_the_tool(endpoint: &Endpoint) {
             autocommit: false,
             program: "sysbench".into(),
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED };
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
         let workload = spec.workload.build().unwrap();
         workload.load(endpoint, SEED, &mut |_| {}).unwrap();
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
@@ -72,7 +72,7 @@ pub fn check_every_script(endpoint: &Endpoint) {
             range_size: 100,
             rate: None,
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED };
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
         let workload = spec.workload.build().unwrap();
         // What an insert adds is none of the next script's rows.
         if !std::mem::replace(&mut is_loaded, script != Script::Insert) {

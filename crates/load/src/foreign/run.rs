@@ -182,6 +182,7 @@ impl<Output: Write> Load<'_, Output> {
             duration_s,
             headline_name: headline.name.to_owned(),
             headline_value: headline.value,
+            lower_is_better: false,
             kinds: figures.kinds,
             commit_wait_s: None,
             terminal_time_s: f64::from(terminals) * duration_s,
