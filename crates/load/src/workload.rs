@@ -213,9 +213,9 @@ impl WorkloadSpec {
         self.build()?.tool().map(Tool::version).transpose()
     }
 
-    /// Work with a beginning and an end, which can be gone through once.
+    /// Work with a beginning and an end, whose clients can go through it once ([`Client::is_through`]).
     pub fn is_list(&self) -> bool {
-        matches!(self, WorkloadSpec::SqlBench(_))
+        matches!(self, WorkloadSpec::SqlBench(_) | WorkloadSpec::InsertGrowth(_))
     }
 
     pub fn has_tool(&self) -> bool {
@@ -226,9 +226,7 @@ impl WorkloadSpec {
     pub fn data_set(&self) -> String {
         match self {
             WorkloadSpec::Tpcc(spec) => format!("tpcc, {} warehouses", spec.warehouses),
-            WorkloadSpec::Oltp(spec) => {
-                format!("oltp, {} tables of {} rows, k {:?}", spec.tables, spec.rows, spec.distribution)
-            }
+            WorkloadSpec::Oltp(spec) => spec.data_set(),
             WorkloadSpec::Sysbench(spec) => spec.data_set(),
             WorkloadSpec::Fileio(spec) => spec.data_set(),
             WorkloadSpec::Mysqlslap(_) => "mysqlslap".to_owned(),
@@ -322,6 +320,8 @@ impl WorkloadSpec {
         }
         match self {
             WorkloadSpec::Custom(spec) => spec.complaint().map(|complaint| ("file", complaint)),
+            WorkloadSpec::Oltp(spec) => spec.complaint(),
+            WorkloadSpec::Sysbench(spec) => spec.complaint(),
             WorkloadSpec::SqlBench(spec) => spec.complaint().map(|complaint| ("tests", complaint)),
             WorkloadSpec::Mysqlslap(spec) => spec.complaint(),
             WorkloadSpec::Slap(spec) => spec.complaint(),

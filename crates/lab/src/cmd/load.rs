@@ -65,6 +65,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
                 tables: args.scripts.tables.get(),
                 rows: args.scripts.rows.get(),
                 distribution: args.scripts.distribution,
+                rand_zipfian_exp: args.rand_zipfian_exp,
                 terminals: args.run.terminals_or(8),
                 autocommit: args.scripts.autocommit,
                 point_selects: args.point_selects.get(),

@@ -259,6 +259,16 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
         "workloads.tpcc.distribution: `uniforn` is not known; did you mean `uniform`?",
     );
     check_oltp(
+        "\"uniform\"\n",
+        "\"uniform\"\nrand_zipfian_exp = 0.8\n",
+        "workloads.tpcc.rand_zipfian_exp: has no meaning unless distribution = \"zipfian\"; leave it out",
+    );
+    check_oltp(
+        "\"uniform\"\n",
+        "\"zipfian\"\nrand_zipfian_exp = -1.0\n",
+        "workloads.tpcc.rand_zipfian_exp: -1 is out of range; it can be 0 to 10",
+    );
+    check_oltp(
         "\"read-write\"",
         "\"read_write\"",
         "workloads.tpcc.script: `read_write` is not known; did you mean `read-write`?",
@@ -452,6 +462,6 @@ fn a_list_is_measured_once_and_at_most_for_so_long() {
     );
     check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
-        "run.measure: \"once\" needs a list of work, and workload `tpcc` of kind `scan` goes on for ever; of lists there is `sql-bench`",
+        "run.measure: \"once\" needs a list of work, and workload `tpcc` of kind `scan` goes on for ever; of lists there are `sql-bench` and `insert-growth`",
     );
 }

@@ -476,7 +476,7 @@ fn check_lists(file: &ScenarioFile) -> Result<(), Complaint> {
         Some(name) => {
             let kind = file.workloads[name].kind();
             let message = format!(
-                "\"once\" needs a list of work, and workload `{name}` of kind `{kind}` goes on for ever; of lists there is `sql-bench`"
+                "\"once\" needs a list of work, and workload `{name}` of kind `{kind}` goes on for ever; of lists there are `sql-bench` and `insert-growth`"
             );
             Err(complaint("run.measure", message))
         }

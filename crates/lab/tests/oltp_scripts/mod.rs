@@ -66,6 +66,7 @@ pub fn check_every_script(endpoint: &Endpoint) {
             tables: 2,
             rows: 20_000,
             distribution: Distribution::Pareto,
+            rand_zipfian_exp: None,
             terminals: 4,
             autocommit: false,
             point_selects: 10,

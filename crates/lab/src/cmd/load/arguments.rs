@@ -74,7 +74,7 @@ pub(super) struct ScriptArgs {
     /// Rows of each table, about 240 bytes each.
     #[arg(long, default_value = "100000")]
     pub(super) rows: NonZeroU32,
-    /// Which rows are asked for: `uniform`, `gaussian`, `special` (sysbench's own default) or `pareto`.
+    /// Which rows are asked for: `uniform`, `gaussian`, `special` (sysbench's own default) or `pareto`; of `oltp` also `zipfian`.
     #[arg(long, value_parser = parse_name::<oltp::Distribution>)]
     pub(super) distribution: oltp::Distribution,
     /// Every statement is its own transaction.
@@ -86,6 +86,9 @@ pub(super) struct ScriptArgs {
 pub(super) struct OltpArgs {
     #[command(flatten)]
     pub(super) scripts: ScriptArgs,
+    /// Of `zipfian`: row k is asked for as often as 1 / k^exponent; otherwise 0.8.
+    #[arg(long)]
+    pub(super) rand_zipfian_exp: Option<f64>,
     /// Selects of one row in each transaction of `read-write` and `read-only`.
     #[arg(long, default_value = "10")]
     pub(super) point_selects: NonZeroU32,
