@@ -134,7 +134,10 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
             (None, Some(format!("they count different things ({left}; {right})")))
         }
         _ => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
-            Some(comparison) => (Some(Ratio::from(comparison)), None),
+            Some(comparison) => {
+                let lower_is_better = report::lower_is_better(&left.records, baseline);
+                (Some(Ratio::new(comparison, lower_is_better)), None)
+            }
             None => (None, Some("one of them did no work at all".to_owned())),
         },
     };

@@ -68,6 +68,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
             rolled_back: kind.rolled_back,
             retried: kind.retried,
             failed: kind.failed,
+            client_cpu_s: kind.client_cpu_s,
             latency: latency(&latencies, kind.histogram.clone()),
         });
     }
@@ -126,7 +127,12 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions: ended,
         failed_transactions: failed,
         behind_s: summary.behind_s.unwrap_or(0.0),
-        transactions_per_s: series.transactions_per_s.clone(),
+        // A list has a trend of its own: quick operations follow slow ones.
+        transactions_per_s: if summary.lower_is_better {
+            Vec::new()
+        } else {
+            series.transactions_per_s.clone()
+        },
     };
     let mut warnings = limiter::warnings(&evidence, &symptoms);
     warnings.extend(
@@ -134,7 +140,11 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
-        headline: Headline { name: summary.headline_name.clone(), value: summary.headline_value },
+        headline: Headline {
+            name: summary.headline_name.clone(),
+            value: summary.headline_value,
+            lower_is_better: summary.lower_is_better,
+        },
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,

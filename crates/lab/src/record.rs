@@ -230,7 +230,7 @@ pub struct Trial {
 pub struct Measurement {
     /// Length of the measured window.
     pub duration_s: f64,
-    /// The workload's own figure of merit, by which cells are compared; higher is better.
+    /// The workload's own figure of merit, by which cells are compared.
     pub headline: Headline,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
@@ -265,6 +265,9 @@ pub struct Headline {
     /// For example `new-order transactions per minute`.
     pub name: String,
     pub value: f64,
+    /// A time; everything else is better when it is higher.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lower_is_better: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -276,6 +279,9 @@ pub struct TransactionSummary {
     /// Attempts that the server refused (deadlock, lock wait timeout) and that were tried again.
     pub retried: u64,
     pub failed: u64,
+    /// User and system CPU of the clients in these transactions; only some workloads say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_s: Option<f64>,
     pub latency: Latency,
 }
 

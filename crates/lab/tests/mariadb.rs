@@ -115,8 +115,12 @@ fn check_mysqlslap(endpoint: &Endpoint) {
         let program = "mariadb-slap".into();
         let workload =
             mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
-        let spec =
-            RunSpec { endpoint: endpoint.clone(), workload: WorkloadSpec::Mysqlslap(workload), seed: SEED };
+        let spec = RunSpec {
+            endpoint: endpoint.clone(),
+            workload: WorkloadSpec::Mysqlslap(workload),
+            seed: SEED,
+            once: false,
+        };
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;
@@ -166,7 +170,7 @@ fn the_preset_of_tpcc_mysql_has_its_foreign_keys_and_stays_consistent() {
         )
         .unwrap();
     assert_eq!(keys, Some(10));
-    let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED };
+    let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
@@ -196,7 +200,7 @@ fn a_server_that_stands_still_is_seen_by_all_that_it_kept_waiting() {
     let running = start(&*server, &instance);
     let WorkloadSpec::Tpcc(closed) = workload(4) else { panic!("not TPC-C") };
     let open = WorkloadSpec::Tpcc(tpcc::Spec { rate: Some(PER_S), ..closed });
-    let spec = RunSpec { endpoint: running.endpoint(), workload: open, seed: SEED };
+    let spec = RunSpec { endpoint: running.endpoint(), workload: open, seed: SEED, once: false };
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     let server_id = running.process_id().to_string();

@@ -240,3 +240,30 @@ fn the_devices_of_a_pool_are_told_apart() {
     assert!(page.contains("hdd-7200, log device"));
     assert_eq!(page.matches("<li><b>hdd-7200").count(), 1);
 }
+
+#[test]
+fn of_a_time_less_is_better() {
+    let records = file(&[DISK, FLASH, CARD], 3, |trial, _| {
+        let measurement = trial.measurement.as_mut().expect("measured");
+        let headline = &mut measurement.headline;
+        (headline.name, headline.value) = ("seconds for the list".to_owned(), 1e6 / headline.value);
+        headline.lower_is_better = true;
+        measurement.transactions[0].client_cpu_s = Some(1.5);
+    });
+    let view = View::new(&report_support::records(&records));
+    let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");
+    assert_eq!((ratio.verdict.as_str(), ratio.ratio < 0.2), ("faster", true), "{ratio:?}");
+    let sentence = &view.verdict.sentence;
+    assert!(sentence.starts_with("iodrive is the fastest: 0.0"), "{sentence}");
+    assert!(sentence.contains(&format!(" times the time of {} (95 % interval ", DISK.name)), "{sentence}");
+    let operations = &view.cells[0].transactions;
+    assert!(operations[0].client_cpu_us > Some(0.0) && operations[0].list_s > Some(0.0), "{operations:?}");
+    assert_eq!(operations[1].client_cpu_us, None);
+
+    let page = render(&records, Format::Html);
+    assert!(page.contains("Seconds for the list, lower is better.") && !page.contains("higher is better"));
+    assert!(page.contains("client CPU µs</th><th scope=\"col\" class=\"n\">s in the list</th>"));
+    assert!(render(&records, Format::Text).contains("    seconds "));
+    let quickstart = render(&quickstart(), Format::Html);
+    assert!(quickstart.contains("higher is better") && !quickstart.contains("s in the list"));
+}

@@ -107,6 +107,11 @@ impl Spec {
         format!("insert-growth, {} rows, {} indexes, {engine}", self.rows, self.indexes)
     }
 
+    /// Rows at the end of the last step, where the work ends when it is measured once.
+    fn end(&self) -> u64 {
+        (self.rows / self.step_rows + u64::from(self.steps)) * self.step_rows
+    }
+
     /// Which step a row belongs to when there are so many already.
     fn step_of(&self, rows: u64) -> usize {
         let passed = rows / self.step_rows - self.rows / self.step_rows;
@@ -213,6 +218,10 @@ impl Client for GrowthClient {
         self.rows.fetch_add(self.spec.batch.into(), Ordering::Relaxed);
         Ok(outcome)
     }
+
+    fn is_through(&mut self) -> Result<bool, Failure> {
+        Ok(self.rows.load(Ordering::Relaxed) >= self.spec.end())
+    }
 }
 
 #[derive(Debug)]
@@ -310,5 +319,6 @@ mod tests {
         assert_eq!(InsertGrowth::new(spec.clone()).kinds(), ["from 2500", "from 3000", "from 4000"]);
         let steps = [2_500, 2_999, 3_000, 4_999, 9_000].map(|rows| spec.step_of(rows));
         assert_eq!(steps, [0, 0, 1, 2, 2]);
+        assert_eq!(spec.end(), 5_000);
     }
 }

@@ -5,14 +5,14 @@
 //! making and dropping of the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no latency of single queries.
 //! When a query fails it exits with success: whatever it writes besides its figures is an error.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::foreign::{Figures, Length, Tool};
+use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
@@ -149,16 +149,8 @@ impl Workload for Mysqlslap {
 }
 
 impl Tool for Mysqlslap {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn package(&self) -> &'static str {
-        PACKAGE
-    }
-
-    fn program(&self) -> &Path {
-        &self.spec.program
+    fn program(&self) -> Program<'_> {
+        Program { name: NAME, package: PACKAGE, path: &self.spec.program }
     }
 
     fn repeats(&self) -> bool {

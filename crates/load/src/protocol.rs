@@ -58,12 +58,15 @@ pub struct RunSpec {
     pub endpoint: Endpoint,
     pub workload: WorkloadSpec,
     pub seed: u64,
+    /// The workload is a list: the terminals begin with the first `Measure`, and the window ends when they have gone through it once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {
-    /// Clears the histograms and measures for this long; `Event::Summary` ends it.
+    /// Clears the histograms and measures for this long, a list at most for this long; `Event::Summary` ends it.
     Measure { duration_s: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
@@ -102,6 +105,9 @@ pub struct Summary {
     pub duration_s: f64,
     pub headline_name: String,
     pub headline_value: f64,
+    /// The figure is a time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lower_is_better: bool,
     pub kinds: Vec<KindSummary>,
     /// Time that terminals spent waiting for COMMIT, summed over terminals. Foreign tools do not say it.
     pub commit_wait_s: Option<f64>,
@@ -127,5 +133,8 @@ pub struct KindSummary {
     /// Attempts of the transactions above that the server refused (deadlock, lock wait timeout, newer row).
     pub retried: u64,
     pub failed: u64,
+    /// User and system CPU of the clients in these transactions; only some workloads say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_s: Option<f64>,
     pub histogram: String,
 }

@@ -73,6 +73,11 @@ pub trait Client: Debug + Send {
     /// Executes what was chosen, with its retries.
     fn execute(&mut self) -> Result<Outcome, Failure>;
 
+    /// Of a list that is gone through once: whether nothing is left to choose. What is not timed is done here.
+    fn is_through(&mut self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
     /// In the closed loop: between the choice and its execution.
     fn pause_before(&mut self) -> Duration {
         Duration::ZERO
@@ -93,6 +98,8 @@ pub struct Outcome {
     pub retries: u32,
     /// Time spent waiting for COMMIT.
     pub commit_wait: Duration,
+    /// User and system CPU of the client, where it looks at it.
+    pub client_cpu: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,6 +213,11 @@ impl WorkloadSpec {
         self.build()?.tool().map(Tool::version).transpose()
     }
 
+    /// Work with a beginning and an end, whose clients can go through it once ([`Client::is_through`]).
+    pub fn is_list(&self) -> bool {
+        matches!(self, WorkloadSpec::SqlBench(_) | WorkloadSpec::InsertGrowth(_))
+    }
+
     pub fn has_tool(&self) -> bool {
         matches!(self, WorkloadSpec::Sysbench(_) | WorkloadSpec::Fileio(_) | WorkloadSpec::Mysqlslap(_))
     }
@@ -214,9 +226,7 @@ impl WorkloadSpec {
     pub fn data_set(&self) -> String {
         match self {
             WorkloadSpec::Tpcc(spec) => spec.data_set(),
-            WorkloadSpec::Oltp(spec) => {
-                format!("oltp, {} tables of {} rows, k {:?}", spec.tables, spec.rows, spec.distribution)
-            }
+            WorkloadSpec::Oltp(spec) => spec.data_set(),
             WorkloadSpec::Sysbench(spec) => spec.data_set(),
             WorkloadSpec::Fileio(spec) => spec.data_set(),
             WorkloadSpec::Mysqlslap(_) => "mysqlslap".to_owned(),
@@ -310,6 +320,8 @@ impl WorkloadSpec {
         }
         match self {
             WorkloadSpec::Custom(spec) => spec.complaint().map(|complaint| ("file", complaint)),
+            WorkloadSpec::Oltp(spec) => spec.complaint(),
+            WorkloadSpec::Sysbench(spec) => spec.complaint(),
             WorkloadSpec::SqlBench(spec) => spec.complaint().map(|complaint| ("tests", complaint)),
             WorkloadSpec::Mysqlslap(spec) => spec.complaint(),
             WorkloadSpec::Slap(spec) => spec.complaint(),

@@ -16,6 +16,7 @@ fn spec(script: Script) -> Spec {
         tables: 3,
         rows: 1_000,
         distribution: Distribution::Uniform,
+        rand_zipfian_exp: None,
         terminals: 2,
         autocommit: false,
         point_selects: 10,

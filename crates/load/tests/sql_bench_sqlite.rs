@@ -55,8 +55,17 @@ fn the_counts_are_those_of_sql_bench() {
         let found = operations.iter().find(|operation| operation.name == name).unwrap();
         assert_eq!((found.count, found.is_storage_sensitive), (count, is_storage_sensitive), "{name}");
     };
-    // test-alter-table, test-insert and test-select insert.
-    check("insert", 1_000 + 300_000 + 10_000, true);
+    // test-alter-table, test-ATIS, test-insert, test-select and test-wisconsin insert.
+    check("insert", 1_000 + 9_768 + 300_000 + 10_000 + 31_000, true);
+    check("create_table", 28 + 4, true);
+    check("select_simple_join", 500, false);
+    check("select_join", 100, false);
+    check("select_key_prefix_join", 100, false);
+    check("select_distinct", 800, false);
+    check("select_group", 2_800 + 111, false);
+    check("drop_table", 28, true);
+    check("delete_big", 1, true);
+    check("wisc_benchmark", 114, false);
     check("alter_table_add", 100, true);
     check("alter_table_drop", 91, true);
     check("select_many_fields", 2_000, false);
@@ -80,7 +89,7 @@ fn the_counts_are_those_of_sql_bench() {
     check("insert_autocommit", 10_000, true);
     check("insert_commit", 10_001, false);
     check("update_rollback", 100, false);
-    assert_eq!(operations.len(), 90);
+    assert_eq!(operations.len(), 98);
 }
 
 #[test]
@@ -118,6 +127,22 @@ fn a_list_that_finds_other_rows_than_it_should_ends() {
     client.choose();
     let failure = client.execute().unwrap_err();
     assert!(format!("{failure:?}").contains("SELECT COUNT(*) FROM bench1 answers 9, not 10"), "{failure:?}");
+}
+
+#[test]
+fn a_query_that_returns_other_rows_than_it_should_ends_the_list() {
+    let (_directory, endpoint) = database();
+    let workload = WorkloadSpec::SqlBench(spec(&[Test::Atis], 10_000)).build().unwrap();
+    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
+    while workload.kinds()[client.choose()] != "select_simple_join" {
+        client.execute().unwrap();
+    }
+    client.execute().unwrap();
+    sql::connect(&endpoint).unwrap().execute("DELETE FROM city WHERE state_code = 'AB'").unwrap();
+    client.choose();
+    let failure = client.execute().unwrap_err();
+    assert!(format!("{failure:?}").contains("returns 10 rows, not 11"), "{failure:?}");
 }
 
 #[test]

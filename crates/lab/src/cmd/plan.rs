@@ -46,7 +46,8 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         text.push_str(&format!("{cell:first$}  {server:second$}  {workload:third$}  {storage}\n"));
     }
     let run = &scenario.run;
-    let phases: Vec<String> = [("warm-up", run.warm_up), ("settling", run.settle), ("measured", run.measure)]
+    let measured = if run.once { "at most for a list" } else { "measured" };
+    let phases: Vec<String> = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)]
         .iter()
         .filter(|(_, duration)| !duration.is_zero())
         .map(|(name, duration)| format!("{} {name}", text::duration(*duration)))
@@ -57,10 +58,11 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         StartState::WarmFast => "warm-fast",
     };
     text.push_str(&format!(
-        "\n{} trials in {} shuffled blocks, start {start}: {}\nabout {} ({} a trial, {} to load), seed {}\n",
+        "\n{} trials in {} shuffled blocks, start {start}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plan.trials.len(),
         run.trials,
         phases.join(", "),
+        if run.once { "at most" } else { "about" },
         text::duration(plan.estimate.total),
         text::duration(plan.estimate.per_trial),
         text::duration(plan.estimate.load),

@@ -55,12 +55,14 @@ pub struct CellView {
 pub struct Throughput {
     /// Name of the figure of merit.
     pub name: String,
+    /// It is a time.
+    pub lower_is_better: bool,
     pub mean: f64,
     /// 95 % interval of the mean; `None` for a single trial.
     pub interval: Option<Range>,
 }
 
-/// Throughput of a cell divided by the baseline's.
+/// Figure of merit of a cell divided by the baseline's.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct Ratio {
     pub ratio: f64,
@@ -78,6 +80,10 @@ pub struct TransactionView {
     pub retried: u64,
     pub failed: u64,
     pub latency: Option<Quantiles>,
+    /// Of each, where the workload says it.
+    pub client_cpu_us: Option<f64>,
+    /// Of a list: what all of them took, mean over the trials.
+    pub list_s: Option<f64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -141,13 +147,19 @@ pub(crate) fn headline_name(records: &Records, cell: &str) -> Option<String> {
     measured(records, cell).first().map(|(_, measurement)| measurement.headline.name.clone())
 }
 
-impl From<Comparison> for Ratio {
-    fn from(comparison: Comparison) -> Self {
-        let verdict = match comparison.verdict {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::NoDifferenceShown => "no difference shown",
-            Verdict::NotTested => "not tested",
+/// Whether the figure of merit is a time.
+pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
+    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.headline.lower_is_better)
+}
+
+impl Ratio {
+    /// The ratio is of the figures as they are; who has less of a time is the faster.
+    pub(crate) fn new(comparison: Comparison, lower_is_better: bool) -> Self {
+        let verdict = match (comparison.verdict, lower_is_better) {
+            (Verdict::Faster, false) | (Verdict::Slower, true) => "faster",
+            (Verdict::Slower, false) | (Verdict::Faster, true) => "slower",
+            (Verdict::NoDifferenceShown, _) => "no difference shown",
+            (Verdict::NotTested, _) => "not tested",
         };
         let method = match comparison.method {
             spindle_stats::Method::Paired => "paired by block",
@@ -161,9 +173,7 @@ impl From<Comparison> for Ratio {
             method: method.to_owned(),
         }
     }
-}
 
-impl Ratio {
     /// `9.81 (9.12 to 10.5)`.
     pub fn text(&self) -> String {
         match self.interval {
@@ -221,6 +231,7 @@ fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
     let values: Vec<f64> = measurements.iter().map(|measurement| measurement.headline.value).collect();
     Some(Throughput {
         name: measurements.first()?.headline.name.clone(),
+        lower_is_better: measurements.first()?.headline.lower_is_better,
         mean: mean(&values)?,
         // Nothing runs backwards, though Student's interval of few trials may reach below zero.
         interval: mean_interval(&values, CONFIDENCE)
@@ -259,7 +270,12 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
         .map(|head| {
             let same: Vec<_> =
                 measurements.iter().flat_map(|m| &m.transactions).filter(|t| t.name == head.name).collect();
+            let ended: u64 = same.iter().map(|t| t.latency.count).sum();
+            let client_cpu_s = same.iter().map(|t| t.client_cpu_s).sum::<Option<f64>>();
+            let total_ms: f64 = same.iter().map(|t| t.latency.mean_ms * t.latency.count as f64).sum();
             TransactionView {
+                client_cpu_us: client_cpu_s.filter(|_| ended > 0).map(|seconds| seconds * 1e6 / ended as f64),
+                list_s: first.headline.lower_is_better.then(|| total_ms / 1e3 / measurements.len() as f64),
                 name: head.name.clone(),
                 committed: same.iter().map(|t| t.committed).sum(),
                 rolled_back: same.iter().map(|t| t.rolled_back).sum(),

@@ -20,7 +20,7 @@ mod verdict;
 mod view;
 
 pub use cell::{CellView, Failure, Range, Ratio, Throughput, TransactionView, TrialView};
-pub(crate) use cell::{headline_name, samples};
+pub(crate) use cell::{headline_name, lower_is_better, samples};
 pub(crate) use html::ECHARTS;
 pub use input::{ReadError, Records, parse, read};
 pub use latency::Quantiles;

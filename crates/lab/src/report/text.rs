@@ -82,6 +82,9 @@ const COLUMNS: [(&str, usize, bool); 8] = [
 
 fn table(view: &View) -> Vec<String> {
     let mut rows = vec![COLUMNS.map(|(name, ..)| name.to_owned())];
+    if view.lower_is_better {
+        rows[0][1] = "seconds".to_owned();
+    }
     for cell in &view.cells {
         let latency = |pick: fn(&Quantiles) -> Option<f64>| {
             cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)

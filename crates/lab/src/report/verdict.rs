@@ -36,7 +36,7 @@ impl VerdictView {
             }
             ([only], ..) => single(only),
             (_, Some(baseline), Some(_)) => ranking(records, &measured, baseline),
-            _ => "The cells count different things, so their throughputs are not compared.".to_owned(),
+            _ => "The cells count different things, so their figures are not compared.".to_owned(),
         };
         let mut details: Vec<String> = measured.iter().filter_map(|cell| limit_sentence(cell)).collect();
         for cell in cells.iter().filter(|cell| cell.throughput.is_none() && !measured.is_empty()) {
@@ -50,15 +50,23 @@ impl VerdictView {
     }
 }
 
-fn mean(cell: &CellView) -> f64 {
-    cell.throughput.as_ref().map_or(f64::NEG_INFINITY, |throughput| throughput.mean)
+/// Larger for the better cell.
+fn merit(cell: &CellView) -> f64 {
+    cell.throughput.as_ref().map_or(f64::NEG_INFINITY, |throughput| {
+        if throughput.lower_is_better { -throughput.mean } else { throughput.mean }
+    })
+}
+
+fn is_time(cell: &CellView) -> bool {
+    cell.throughput.as_ref().is_some_and(|throughput| throughput.lower_is_better)
 }
 
 fn single(cell: &CellView) -> String {
     let Some(throughput) = &cell.throughput else {
         return String::new();
     };
-    let value = format!("{} reached {} {}", cell.name, format::number(throughput.mean), throughput.name);
+    let did = if throughput.lower_is_better { "took" } else { "reached" };
+    let value = format!("{} {did} {} {}", cell.name, format::number(throughput.mean), throughput.name);
     match throughput.interval {
         Some(interval) => format!(
             "{value} (95 % interval {} to {}, {}); there is no second cell to compare it with.",
@@ -87,8 +95,11 @@ fn times(ratio: &Ratio, of: &str) -> String {
 
 fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String {
     let mut ranked = measured.to_vec();
-    ranked.sort_by(|left, right| mean(right).total_cmp(&mean(left)));
+    ranked.sort_by(|left, right| merit(right).total_cmp(&merit(left)));
     let (leader, others) = (ranked[0], &ranked[1..]);
+    let times = |ratio: &Ratio, of: &str| {
+        if is_time(leader) { times(ratio, &format!("the time of {of}")) } else { times(ratio, of) }
+    };
     // How the leader stands to each of the others: it is the fastest only if it is faster than every one of them.
     let mut against = Vec::new();
     for other in others {

@@ -7,7 +7,7 @@ use spindle_stats::{CONFIDENCE, compare};
 
 use super::{
     Records,
-    cell::{CellView, Failure, Ratio, failure, headline_name, measured, samples},
+    cell::{CellView, Failure, Ratio, failure, headline_name, lower_is_better, measured, samples},
     format,
     provenance::Setting,
     verdict::VerdictView,
@@ -22,6 +22,8 @@ pub struct View {
     pub baseline: Option<String>,
     /// The figure of merit, when all cells share it.
     pub headline: Option<String>,
+    /// That is a time.
+    pub lower_is_better: bool,
     pub cells: Vec<CellView>,
     pub warnings: Vec<WarningView>,
     pub failures: Vec<Failure>,
@@ -81,6 +83,11 @@ impl View {
         Self {
             verdict,
             baseline,
+            lower_is_better: headline.is_some()
+                && cells
+                    .iter()
+                    .filter_map(|cell| cell.throughput.as_ref())
+                    .all(|throughput| throughput.lower_is_better),
             headline,
             warnings: warnings(records),
             failures,
@@ -101,7 +108,8 @@ pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Optio
     if headline_name(records, baseline) != headline_name(records, candidate) {
         return None;
     }
-    compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE).map(Ratio::from)
+    let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;
+    Some(Ratio::new(comparison, lower_is_better(records, baseline)))
 }
 
 fn failures(records: &Records) -> Vec<Failure> {

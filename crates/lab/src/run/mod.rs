@@ -226,5 +226,6 @@ fn line(trial: &Trial) -> String {
         LimiterKind::Unknown => "no single limit",
     };
     let headline = &measurement.headline;
-    format!("{name}: {:.0} {}, {limiter}", headline.value, headline.name)
+    let decimals = if headline.lower_is_better { 2 } else { 0 };
+    format!("{name}: {:.decimals$} {}, {limiter}", headline.value, headline.name)
 }

@@ -210,6 +210,7 @@ impl Laboratory<'_> {
             endpoint: running.endpoint(),
             workload: self.scenario.workloads[&self.cell.workload].clone(),
             seed: planned.seed,
+            once: run.once,
         };
         let mut client = ClientProcess::spawn(self.program, &run_spec)?;
         let client_id = client.process_id();

@@ -133,8 +133,30 @@ pub(super) struct RunTable {
     pub start: StartState,
     pub warm_up: Option<DurationText>,
     pub settle: Option<DurationText>,
-    pub measure: DurationText,
+    pub measure: Measure,
+    /// The most that a list may take.
+    pub at_most: Option<DurationText>,
     pub seed: i64,
+}
+
+/// How long a trial measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) enum Measure {
+    For(Duration),
+    /// `"once"`: until the workload's list was gone through.
+    Once,
+}
+
+impl TryFrom<String> for Measure {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.trim() {
+            "once" => Ok(Measure::Once),
+            _ => DurationText::try_from(text).map(|DurationText(duration)| Measure::For(duration)),
+        }
+    }
 }
 
 /// A duration as people write it: `"30 s"`, `"5 min"`.

@@ -75,7 +75,11 @@ pub struct RunSettings {
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Duration,
+    /// Of a list: the most that it may take.
     pub measure: Duration,
+    /// The workload is a list that is gone through once.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
     pub seed: u64,
 }
 

@@ -259,6 +259,16 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
         "workloads.tpcc.distribution: `uniforn` is not known; did you mean `uniform`?",
     );
     check_oltp(
+        "\"uniform\"\n",
+        "\"uniform\"\nrand_zipfian_exp = 0.8\n",
+        "workloads.tpcc.rand_zipfian_exp: has no meaning unless distribution = \"zipfian\"; leave it out",
+    );
+    check_oltp(
+        "\"uniform\"\n",
+        "\"zipfian\"\nrand_zipfian_exp = -1.0\n",
+        "workloads.tpcc.rand_zipfian_exp: -1 is out of range; it can be 0 to 10",
+    );
+    check_oltp(
         "\"read-write\"",
         "\"read_write\"",
         "workloads.tpcc.script: `read_write` is not known; did you mean `read-write`?",
@@ -518,5 +528,40 @@ fn a_real_disk_is_not_shared_by_a_primary_and_its_replica() {
     assert_eq!(
         error.to_string(),
         "servers.mariadb.replication.replicas: `hdd` is a real disk, which two servers of a set cannot share"
+    );
+}
+
+#[test]
+fn a_list_is_measured_once_and_at_most_for_so_long() {
+    let list =
+        changed("kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n", "kind = \"sql-bench\"\ndivisor = 10\n")
+            .replace("start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n", "start = \"cold\"\n");
+    let once = list.replace("measure = \"30 s\"", "measure = \"once\"\nat_most = \"2 h\"");
+    let (window, run) = (parsed(&list), parsed(&once));
+    assert_eq!((run.run.once, run.run.measure), (true, Duration::from_secs(7_200)));
+    assert!(!window.run.once && window.hash() != run.hash());
+
+    let check = |text: &str, expect: &str| {
+        assert_eq!(Scenario::parse("test", text, &BOUNDS).unwrap_err().to_string(), expect);
+    };
+    check(
+        &once.replace("at_most = \"2 h\"", ""),
+        "run.at_most: is missing; measure = \"once\" needs it, so that a trial ends on slow storage too",
+    );
+    check(
+        &once.replace("\"once\"", "\"30 s\""),
+        "run.at_most: has no meaning unless measure = \"once\"; leave it out",
+    );
+    check(
+        &once.replace("\"2 h\"", "\"30 h\""),
+        "run.at_most: 30 h is out of range; it can be 100 ms to 24 h",
+    );
+    check(
+        &once.replace("start = \"cold\"", "start = \"warm\"\nwarm_up = \"10 s\""),
+        "run.start: must be \"cold\" with measure = \"once\": a list is gone through from its beginning",
+    );
+    check(
+        &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
+        "run.measure: \"once\" needs a list of work, and workload `tpcc` of kind `scan` goes on for ever; of lists there are `sql-bench` and `insert-growth`",
     );
 }

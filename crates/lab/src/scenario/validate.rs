@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spindle_load::WorkloadSpec;
 
-use super::file::{Complaint, DurationText, LayoutTable, ScenarioFile, ServerTable};
+use super::file::{Complaint, DurationText, LayoutTable, Measure, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, replication};
 use crate::layout::{FileClass, Layout};
 use crate::near;
@@ -475,14 +475,50 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         let message = format!("is missing; start = \"{}\" needs it", start_name(run.start));
         return Err(complaint("run.warm_up", message));
     }
+    let once = run.measure == Measure::Once;
+    let (key, measure) = match (run.measure, run.at_most) {
+        (Measure::For(_), Some(_)) => {
+            let message = "has no meaning unless measure = \"once\"; leave it out";
+            return Err(complaint("run.at_most", message.to_owned()));
+        }
+        (Measure::For(duration), None) => ("measure", duration),
+        (Measure::Once, Some(DurationText(duration))) => ("at_most", duration),
+        (Measure::Once, None) => {
+            let message = "is missing; measure = \"once\" needs it, so that a trial ends on slow storage too";
+            return Err(complaint("run.at_most", message.to_owned()));
+        }
+    };
+    if once {
+        check_lists(file)?;
+    }
     Ok(RunSettings {
         trials: run.trials as u32,
         start: run.start,
         warm_up: optional("warm_up", warm_up, run.start != StartState::Cold)?,
         settle: optional("settle", run.settle, run.start == StartState::WarmFast)?,
-        measure: bounded("measure", run.measure.0, MEASURE_MIN)?,
+        measure: bounded(key, measure, MEASURE_MIN)?,
+        once,
         seed,
     })
+}
+
+/// What is gone through once, and begins with the server.
+fn check_lists(file: &ScenarioFile) -> Result<(), Complaint> {
+    if file.run.start != StartState::Cold {
+        let message = "must be \"cold\" with measure = \"once\": a list is gone through from its beginning";
+        return Err(complaint("run.start", message.to_owned()));
+    }
+    let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].is_list());
+    match other {
+        Some(name) => {
+            let kind = file.workloads[name].kind();
+            let message = format!(
+                "\"once\" needs a list of work, and workload `{name}` of kind `{kind}` goes on for ever; of lists there are `sql-bench` and `insert-growth`"
+            );
+            Err(complaint("run.measure", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Foreign tools run for whole seconds.

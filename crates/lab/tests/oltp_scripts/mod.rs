@@ -34,7 +34,7 @@ pub fn check_the_tool(endpoint: &Endpoint) {
             autocommit: false,
             program: "sysbench".into(),
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED };
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
         let workload = spec.workload.build().unwrap();
         workload.load(endpoint, SEED, &mut |_| {}).unwrap();
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
@@ -66,13 +66,14 @@ pub fn check_every_script(endpoint: &Endpoint) {
             tables: 2,
             rows: 20_000,
             distribution: Distribution::Pareto,
+            rand_zipfian_exp: None,
             terminals: 4,
             autocommit: false,
             point_selects: 10,
             range_size: 100,
             rate: None,
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED };
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
         let workload = spec.workload.build().unwrap();
         // What an insert adds is none of the next script's rows.
         if !std::mem::replace(&mut is_loaded, script != Script::Insert) {

@@ -239,6 +239,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
                 rolled_back: if *name == "new-order" { count / 100 } else { 0 },
                 retried: count / 900,
                 failed: 0,
+                client_cpu_s: None,
                 latency: latency(&histogram),
             }
         })
@@ -247,7 +248,11 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
     let requests = total * 15.8;
     Measurement {
         duration_s: seconds as f64,
-        headline: Headline { name: "new-order transactions per minute".to_owned(), value: per_minute },
+        headline: Headline {
+            name: "new-order transactions per minute".to_owned(),
+            value: per_minute,
+            lower_is_better: false,
+        },
         transactions,
         latency: latency(&all),
         series,

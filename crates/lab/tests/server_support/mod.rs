@@ -178,7 +178,8 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 pub fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
-    let spec = RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED };
+    let spec =
+        RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED, once: false };
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     client

@@ -39,23 +39,27 @@ pub enum Length {
     Endless,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program<'a> {
+    /// As it calls itself.
+    pub name: &'static str,
+    /// Debian package that brings it.
+    pub package: &'static str,
+    /// A path, or a name that is looked for in `PATH`.
+    pub path: &'a Path,
+}
+
 /// A program that drives a load.
 pub trait Tool: Debug + Send + Sync {
-    /// As it calls itself.
-    fn name(&self) -> &'static str;
-
-    /// Debian package that brings it.
-    fn package(&self) -> &'static str;
-
-    /// A path, or a name that is looked for in `PATH`.
-    fn program(&self) -> &Path;
+    fn program(&self) -> Program<'_>;
 
     /// What it says of itself.
     ///
     /// # Errors
     /// It is missing, or does not know its version.
     fn version(&self) -> Result<String> {
-        process::version(self.program(), self.package())
+        let Program { path, package, .. } = self.program();
+        process::version(path, package)
     }
 
     /// The command that runs the load. Equal seeds, equal requests.

@@ -132,7 +132,7 @@ impl<Output: Write> Load<'_, Output> {
         let seed = self.spec.seed.wrapping_add(number.into());
         let command = self.tool.command(&self.spec.endpoint, seed, length)?;
         let end = OutputEnd { number, sender: self.sender.clone() };
-        let process = Process::start(command, self.tool.package(), move |line| {
+        let process = Process::start(command, self.tool.program().package, move |line| {
             // Nobody listens any more when the load has already ended.
             let _ = end.sender.send(Message::Line(end.number, line));
         })?;
@@ -157,7 +157,7 @@ impl<Output: Write> Load<'_, Output> {
     fn end(&mut self, run: Run) -> Result<Option<Run>> {
         let mut ended = run.process.wait(run.output)?;
         ended.cpu += run.cpu;
-        let name = self.tool.name();
+        let name = self.tool.program().name;
         ended.check(name, |line| self.tool.is_complaint(line))?;
         if self.tool.repeats() && run.ends_at.is_none_or(|ends_at| Instant::now() < ends_at) {
             let next = self.start(run.length)?;
@@ -182,6 +182,7 @@ impl<Output: Write> Load<'_, Output> {
             duration_s,
             headline_name: headline.name.to_owned(),
             headline_value: headline.value,
+            lower_is_better: false,
             kinds: figures.kinds,
             commit_wait_s: None,
             terminal_time_s: f64::from(terminals) * duration_s,

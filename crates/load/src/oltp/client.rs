@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use super::distribution::Rows;
 use super::{Script, Spec, table};
 use crate::protocol::Endpoint;
 use crate::random::Random;
@@ -57,6 +58,7 @@ impl Statements {
 pub(super) struct OltpClient {
     session: Box<dyn Session>,
     spec: Spec,
+    rows: Rows,
     /// Of each table.
     statements: Vec<Statements>,
     random: Random,
@@ -77,11 +79,11 @@ impl OltpClient {
             format!("preparing the statements on {}; is the database loaded?", describe(endpoint))
         })?;
         let random = Random::seeded(&[seed, u64::MAX, terminal.into()]);
-        Ok(OltpClient { session, spec: spec.clone(), statements, random })
+        Ok(OltpClient { session, spec: spec.clone(), rows: spec.drawn_rows(), statements, random })
     }
 
     fn id(&mut self) -> u32 {
-        self.spec.distribution.draw(&mut self.random, self.spec.rows)
+        self.rows.draw(&mut self.random)
     }
 
     /// Every group of statements draws its table anew, as the tool does.

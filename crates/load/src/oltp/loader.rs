@@ -69,13 +69,13 @@ fn tasks(spec: &Spec, seed: u64) -> Vec<Task> {
 
 fn task(spec: &Spec, seed: u64, number: u32, first: u32) -> Task {
     let last = spec.rows.min(first + (CHUNK - 1));
-    let drawn_from = (spec.distribution, spec.rows);
+    let drawn = spec.drawn_rows();
     Task {
         table: table::name(number),
         part: format!(", rows {first} to {last}"),
         row_count: u64::from(last - first) + 1,
         rows: Arc::new(move |output, count| {
-            table::write_rows(seed, number, (first, last), drawn_from, output, count)
+            table::write_rows(seed, number, (first, last), drawn, output, count)
         }),
     }
 }

@@ -12,6 +12,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 pub use distribution::Distribution;
+use distribution::Rows;
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::sql::Session;
@@ -106,6 +107,9 @@ pub struct Spec {
     /// Of each table, when it is loaded.
     pub rows: u32,
     pub distribution: Distribution,
+    /// Of `zipfian` (`--rand-zipfian-exp`); otherwise the tool's 0.8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rand_zipfian_exp: Option<f64>,
     pub terminals: u32,
     /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
@@ -140,6 +144,34 @@ impl Spec {
         ];
         counts.extend(Count::rate(self.rate));
         counts
+    }
+
+    /// What else is wrong, with its key.
+    pub(crate) fn complaint(&self) -> Option<(&'static str, String)> {
+        let exponent = self.rand_zipfian_exp?;
+        let complaint = if self.distribution != Distribution::Zipfian {
+            "has no meaning unless distribution = \"zipfian\"; leave it out".to_owned()
+        } else if (0.0..=10.0).contains(&exponent) {
+            return None;
+        } else {
+            format!("{exponent} is out of range; it can be 0 to 10")
+        };
+        Some(("rand_zipfian_exp", complaint))
+    }
+
+    fn zipfian_exp(&self) -> f64 {
+        self.rand_zipfian_exp.unwrap_or(distribution::ZIPFIAN_EXP)
+    }
+
+    /// The column `k` is drawn from the same rows.
+    pub(crate) fn data_set(&self) -> String {
+        let exponent = self.rand_zipfian_exp.map_or(String::new(), |exponent| format!(" {exponent}"));
+        let Spec { tables, rows, distribution, .. } = self;
+        format!("oltp, {tables} tables of {rows} rows, k {distribution:?}{exponent}")
+    }
+
+    fn drawn_rows(&self) -> Rows {
+        Rows::new(self.distribution, self.rows, self.zipfian_exp())
     }
 
     pub(crate) fn data(&self) -> Data {

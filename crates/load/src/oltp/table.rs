@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::distribution::Distribution;
+use super::distribution::Rows;
 use crate::random::Random;
 use crate::sql::Dialect;
 
@@ -54,13 +54,13 @@ pub(super) fn write_rows(
     seed: u64,
     table: u32,
     (first, last): (u32, u32),
-    (distribution, row_count): (Distribution, u32),
+    drawn: Rows,
     output: &mut dyn Write,
     count: &mut dyn FnMut(),
 ) -> io::Result<()> {
     let mut random = Random::seeded(&[seed, table.into(), first.into()]);
     for id in first..=last {
-        let k = distribution.draw(&mut random, row_count);
+        let k = drawn.draw(&mut random);
         writeln!(output, "{id}\t{k}\t{}\t{}", c(&mut random), pad(&mut random))?;
         count();
     }

@@ -24,6 +24,8 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(super) enum Message {
     Parent(CommandLine),
     Connected,
+    /// A client has gone through its list.
+    Through,
     Fatal(String),
 }
 
@@ -35,6 +37,8 @@ pub(super) struct Coordinator<'a, Output> {
     /// Of the open loop.
     schedule: Option<Arc<Schedule>>,
     samples: Vec<Arc<Mutex<Samples>>>,
+    /// Where the terminals wait for each other and for us.
+    start: Option<Arc<Barrier>>,
     threads: Vec<JoinHandle<()>>,
     /// The terminals passed the starting line; before that they wait there for ever, and end with the process.
     started: bool,
@@ -52,6 +56,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             stop: Arc::default(),
             schedule,
             samples: Vec::new(),
+            start: None,
             threads: Vec::new(),
             started: false,
             sender,
@@ -59,8 +64,12 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         }
     }
 
-    pub(super) fn serve(mut self, commands: impl BufRead + Send + 'static) -> Result<()> {
-        let result = self.run(commands);
+    pub(super) fn serve(
+        mut self,
+        workload: Result<Arc<dyn Workload>>,
+        commands: impl BufRead + Send + 'static,
+    ) -> Result<()> {
+        let result = workload.and_then(|workload| self.run(&workload, commands));
         self.stop.store(true, Ordering::Relaxed);
         if let Err(error) = &result {
             // The parent may be gone, which is why we fail; there is nobody else to tell.
@@ -71,14 +80,13 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         result
     }
 
-    fn run(&mut self, commands: impl BufRead + Send + 'static) -> Result<()> {
-        let workload: Arc<dyn Workload> = Arc::from(self.spec.workload.build()?);
+    fn run(&mut self, workload: &Arc<dyn Workload>, commands: impl BufRead + Send + 'static) -> Result<()> {
         let sender = self.sender.clone();
         read_commands(commands, move |line| sender.send(Message::Parent(line)).is_ok());
-        let start = self.connect_terminals(&workload)?;
+        self.connect_terminals(workload)?;
         for _ in 0..workload.terminals() {
             match self.messages.recv().context("the terminals are gone")? {
-                Message::Connected => {}
+                Message::Connected | Message::Through => {}
                 Message::Fatal(message) | Message::Parent(CommandLine::Unreadable(message)) => bail!(message),
                 Message::Parent(CommandLine::Closed | CommandLine::Command(Command::Stop)) => return Ok(()),
                 Message::Parent(CommandLine::Command(command)) => {
@@ -86,13 +94,22 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 }
             }
         }
-        start.wait();
-        self.started = true;
+        if !self.spec.once {
+            self.let_go();
+        }
         self.send(&Event::Ready)?;
-        self.keep_time(&*workload)
+        self.keep_time(&**workload)
     }
 
-    fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<Arc<Barrier>> {
+    /// The terminals begin, unless they have begun.
+    fn let_go(&mut self) {
+        if let Some(start) = self.start.take() {
+            start.wait();
+            self.started = true;
+        }
+    }
+
+    fn connect_terminals(&mut self, workload: &Arc<dyn Workload>) -> Result<()> {
         let start = Arc::new(Barrier::new(workload.terminals() as usize + 1));
         for terminal in 0..workload.terminals() {
             let shared = Shared {
@@ -100,6 +117,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 start: start.clone(),
                 schedule: self.schedule.clone(),
                 samples: Arc::default(),
+                once: self.spec.once,
             };
             self.samples.push(shared.samples.clone());
             let (workload, endpoint, seed) = (workload.clone(), self.spec.endpoint.clone(), self.spec.seed);
@@ -122,7 +140,8 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 .with_context(|| format!("starting the thread of terminal {terminal}"))?;
             self.threads.push(thread);
         }
-        Ok(start)
+        self.start = Some(start);
+        Ok(())
     }
 
     /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are whole.
@@ -130,6 +149,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         let ready = Instant::now();
         let mut next_second = ready + SECOND;
         let mut window: Option<Window> = None;
+        let mut at_work = workload.terminals();
         loop {
             let deadline = window.as_ref().map_or(next_second, |window| next_second.min(window.ends_at()));
             match self.messages.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -144,6 +164,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     let began = Instant::now();
                     next_second = began + SECOND;
                     window = Some(Window::new(workload, began, duration));
+                    self.let_go();
                     continue;
                 }
                 Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
@@ -153,6 +174,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     bail!(message)
                 }
                 Ok(Message::Connected) => continue,
+                Ok(Message::Through) => at_work -= 1,
                 Err(RecvTimeoutError::Disconnected) => bail!("the terminals are gone"),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -166,8 +188,17 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 self.send(&Event::Second(second(&samples, now - ready, window.is_some())))?;
                 next_second += SECOND;
             }
-            if let Some(ended) = window.take_if(|window| now >= window.ends_at()) {
-                let mut summary = ended.summary(workload, now);
+            let is_through = at_work == 0;
+            if let Some(ended) = window.take_if(|window| is_through || now >= window.ends_at()) {
+                let mut summary = match (self.spec.once, is_through) {
+                    (false, _) => ended.summary(workload, now),
+                    (true, true) => ended.summary_of_list(workload, now),
+                    (true, false) => bail!(
+                        "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
+                        ended.duration.as_secs_f64(),
+                        ended.count()
+                    ),
+                };
                 if let Some(schedule) = &self.schedule {
                     summary.behind_s = Some(schedule.behind(now).as_secs_f64());
                 }
@@ -186,6 +217,9 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             all.failed.extend(taken.failed);
             all.commit_wait += taken.commit_wait;
             all.busy += taken.busy;
+            for (kind, cpu) in taken.client_cpu {
+                *all.client_cpu.entry(kind).or_default() += cpu;
+            }
             for (message, count) in taken.errors {
                 *all.errors.entry(message).or_default() += count;
             }

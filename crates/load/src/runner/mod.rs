@@ -16,11 +16,13 @@ mod terminal;
 mod window;
 
 use std::io::{BufRead, Write};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
 use crate::foreign;
 use crate::protocol::{Command, Event, RunSpec};
+use crate::workload::Workload;
 
 /// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client`
 /// calls. Every error was also sent as [`Event::Fatal`].
@@ -83,13 +85,14 @@ pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
 /// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
 pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
-    // A workload that cannot be built is the coordinator's to complain about.
-    if let Ok(workload) = spec.workload.build()
-        && let Some(tool) = workload.tool()
-    {
-        return foreign::serve(spec, &*workload, tool, commands, events);
+    let workload = spec.workload.build().map(Arc::from);
+    let tool =
+        workload.as_ref().ok().and_then(|workload: &Arc<dyn Workload>| Some((workload, workload.tool()?)));
+    if let Some((workload, tool)) = tool {
+        return foreign::serve(spec, &**workload, tool, commands, events);
     }
-    coordinator::Coordinator::new(spec, events).serve(commands)
+    // A workload that cannot be built is the coordinator's to complain about.
+    coordinator::Coordinator::new(spec, events).serve(workload, commands)
 }
 
 #[cfg(test)]

@@ -36,11 +36,16 @@ pub(super) struct Samples {
     /// Time between sending and the answer, failures included.
     pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
+    /// By kind, where clients look at it.
+    pub(super) client_cpu: BTreeMap<u8, Duration>,
 }
 
 impl Samples {
     fn end(&mut self, kind: usize, latency: Duration, outcome: &Outcome) {
         self.commit_wait += outcome.commit_wait;
+        if let Some(cpu) = outcome.client_cpu {
+            *self.client_cpu.entry(kind as u8).or_default() += cpu;
+        }
         self.ended.push(Sample {
             kind: kind as u8,
             rolled_back: outcome.rolled_back,
@@ -69,6 +74,8 @@ pub(super) struct Shared {
     /// Of the open loop.
     pub(super) schedule: Option<Arc<Schedule>>,
     pub(super) samples: Arc<Mutex<Samples>>,
+    /// The client goes through its list and is done.
+    pub(super) once: bool,
 }
 
 impl Shared {
@@ -100,6 +107,19 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {
+        if shared.once {
+            match client.is_through() {
+                Ok(false) => {}
+                Ok(true) => {
+                    let _ = messages.send(Message::Through);
+                    return;
+                }
+                Err(Failure::Transaction(message) | Failure::Fatal(message)) => {
+                    let _ = messages.send(Message::Fatal(message));
+                    return;
+                }
+            }
+        }
         let kind = client.choose();
         let intended_start = match &shared.schedule {
             Some(schedule) => schedule.take(),

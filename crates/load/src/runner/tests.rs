@@ -13,9 +13,12 @@ pub(crate) struct Load {
 }
 
 pub(crate) fn start(endpoint: Endpoint, workload: WorkloadSpec) -> Load {
+    start_spec(RunSpec { endpoint, workload, seed: 1, once: false })
+}
+
+fn start_spec(spec: RunSpec) -> Load {
     let (command_reader, commands) = pipe().unwrap();
     let (event_reader, events) = pipe().unwrap();
-    let spec = RunSpec { endpoint, workload, seed: 1 };
     let process = std::thread::spawn(move || serve(&spec, BufReader::new(command_reader), events));
     Load { commands, events: BufReader::new(event_reader).lines(), process }
 }
@@ -132,6 +135,75 @@ fn the_end_of_the_input_is_a_stop() {
     load.process.join().unwrap().unwrap();
 }
 
+const SQL_BENCH: &str = r#"{"kind": "sql-bench", "tests": ["transactions", "big-tables"], "divisor": 100}"#;
+
+/// A list on SQLite, loaded and ready.
+fn list(directory: &tempfile::TempDir, workload: &str) -> (WorkloadSpec, Load) {
+    let endpoint = Endpoint::Sqlite {
+        path: directory.path().join("database"),
+        pragmas: [("synchronous".to_owned(), "OFF".to_owned())].into(),
+    };
+    let workload: WorkloadSpec = serde_json::from_str(workload).unwrap();
+    workload.build().unwrap().load(&endpoint, 1, &mut |_| {}).unwrap();
+    let mut load = start_spec(RunSpec { endpoint, workload: workload.clone(), seed: 1, once: true });
+    assert_eq!(load.event(), Event::Ready);
+    (workload, load)
+}
+
+#[test]
+fn a_list_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
+    let directory = tempfile::tempdir().unwrap();
+    let (workload, mut load) = list(&directory, SQL_BENCH);
+    load.tell(&Command::Measure { duration_s: 600.0 });
+    let summary = load.summary();
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+
+    let WorkloadSpec::SqlBench(spec) = workload else { panic!("sql-bench") };
+    let done: Vec<_> = summary.kinds.iter().map(|kind| (kind.name.clone(), kind.committed)).collect();
+    let listed: Vec<_> =
+        spec.operations().iter().map(|operation| (operation.name.to_owned(), operation.count)).collect();
+    assert_eq!(done, listed);
+    assert_eq!((summary.headline_name.as_str(), summary.lower_is_better), ("seconds for the list", true));
+    assert!(summary.headline_value > 0.0 && summary.headline_value <= summary.duration_s, "{summary:?}");
+    let in_histograms_s: f64 = summary
+        .kinds
+        .iter()
+        .map(|kind| histogram::decode(&kind.histogram).unwrap().mean() * kind.committed as f64 / 1e6)
+        .sum();
+    // They have whole microseconds, of which each operation has some tens.
+    assert!((in_histograms_s / summary.headline_value - 1.0).abs() < 0.1, "{in_histograms_s} {summary:?}");
+    // SQLite works in the client.
+    let cpu_s: f64 = summary.kinds.iter().map(|kind| kind.client_cpu_s.unwrap()).sum();
+    assert!(cpu_s > 0.0 && cpu_s <= summary.client_cpu_s, "{cpu_s} {summary:?}");
+}
+
+#[test]
+fn several_clients_share_a_list_and_its_figure_is_the_time_of_the_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let growth = r#"{"kind": "insert-growth", "rows": 500, "batch": 100, "step_rows": 1000, "steps": 3, "terminals": 2}"#;
+    let (_, mut load) = list(&directory, growth);
+    load.tell(&Command::Measure { duration_s: 600.0 });
+    let summary = load.summary();
+    load.tell(&Command::Stop);
+    load.process.join().unwrap().unwrap();
+
+    let statements: u64 = summary.kinds.iter().map(|kind| kind.committed).sum();
+    // From 500 rows to 3,000; the other client may have had one more under way.
+    assert!((25..=26).contains(&statements), "{summary:?}");
+    assert_eq!((summary.headline_value, summary.lower_is_better), (summary.duration_s, true));
+}
+
+#[test]
+fn a_list_that_takes_too_long_is_no_result() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, mut load) = list(&directory, SQL_BENCH);
+    load.tell(&Command::Measure { duration_s: 0.001 });
+    let Event::Fatal { message } = load.event() else { panic!("no fatal event") };
+    assert!(message.starts_with("the list was not done after "), "{message}");
+    assert!(load.process.join().unwrap().is_err());
+}
+
 fn check_fatal(workload: WorkloadSpec, commands: &'static str, expect: &str) {
     let events = Arc::new(Mutex::new(Vec::new()));
     struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -143,7 +215,7 @@ fn check_fatal(workload: WorkloadSpec, commands: &'static str, expect: &str) {
             Ok(())
         }
     }
-    let spec = RunSpec { endpoint: Endpoint::Mock, workload, seed: 1 };
+    let spec = RunSpec { endpoint: Endpoint::Mock, workload, seed: 1, once: false };
     let error = serve(&spec, commands.as_bytes(), Shared(events.clone())).unwrap_err();
     assert!(format!("{error:#}").contains(expect), "{error:#}");
     let text = String::from_utf8(events.lock().unwrap().clone()).unwrap();
@@ -173,7 +245,7 @@ fn a_client_that_cannot_connect_is_fatal() {
 
 #[test]
 fn the_specification_is_the_first_line() {
-    let spec = RunSpec { endpoint: Endpoint::Mock, workload: mock(1, 100), seed: 1 };
+    let spec = RunSpec { endpoint: Endpoint::Mock, workload: mock(1, 100), seed: 1, once: false };
     let line = serde_json::to_string(&spec).unwrap() + "\n";
     serve_standard(std::io::Cursor::new(line), std::io::sink()).unwrap();
     let mut events = Vec::new();

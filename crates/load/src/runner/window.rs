@@ -57,6 +57,9 @@ impl Window {
         for kind in &samples.failed {
             self.kinds[usize::from(*kind)].0.failed += 1;
         }
+        for (kind, cpu) in &samples.client_cpu {
+            *self.kinds[usize::from(*kind)].0.client_cpu_s.get_or_insert(0.0) += cpu.as_secs_f64();
+        }
         self.commit_wait += samples.commit_wait;
         self.busy += samples.busy;
         for (message, count) in &samples.errors {
@@ -78,6 +81,7 @@ impl Window {
             duration_s,
             headline_name: headline.name.to_owned(),
             headline_value: headline.value,
+            lower_is_better: false,
             kinds,
             commit_wait_s: Some(self.commit_wait.as_secs_f64()),
             terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
@@ -86,6 +90,23 @@ impl Window {
             errors: self.errors,
             behind_s: None,
         }
+    }
+
+    /// Of a list that was gone through. With one client it is the time in its operations, without what lies between them.
+    pub(super) fn summary_of_list(self, workload: &dyn Workload, now: Instant) -> Summary {
+        let busy_s = self.busy.as_secs_f64();
+        let summary = self.summary(workload, now);
+        Summary {
+            headline_name: "seconds for the list".to_owned(),
+            headline_value: if workload.terminals() == 1 { busy_s } else { summary.duration_s },
+            lower_is_better: true,
+            ..summary
+        }
+    }
+
+    /// Transactions that have ended.
+    pub(super) fn count(&self) -> u64 {
+        self.kinds.iter().map(|(kind, _)| kind.committed + kind.rolled_back).sum()
     }
 }
 

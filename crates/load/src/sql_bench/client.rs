@@ -1,8 +1,10 @@
 //! The one connection that goes through the list, again and again.
 
 use std::fmt::{self, Debug, Formatter};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::list::{Action, List};
 use super::{PASSES, Spec, Test};
@@ -24,6 +26,8 @@ pub(super) struct ListClient {
     random: Random,
     prepared: Vec<(&'static str, Statement)>,
     next: Action,
+    /// What was chosen while looking whether anything is left.
+    chosen: Option<usize>,
     /// What went wrong where nothing is timed; the next execution says it.
     failure: Option<SqlError>,
     /// Lists that were gone through.
@@ -59,6 +63,7 @@ impl ListClient {
             random: Random::seeded(&[seed]),
             prepared: Vec::new(),
             next: Action::Connect,
+            chosen: None,
             failure: None,
             passes: 0,
         })
@@ -104,6 +109,13 @@ impl ListClient {
         match action {
             Action::Execute(text) => self.session.execute(text),
             Action::Read(text) => self.session.read(text).map(drop),
+            Action::ReadRows(text, expect) => {
+                let found = self.session.read(text)?;
+                if found == *expect {
+                    return Ok(());
+                }
+                Err(wrong(format!("{text} returns {found} rows, not {expect}")))
+            }
             Action::Begin => self.session.begin_now(true),
             Action::Commit => self.session.commit(),
             Action::Rollback => self.session.rollback(),
@@ -139,18 +151,15 @@ impl ListClient {
         }
     }
 
-    /// What is left of the list where nothing is timed.
-    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
-        let passes = self.passes;
-        while self.passes == passes {
-            self.step()?;
-        }
-        Ok(())
-    }
-
     pub(super) fn operations(&self) -> &[super::Operation] {
         &self.list.operations
     }
+}
+
+/// User and system time of this thread.
+fn thread_cpu() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// The list cannot go on when one of its steps did something else than it should.
@@ -160,7 +169,7 @@ fn wrong(message: String) -> SqlError {
 
 impl Client for ListClient {
     fn choose(&mut self) -> usize {
-        match self.advance() {
+        match self.chosen.take().map_or_else(|| self.advance(), Ok) {
             Ok(operation) => operation,
             Err(error) => {
                 self.failure = Some(error);
@@ -170,6 +179,7 @@ impl Client for ListClient {
     }
 
     fn execute(&mut self) -> Result<Outcome, Failure> {
+        let before = thread_cpu();
         let result = match self.failure.take() {
             Some(error) => Err(error),
             None => {
@@ -178,6 +188,16 @@ impl Client for ListClient {
             }
         };
         // Nobody else is there, so there is nothing to try again.
-        result.map(|()| Outcome::default()).map_err(|error| Failure::Fatal(error.message))
+        let client_cpu = Some(thread_cpu().saturating_sub(before));
+        result
+            .map(|()| Outcome { client_cpu, ..Outcome::default() })
+            .map_err(|error| Failure::Fatal(error.message))
+    }
+
+    fn is_through(&mut self) -> Result<bool, Failure> {
+        while self.chosen.is_none() && self.passes == 0 {
+            self.chosen = self.step().map_err(|error| Failure::Fatal(error.message))?;
+        }
+        Ok(self.chosen.is_none())
     }
 }

@@ -2,15 +2,13 @@
 //!
 //! The table has `id` (0 to three times the loop), `id2` equal to it, `id3` equal to it, and a text; its keys are (id, id2) and id3.
 
-use super::list::{Action, Leaves, List};
+use super::list::{Action, Leaves, List, ROWS_AT_ONCE};
 use crate::random::Random;
 
 const COLUMNS: &str =
     "id INTEGER NOT NULL, id2 INTEGER NOT NULL, id3 INTEGER NOT NULL, dummy1 CHAR(30), PRIMARY KEY (id, id2)";
 /// Rows of a narrow range.
 const RANGE: u64 = 500;
-/// Rows of one statement of `multiple_value_insert`.
-const ROWS_AT_ONCE: u64 = 1_000;
 
 fn insert(id: u64, text: &str) -> String {
     format!("INSERT INTO bench1 (id, id2, id3, dummy1) VALUES ({id}, {id}, {id}, '{text}')")

@@ -11,6 +11,8 @@ pub(super) enum Action {
     Execute(String),
     /// Rows are read and dropped.
     Read(String),
+    /// The same; so many must come.
+    ReadRows(String, u64),
     /// One prepared statement for all executions, with one whole number.
     Prepared(&'static str, u64),
     /// The database must refuse it.
@@ -33,6 +35,9 @@ impl Action {
         Action::Read(text.into())
     }
 }
+
+/// Rows of one statement where one takes many.
+pub(super) const ROWS_AT_ONCE: u64 = 1_000;
 
 type Make = Box<dyn Fn(u64, &mut Random) -> Action + Send>;
 
@@ -95,6 +100,39 @@ impl List {
         self.quietly(Action::execute(create));
     }
 
+    /// With its secondary indexes, as (name, columns); MySQL makes them in the same statement.
+    pub(super) fn create_indexed(&self, name: &str, columns: &str, indexes: &[(&str, &str)]) -> Action {
+        if self.dialect == Dialect::Mysql {
+            let inline = indexes.iter().map(|(index, keys)| format!(", INDEX {index} ({keys})"));
+            return Action::Execute(self.create(name, &format!("{columns}{}", inline.collect::<String>())));
+        }
+        let create = Action::Execute(self.create(name, columns));
+        let indexes = indexes
+            .iter()
+            .map(|(index, keys)| Action::Execute(format!("CREATE INDEX {index} ON {name} ({keys})")));
+        Action::Several(std::iter::once(create).chain(indexes).collect())
+    }
+
+    /// Makes tables, one in an execution.
+    pub(super) fn creates(&mut self, tables: Vec<Action>) {
+        let count = tables.len() as u64;
+        self.timed("create_table", Leaves::Durable, count, move |index, _| tables[index as usize].clone());
+    }
+
+    /// Fills a table row by row. With a divisor most rows come untimed, many at once, so that queries find the same rows at every scale.
+    pub(super) fn fill(&mut self, table: &'static str, mut rows: Vec<String>) {
+        let all = rows.len() as u64;
+        let timed = self.scaled(all);
+        let rest = rows.split_off(timed as usize);
+        self.changes("insert", timed, move |index, _| {
+            format!("INSERT INTO {table} VALUES ({})", rows[index as usize])
+        });
+        for rows in rest.chunks(ROWS_AT_ONCE as usize) {
+            self.quietly(Action::Execute(format!("INSERT INTO {table} VALUES ({})", rows.join("), ("))));
+        }
+        self.check(&format!("SELECT COUNT(*) FROM {table}"), all);
+    }
+
     pub(super) fn create(&self, name: &str, columns: &str) -> String {
         self.dialect.create_table_in(&format!("CREATE TABLE {name} ({columns})"), self.spec.engine)
     }
@@ -119,7 +157,7 @@ impl List {
         self.phases.push(Phase { operation: Some(operation), count, make: Box::new(make) });
     }
 
-    /// The same with a text that returns rows.
+    /// The same with a text that returns rows, however many.
     pub(super) fn reads(
         &mut self,
         name: &'static str,
@@ -129,7 +167,16 @@ impl List {
         self.timed(name, Leaves::Nothing, count, move |index, random| Action::Read(make(index, random)));
     }
 
-    /// The same with a text that changes something for good.
+    /// Queries with the rows that each must return, one after the other, `loops` times.
+    pub(super) fn queries(&mut self, name: &'static str, loops: u64, queries: Vec<(String, u64)>) {
+        let count = queries.len() as u64;
+        self.timed(name, Leaves::Nothing, loops * count, move |index, _| {
+            let (query, rows) = &queries[(index % count) as usize];
+            Action::ReadRows(query.clone(), *rows)
+        });
+    }
+
+    /// A text that changes something for good.
     pub(super) fn changes(
         &mut self,
         name: &'static str,

@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{NAME, PACKAGE, add_length, command, is_complaint, output, program};
-use crate::foreign::{self, Figures, Length, Tool};
+use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::describe;
@@ -189,9 +189,7 @@ impl Workload for Fileio {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total });
-        let mut prepare = self.spec.command(endpoint, 1, seed)?;
-        prepare.arg("prepare");
-        foreign::execute(prepare, "sysbench fileio prepare", PACKAGE, is_complaint)?;
+        prepare(self.spec.command(endpoint, 1, seed)?)?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
@@ -229,23 +227,12 @@ impl Workload for Fileio {
 }
 
 impl Tool for Fileio {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn package(&self) -> &'static str {
-        PACKAGE
-    }
-
-    fn program(&self) -> &Path {
-        &self.spec.program
+    fn program(&self) -> Program<'_> {
+        sysbench(&self.spec.program)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
-        let mut command = self.spec.command(endpoint, self.spec.terminals, seed)?;
-        add_length(&mut command, length);
-        command.arg("run");
-        Ok(command)
+        Ok(run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
     }
 
     fn is_complaint(&self, line: &str) -> bool {

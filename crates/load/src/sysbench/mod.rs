@@ -11,13 +11,19 @@ mod output;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::foreign::Length;
+use anyhow::Result;
+
+use crate::foreign::{self, Length, Program};
 
 const NAME: &str = "sysbench";
 const PACKAGE: &str = "sysbench";
 
 fn program() -> PathBuf {
     NAME.into()
+}
+
+fn sysbench(path: &Path) -> Program<'_> {
+    Program { name: NAME, package: PACKAGE, path }
 }
 
 /// `test` is a script, or one of its built-in tests.
@@ -29,14 +35,21 @@ fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
     command
 }
 
+/// Runs a command without its verb, which makes what is tested.
+fn prepare(mut command: Command) -> Result<()> {
+    command.arg("prepare");
+    foreign::execute(command, "sysbench prepare", PACKAGE, is_complaint).map(drop)
+}
+
 /// Events are never counted down: zero stands for no limit.
-fn add_length(command: &mut Command, length: Length) {
+fn run(mut command: Command, length: Length) -> Command {
     let seconds = match length {
         Length::Seconds(seconds) => seconds,
         Length::Endless => 0,
     };
     command.args([format!("--time={seconds}"), "--events=0".to_owned()]);
-    command.args(["--report-interval=1", "--histogram=on", "--percentile=95"]);
+    command.args(["--report-interval=1", "--histogram=on", "--percentile=95", "run"]);
+    command
 }
 
 fn is_complaint(line: &str) -> bool {
