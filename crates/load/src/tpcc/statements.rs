@@ -62,6 +62,7 @@ impl Statements {
             let order = format!("({prefix}_d_id = ? AND {prefix}_o_id = ?)");
             format!("{prefix}_w_id = ? AND ({})", repeat(&order, " OR ", DISTRICTS as usize))
         };
+        let by_key = dialect.by_primary_key();
         // The orders table names its key o_id, without the second prefix.
         let orders_in_orders = orders_of("o").replace("o_o_id", "o_id");
 
@@ -97,13 +98,13 @@ impl Statements {
             stock_for_update: (1..=DISTRICTS)
                 .map(|district| {
                     prepare(&format!(
-                        "SELECT s_i_id, s_quantity, s_dist_{district:02}, {original} FROM stock \
+                        "SELECT s_i_id, s_quantity, s_dist_{district:02}, {original} FROM stock{by_key} \
                          WHERE s_w_id = ? AND s_i_id IN ({item_list}){lock}"
                     ))
                 })
                 .collect::<Result<_, _>>()?,
             stock_update: prepare(&format!(
-                "UPDATE stock SET s_quantity = CASE s_i_id {item_cases} END, \
+                "UPDATE stock{by_key} SET s_quantity = CASE s_i_id {item_cases} END, \
                  s_ytd = s_ytd + CASE s_i_id {item_cases} END, s_order_cnt = s_order_cnt + 1, \
                  s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id IN ({item_list})"
             ))?,
