@@ -19,6 +19,10 @@ const CUBRID_DATABASE: char = '@';
 /// Where CUBRID listens and keeps its files.
 const CUBRID_OWN: [&str; 2] = ["cubrid_port_id", "error_log"];
 
+/// How switches are written in these files.
+const ON: [&str; 5] = ["1", "on", "yes", "true", "y"];
+const OFF: [&str; 5] = ["0", "off", "no", "false", "n"];
+
 /// Whose file it is, which its groups tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
@@ -152,46 +156,32 @@ impl OptionFile {
             let found = self.settings.iter().find(|(setting, _)| setting == name);
             found.map(|(_, value)| value.to_ascii_lowercase())
         };
-        let is_on = |name: &str| {
-            value(name).is_some_and(|value| ["1", "on", "yes", "true", "y"].contains(&value.as_str()))
-        };
-        let is_positive = |name: &str| {
-            value(name).and_then(|value| value.parse::<u64>().ok()).is_some_and(|value| value > 0)
-        };
-        let mut remarks = Vec::new();
-        let mut remark = |applies: bool, words: &str| {
-            if applies {
-                remarks.push(words.to_owned());
-            }
-        };
-        let at_commit = value("innodb_flush_log_at_trx_commit");
-        remark(
-            at_commit.as_deref() == Some("0"),
-            "innodb_flush_log_at_trx_commit = 0: the last second of commits is lost with the process",
-        );
-        remark(
-            at_commit.as_deref() == Some("2"),
-            "innodb_flush_log_at_trx_commit = 2: the last second of commits is lost with the power",
-        );
-        remark(
-            is_on("skip_innodb_doublewrite")
-                || value("innodb_doublewrite")
-                    .is_some_and(|value| ["0", "off", "false"].contains(&value.as_str())),
-            "innodb_doublewrite is off: a page that a power cut tears is lost",
-        );
-        remark(
-            value("log_bin").is_some() && value("sync_binlog").as_deref() == Some("0"),
-            "sync_binlog = 0: commits are missing from the binary log after a power cut",
-        );
-        remark(
-            is_on("async_commit"),
-            "async_commit = yes: commits are answered before they are in the log on the storage",
-        );
-        remark(
-            is_positive("group_commit_interval_in_msecs"),
-            "group_commit_interval_in_msecs > 0: commits wait for each other, up to so long",
-        );
-        remarks
+        let is_one_of =
+            |name: &str, values: &[&str]| value(name).is_some_and(|value| values.contains(&value.as_str()));
+        let has_binlog = value("log_bin").is_some() && !is_one_of("log_bin", &OFF);
+        let remarks = [
+            (
+                is_one_of("innodb_flush_log_at_trx_commit", &["0"]),
+                "innodb_flush_log_at_trx_commit = 0: the last second of commits is lost with the process",
+            ),
+            (
+                is_one_of("innodb_flush_log_at_trx_commit", &["2"]),
+                "innodb_flush_log_at_trx_commit = 2: the last second of commits is lost with the power",
+            ),
+            (
+                is_one_of("skip_innodb_doublewrite", &ON) || is_one_of("innodb_doublewrite", &OFF),
+                "innodb_doublewrite is off: a page that a power cut tears is lost",
+            ),
+            (
+                has_binlog && is_one_of("sync_binlog", &["0"]),
+                "sync_binlog = 0: commits are missing from the binary log after a power cut",
+            ),
+            (
+                is_one_of("async_commit", &ON),
+                "async_commit = yes: commits are answered before they are in the log on the storage",
+            ),
+        ];
+        remarks.into_iter().filter(|(applies, _)| *applies).map(|(_, words)| words.to_owned()).collect()
     }
 
     /// The later one counts.
@@ -295,6 +285,16 @@ mod tests {
              # left out: log_bin: its path; the log is on, and where it lies is for a layout to say\n\
              # left out: nice: of [mysqld_safe], a wrapper around the server\n\
              max_connections = 200\nlog_bin = \"ON\"\n",
+        );
+    }
+
+    #[test]
+    fn a_binary_log_that_is_off_loses_nothing() {
+        check("[mysqld]\nlog_bin=OFF\nsync_binlog=0\n", "log_bin = \"OFF\"\nsync_binlog = 0\n");
+        check(
+            "[mysqld]\nlog_bin\nsync_binlog=0\n",
+            "# durability: sync_binlog = 0: commits are missing from the binary log after a power cut\n\
+             log_bin = \"ON\"\nsync_binlog = 0\n",
         );
     }
 
