@@ -25,6 +25,7 @@ const PAGE_BYTES: usize = 4096;
 
 /// Batches, of which the median counts: neither another program's burst, nor a lucky moment in which all threads share a core.
 const BATCHES: usize = 9;
+/// A median over so many times the fastest batch was measured on a host that stood still, and is no property of the path.
 const DISTURBED: u64 = 2;
 
 /// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. `hurry` is called once the kernel's workers

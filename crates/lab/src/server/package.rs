@@ -230,8 +230,7 @@ fn check_sha256(file: &Path, expect: &str) -> Result<()> {
     Ok(())
 }
 
-/// Root's is the machine's: root's own home is closed to the user that servers run as.
-/// Where what was fetched is kept.
+/// Where what was fetched is kept. Root's is the machine's: root's own home is closed to the user that servers run as.
 ///
 /// # Errors
 /// Neither a variable nor a home says.
