@@ -22,21 +22,26 @@ const END: u64 = 2;
 /// # Errors
 /// The kernel refuses an event or a timer.
 pub fn bare_tail(delay: Duration, lasting: Duration) -> io::Result<Duration> {
+    let mut latencies = bare_latencies(delay, lasting)?;
+    latencies.sort_unstable();
+    let mean = latencies.iter().sum::<Duration>() / latencies.len() as u32;
+    Ok(latencies[latencies.len() * 99 / 100].saturating_sub(mean))
+}
+
+/// At least one.
+fn bare_latencies(delay: Duration, lasting: Duration) -> io::Result<Vec<Duration>> {
     let (question, answer) = (eventfd(0, EventfdFlags::CLOEXEC)?, eventfd(0, EventfdFlags::CLOEXEC)?);
     thread::scope(|scope| {
         let answering = scope.spawn(|| answer_repeatedly(question.as_fd(), answer.as_fd(), delay));
         let asking = scope.spawn(|| {
             realtime::set_fifo(realtime::RECEIVING);
             let asked = ask_repeatedly(question.as_fd(), answer.as_fd(), lasting);
-            rustix::io::write(&question, &END.to_ne_bytes())?;
+            send(question.as_fd(), END)?;
             asked
         });
         let latencies = asking.join().expect("it does not panic");
         answering.join().expect("it does not panic")?;
-        let mut latencies = latencies?;
-        latencies.sort_unstable();
-        let mean = latencies.iter().sum::<Duration>() / latencies.len() as u32;
-        Ok(latencies[latencies.len() * 99 / 100].saturating_sub(mean))
+        latencies
     })
 }
 
@@ -49,25 +54,51 @@ fn ask_repeatedly(
     let mut latencies = Vec::new();
     while begun.elapsed() < lasting || latencies.is_empty() {
         let asked = Instant::now();
-        rustix::io::write(question, &1_u64.to_ne_bytes())?;
-        rustix::io::read(answer, &mut [0; 8])?;
+        send(question, 1)?;
+        receive(answer)?;
         latencies.push(asked.elapsed());
     }
     Ok(latencies)
 }
 
+/// Ends for [`END`] only: who asks waits for the answer.
 fn answer_repeatedly(question: BorrowedFd<'_>, answer: BorrowedFd<'_>, delay: Duration) -> io::Result<()> {
     realtime::set_fifo(realtime::ANSWERING);
     realtime::set_timer_slack();
     let clock = Clock::start();
-    loop {
-        let mut asked = [0; 8];
-        rustix::io::read(question, &mut asked)?;
-        if u64::from_ne_bytes(asked) >= END {
-            return Ok(());
-        }
+    while receive(question)? < END {
         let due = clock.timespec(clock.now() + delay.as_nanos() as u64);
-        clock_nanosleep_absolute(ClockId::Monotonic, &due)?;
-        rustix::io::write(answer, &1_u64.to_ne_bytes())?;
+        io::retry_on_intr(|| clock_nanosleep_absolute(ClockId::Monotonic, &due))?;
+        send(answer, 1)?;
+    }
+    Ok(())
+}
+
+fn send(event: BorrowedFd<'_>, count: u64) -> io::Result<()> {
+    io::retry_on_intr(|| io::write(event, &count.to_ne_bytes())).map(|_| ())
+}
+
+fn receive(event: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut count = [0; 8];
+    io::retry_on_intr(|| io::read(event, &mut count))?;
+    Ok(u64::from_ne_bytes(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_answer_comes_before_its_time() {
+        let delay = Duration::from_micros(300);
+        let latencies = bare_latencies(delay, Duration::from_millis(20)).unwrap();
+        assert!(latencies.len() > 1);
+        assert!(latencies.iter().all(|latency| *latency >= delay), "{latencies:?}");
+    }
+
+    #[test]
+    fn one_answer_is_waited_for() {
+        let delay = Duration::from_millis(2);
+        assert_eq!(bare_latencies(delay, Duration::ZERO).unwrap().len(), 1);
     }
 }
