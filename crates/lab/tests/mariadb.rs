@@ -150,34 +150,7 @@ fn the_other_workloads_run_and_leave_what_they_should() {
 
 #[test]
 fn the_preset_of_tpcc_mysql_has_its_foreign_keys_and_stays_consistent() {
-    let Some(server) = BED.server() else { return };
-    let directory = directory();
-    let instance = BED.instance(directory.path());
-    server.prepare(&instance).unwrap();
-    let running = start(&*server, &instance);
-    let workload: WorkloadSpec =
-        serde_json::from_str(r#"{"kind": "tpcc", "preset": "tpcc-mysql", "warehouses": 1, "terminals": 3}"#)
-            .unwrap();
-    let built = workload.build().unwrap();
-    // The second time the tables are dropped that refer to each other.
-    for _ in 0..2 {
-        built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
-    }
-    let mut connection = connect(&running.endpoint()).unwrap();
-    let keys: Option<u32> = connection
-        .query_first(
-            "SELECT COUNT(*) FROM information_schema.referential_constraints WHERE constraint_schema = 'spindle'",
-        )
-        .unwrap();
-    assert_eq!(keys, Some(10));
-    let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-    client.wait_ready(PATIENCE).unwrap();
-    let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
-    client.stop().unwrap();
-    check_nothing_failed(&summary);
-    assert_eq!(summary.headline_name, "TpmC");
-    assert_eq!(planted::violations(&*built, &running.endpoint()), Vec::<String>::new());
+    BED.check_preset_of_tpcc_mysql("spindle");
 }
 
 #[test]

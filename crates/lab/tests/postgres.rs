@@ -112,6 +112,11 @@ fn the_other_workloads_run_and_leave_what_they_should() {
 }
 
 #[test]
+fn the_preset_of_tpcc_mysql_has_its_foreign_keys_and_stays_consistent() {
+    BED.check_preset_of_tpcc_mysql("public");
+}
+
+#[test]
 fn every_planted_violation_is_caught() {
     BED.check_every_planted_violation();
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, Source, by_source};
-use spindle_load::{RunSpec, Summary, WorkloadSpec, tpcc};
+use spindle_load::{RunSpec, Summary, WorkloadSpec, sql, tpcc};
 use tempfile::TempDir;
 
 use crate::planted;
@@ -110,6 +110,36 @@ impl Bed {
         let (_loaded, instance) = self.copy_of_loaded(directory.path());
         let running = start(&*server, &instance);
         planted::check_every_planted_violation(&*workload(1).build().unwrap(), &running.endpoint());
+    }
+
+    /// `schema`: where the server keeps the tables.
+    pub fn check_preset_of_tpcc_mysql(&self, schema: &str) {
+        let Some(server) = self.server() else { return };
+        let directory = directory();
+        let instance = self.instance(directory.path());
+        server.prepare(&instance).unwrap();
+        let running = start(&*server, &instance);
+        let workload: WorkloadSpec = serde_json::from_str(
+            r#"{"kind": "tpcc", "preset": "tpcc-mysql", "warehouses": 1, "terminals": 3}"#,
+        )
+        .unwrap();
+        let built = workload.build().unwrap();
+        // The second time the tables are dropped that refer to each other.
+        for _ in 0..2 {
+            built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        }
+        let mut session = sql::connect(&running.endpoint()).unwrap();
+        let keys = "SELECT COUNT(*) FROM information_schema.referential_constraints WHERE constraint_schema";
+        let keys = session.prepare(&format!("{keys} = '{schema}'")).unwrap();
+        assert_eq!(session.first::<(u64,)>(keys, &[]).unwrap(), Some((10,)));
+        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
+        client.stop().unwrap();
+        check_nothing_failed(&summary);
+        assert_eq!(summary.headline_name, "TpmC");
+        assert_eq!(planted::violations(&*built, &running.endpoint()), Vec::<String>::new());
     }
 
     pub fn check_death_under_load(&self) {

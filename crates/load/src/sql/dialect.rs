@@ -43,6 +43,11 @@ impl Dialect {
         self == Dialect::Mysql
     }
 
+    /// Whether a table that is there can get foreign keys; SQLite declares them with the table or not at all.
+    pub fn adds_foreign_keys(self) -> bool {
+        self != Dialect::Sqlite
+    }
+
     /// After a table's name: rows are found, and locked, by the primary key. MariaDB's optimizer prefers an index on a part of the key, whose entries
     /// belong to rows that nobody asked for.
     pub fn by_primary_key(self) -> &'static str {

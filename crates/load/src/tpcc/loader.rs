@@ -7,17 +7,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 
 use super::population::{self, Table};
-use super::preset::is_foreign_key;
+use super::preset::Rules;
 use super::schema;
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
-use crate::sql::{Dialect, Session, connect_and_create_database};
+use crate::sql::{Session, connect_and_create_database};
 use crate::workload::Progress;
 
 pub(super) fn load(
     endpoint: &Endpoint,
     warehouses: u32,
-    foreign_keys: &[&str],
+    rules: &Rules,
     seed: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<()> {
@@ -26,12 +26,11 @@ pub(super) fn load(
     create_tables(&mut *session)?;
 
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
-    loading::run_in_parallel(endpoint, &schema::INDEXES)?;
-    for statement in foreign_keys {
-        if is_foreign_key(statement) && session.dialect() == Dialect::Sqlite {
-            continue;
+    loading::run_in_parallel(endpoint, &[&schema::INDEXES, rules.indexes].concat())?;
+    if session.dialect().adds_foreign_keys() {
+        for statement in rules.foreign_keys {
+            session.execute(statement).with_context(|| format!("executing {statement}"))?;
         }
-        session.execute(statement).with_context(|| format!("executing {statement}"))?;
     }
     for table in schema::TABLES {
         if let Some(statement) = session.dialect().after_load(table) {

@@ -179,13 +179,7 @@ impl Workload for Tpcc {
     }
 
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        loader::load(
-            endpoint,
-            self.spec.warehouses,
-            preset::rules(self.spec.preset).foreign_keys,
-            seed,
-            progress,
-        )
+        loader::load(endpoint, self.spec.warehouses, &preset::rules(self.spec.preset), seed, progress)
     }
 
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
