@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
+use super::trial::{READY_PATIENCE, STOP_PATIENCE};
 use crate::interrupt::Interrupt;
 use crate::measurement::{ReplicaFacts, Window};
 use crate::mounts::Mounts;
@@ -13,8 +14,6 @@ use crate::observe::{ReplicaSample, Sample};
 use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replication, ReplicationSpec};
 use crate::server::{Instance, Running, Server};
 
-const READY_PATIENCE: Duration = Duration::from_secs(600);
-const STOP_PATIENCE: Duration = Duration::from_secs(300);
 /// From START SLAVE until everybody replicates; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is applied as a whole.

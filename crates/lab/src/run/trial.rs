@@ -26,8 +26,8 @@ use crate::server::replication::ReplicationSpec;
 use crate::server::{Instance, Running, Server};
 
 /// A cold start on a hard disk reads everything it needs in random order.
-const READY_PATIENCE: Duration = Duration::from_secs(600);
-const STOP_PATIENCE: Duration = Duration::from_secs(300);
+pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(300);
 /// How long a signal may go unnoticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
 
@@ -107,20 +107,21 @@ impl Laboratory<'_> {
         finding: &mut Finding,
     ) -> Result<()> {
         let server = &*self.servers[&self.cell.server];
-        let snapshots: Vec<PathBuf> = self
+        let snapshots: Vec<(&Layout, PathBuf)> = self
             .layouts()
-            .map(|layout| self.snapshot(server, layout, data_sets, phases))
+            .map(|layout| Ok((layout, self.snapshot(server, layout, data_sets, phases)?)))
             .collect::<Result<_>>()?;
         phases.progress.trial_started();
 
         phases.enter("restore")?;
         let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
         let restore = |index: usize, owner: &str| {
+            let (layout, snapshot) = &snapshots[index];
             Mounts::up(&MountsRequest {
-                layout: self.layouts().nth(index).expect("one of them"),
+                layout,
                 stacks: &self.scenario.stacks,
                 server_kind: server.kind(),
-                snapshot: Some(&snapshots[index]),
+                snapshot: Some(snapshot),
                 work_directory: self.work_directory,
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
                 owner,
