@@ -4,6 +4,7 @@
 //! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
 
 mod file;
+mod fit;
 mod replication;
 #[cfg(test)]
 mod tests;
