@@ -1,0 +1,263 @@
+//! The command line as its user meets it: exit code, standard output, standard error.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use insta::assert_snapshot;
+
+const SCENARIO: &str = include_str!("../../../../scenarios/quickstart.toml");
+
+fn text(output: &Output) -> String {
+    let mut text = format!("exit code {}\n", output.status.code().unwrap());
+    for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+        if !bytes.is_empty() {
+            text.push_str(&format!("--- {name}\n{}", String::from_utf8_lossy(bytes)));
+        }
+    }
+    text
+}
+
+fn run_in(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
+        .args(arguments)
+        .current_dir(directory)
+        .env("COLUMNS", "100")
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    text(&output)
+}
+
+fn spindle(arguments: &[&str]) -> String {
+    run_in(Path::new("."), arguments)
+}
+
+/// The quickstart with one text replaced, given to `spindle run`: a mistake must be found before any work.
+#[track_caller]
+fn with_mistake(from: &str, to: &str) -> String {
+    assert!(SCENARIO.contains(from), "{from:?} is not in the quickstart");
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("x.toml"), SCENARIO.replacen(from, to, 1)).unwrap();
+    let told = run_in(directory.path(), &["run", "x.toml"]);
+    let entries = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(entries, 1, "work was begun in spite of the mistake");
+    told
+}
+
+#[test]
+fn a_typo_in_a_key() {
+    assert_snapshot!(with_mistake("measure =", "mesure ="), @r"
+    exit code 2
+    --- stderr
+    spindle: x.toml: run.mesure: unknown key; did you mean `measure`?
+    ");
+}
+
+#[test]
+fn a_wrong_unit() {
+    let told = with_mistake("warm_up = \"8 s\"", "warm_up = \"8 sec\"");
+    assert!(
+        told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: run.warm_up: `8 sec` is not a duration"),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_unknown_stack() {
+    assert_snapshot!(with_mistake("[\"hdd\", \"x25m\"", "[\"hdd\", \"x25\""), @r"
+    exit code 2
+    --- stderr
+    spindle: x.toml: matrix.stack: `x25` is not defined under [stacks]; did you mean `x25m`?
+    ");
+}
+
+#[test]
+fn no_trials() {
+    assert_snapshot!(with_mistake("trials = 3", "trials = 0"), @r"
+    exit code 2
+    --- stderr
+    spindle: x.toml: run.trials: 0 is out of range; it can be 1 to 1000
+    ");
+}
+
+#[test]
+fn more_data_than_disk() {
+    let told = with_mistake("warehouses = 10", "warehouses = 1000");
+    assert!(told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: stacks.hdd.size: "), "{told}");
+    assert!(told.contains("too small for workload `tpcc`: 1000 warehouses need about"), "{told}");
+}
+
+#[test]
+fn more_buffer_pool_than_memory() {
+    let told = with_mistake("\"96M\"", "\"900T\"");
+    let place = "spindle: x.toml: servers.mariadb.settings.innodb_buffer_pool_size: 900T is more than this machine's memory";
+    assert!(told.starts_with(&format!("exit code 2\n--- stderr\n{place}")), "{told}");
+}
+
+#[test]
+fn a_setting_that_is_ours() {
+    assert_snapshot!(with_mistake("[servers.mariadb.settings]", "[servers.mariadb.settings]\ndatadir = \"/var/lib/mysql\""), @r"
+    exit code 2
+    --- stderr
+    spindle: x.toml: servers.mariadb.settings: setting `datadir`: the server is private, so Spindle decides this one; remove it
+    ");
+}
+
+#[test]
+fn a_workload_that_the_server_cannot_run() {
+    assert_snapshot!(with_mistake("kind = \"mariadb\"", "kind = \"mock\""), @r"
+    exit code 2
+    --- stderr
+    spindle: x.toml: matrix.workload: `tpcc` is of kind `tpcc`, but server `mariadb` runs only `mock`
+    ");
+}
+
+#[test]
+fn a_scenario_that_is_not_there() {
+    assert_snapshot!(spindle(&["plan", "nothing.toml"]), @r"
+    exit code 2
+    --- stderr
+    spindle: nothing.toml: cannot be read: No such file or directory (os error 2)
+    ");
+}
+
+#[test]
+fn flags_that_contradict() {
+    assert_snapshot!(spindle(&["run", "x.toml", "--fresh", "--retry-failed"]), @r"
+    exit code 2
+    --- stderr
+    error: the argument '--fresh' cannot be used with '--retry-failed'
+
+    Usage: spindle run --fresh <SCENARIO>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn help_of_run() {
+    assert_snapshot!(spindle(&["run", "--help"]), @r"
+    exit code 0
+    --- stdout
+    Run a scenario; resumes where it stopped
+
+    Usage: spindle run [OPTIONS] <SCENARIO>
+
+    Arguments:
+      <SCENARIO>  Scenario file (TOML)
+
+    Options:
+          --output <DIRECTORY>  Where records, report and snapshots go; without it
+                                spindle-results/NAME-HASH
+          --retry-failed        Run failed trials again
+          --fresh               Forget the records of earlier runs in the same directory
+      -h, --help                Print help
+
+    Environment:
+      TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
+      SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
+                              without it half of the machine's memory
+    ");
+}
+
+#[test]
+fn help_names_every_sub_command() {
+    let help = spindle(&["--help"]);
+    for name in ["run", "plan", "report", "compare", "load", "doctor"] {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))),
+            "{name} in {help}"
+        );
+    }
+}
+
+#[test]
+fn the_plan_of_the_mock_scenario() {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
+    let plan = spindle(&["plan", scenario.to_str().unwrap()]);
+    // The sentences about the storage belong to the profiles.
+    let plan: Vec<&str> =
+        plan.lines().map(|line| line.split("  mock      ").next().unwrap().trim_end()).collect();
+    assert_snapshot!(plan.join("\n"), @r"
+    exit code 0
+    --- stdout
+    The pipeline without a database
+
+    cell    server  workload  storage
+    first   mock
+    second  mock
+
+    4 trials in 2 shuffled blocks, start warm-fast: 100 ms warm-up, 100 ms settling, 1.2 s measured
+    about 5.7 s (1.4 s a trial, 0 s to load), seed 1
+    ");
+}
+
+#[test]
+fn every_scenario_of_the_repository_is_accepted_and_short() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
+            .arg("plan")
+            .arg(&path)
+            .arg("--json")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let seconds = plan["estimate_s"]["total"].as_f64().unwrap();
+        assert!(seconds <= 15.0 * 60.0, "{}: {seconds} s", path.display());
+    }
+}
+
+#[test]
+fn the_plan_as_json_lists_trials_in_their_order() {
+    let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_spindle")).arg("plan").arg(scenario).arg("--json").output().unwrap();
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let blocks: Vec<u64> =
+        plan["trials"].as_array().unwrap().iter().map(|trial| trial["block"].as_u64().unwrap()).collect();
+    assert_eq!(blocks, [1, 1, 2, 2]);
+    assert_eq!(plan["cells"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn the_doctor_says_the_same_to_people_and_programs() {
+    let directory = Path::new(".");
+    let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["doctor", "--json"]).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ready = found["ready"].as_bool().unwrap();
+    assert_eq!(output.status.code(), Some(if ready { 0 } else { 1 }));
+    let said = run_in(directory, &["doctor"]);
+    for check in found["checks"].as_array().unwrap() {
+        assert!(said.contains(check["name"].as_str().unwrap()), "{check} in {said}");
+    }
+    assert!(said.starts_with(if ready { "exit code 0" } else { "exit code 1" }), "{said}");
+}
+
+#[test]
+fn without_root_the_question_is_answered_in_virtual_time() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: not root, so root cannot be given up");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // Where the user whom nobody is can find both.
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), directory.path().join("spindle")).unwrap();
+    std::fs::write(directory.path().join("x.toml"), SCENARIO).unwrap();
+    let output = Command::new(directory.path().join("spindle"))
+        .args(["run", "x.toml"])
+        .current_dir(directory.path())
+        .uid(65534)
+        .output()
+        .unwrap();
+    let told = text(&output);
+    assert!(told.starts_with("exit code 0\n--- stdout\nWould an SSD help this database?"), "{told}");
+    assert!(told.contains("spindle: no emulated disk can be mounted here (it is not run as root"), "{told}");
+    assert!(told.contains("virtual time, raw storage only, seed 1"), "{told}");
+}

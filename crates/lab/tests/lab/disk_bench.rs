@@ -1,0 +1,356 @@
+//! `spindle disk bench`, `clone` and `validate --reference`: the real binary, with the real fio where there are disks.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use spindle_lab::{doctor, published_raw};
+use tempfile::TempDir;
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// `None` where no disk can be emulated or measured, which CI must be able to.
+    fn with_disks() -> Option<Place> {
+        let mut blockers: Vec<String> =
+            doctor::emulation_blockers().iter().map(ToString::to_string).collect();
+        if Command::new("fio").arg("--version").output().is_err() {
+            blockers.push("no fio".to_owned());
+        }
+        if !blockers.is_empty() {
+            assert!(std::env::var_os("CI").is_none(), "CI must be able to measure disks: {blockers:?}");
+            eprintln!("skipped: {}", blockers.join(" and "));
+            return None;
+        }
+        Some(Place::new())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .env("TMPDIR", self.directory.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn text(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.text(arguments)).unwrap()
+    }
+
+    /// The exit code, and the last line of the talk.
+    fn complaint(&self, command: &mut Command) -> (i32, String) {
+        let output = command.output().unwrap();
+        let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap(), talk.lines().last().unwrap_or_default().to_owned())
+    }
+
+    fn check_refused(&self, arguments: &[&str], sentence: &str) {
+        let (code, last) = self.complaint(&mut self.command(arguments));
+        assert_eq!((code, last), (2, format!("spindle: {sentence}")), "{arguments:?}");
+    }
+
+    /// Raw, on a loop device, which is returned.
+    fn raw_disk(&self, profile: &str, name: &str) -> String {
+        let arguments =
+            ["disk", "up", profile, "--size", "1 GiB", "--file-system", "none", "--name", name, "--json"];
+        self.json(&arguments)["device"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // A test that failed half-way must not leave its disks on the machine.
+        let _ = self.run(&["disk", "down", "--all"]);
+    }
+}
+
+fn row<'a>(bench: &'a Value, place: &str, access: &str, unit_bytes: u64, threads: u64) -> Option<&'a Value> {
+    bench["rows"].as_array().unwrap().iter().find(|row| {
+        row["place"] == place
+            && row["access"] == access
+            && row["unit_bytes"] == unit_bytes
+            && row["threads"] == threads
+    })
+}
+
+#[test]
+fn virtual_time_needs_nothing_and_lists_every_figure_of_a_profile() {
+    let place = Place::new();
+    let arguments = [
+        "disk",
+        "bench",
+        "hdd-7200",
+        "--virtual",
+        "--threads",
+        "1",
+        "--units",
+        "16K",
+        "--against",
+        "hdd-7200",
+    ];
+    let text = place.text(&[&arguments[..], &["--output", "out"]].concat());
+    let last = text.lines().last().unwrap();
+    let words: Vec<&str> = last.split(' ').collect();
+    assert_eq!((words[1], &words[3..]), ("of", &["within", "25", "%"][..]), "{last}");
+    let figures = published_raw::built_in().iter().filter(|figure| figure.profile == "hdd-7200").count();
+    let listed = text.lines().filter(|line| line.starts_with("hdd-7200 ")).count();
+    assert_eq!(listed, figures, "{text}");
+    let records = fs::read_to_string(place.path("out/bench.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["line"], &first["seed"], &first["arm"]),
+        (&"header".into(), &1.into(), &"virtual".into())
+    );
+    let count =
+        |kind: &str| records.lines().filter(|line| line.contains(&format!("{{\"line\":\"{kind}\""))).count();
+    assert_eq!((count("row"), count("against")), (7, figures));
+    let page = fs::read_to_string(place.path("out/bench.html")).unwrap();
+    assert!(page.contains(last) && page.len() > 100_000);
+}
+
+#[test]
+fn each_mistake_gives_one_sentence() {
+    let place = Place::new();
+    let bench = |target, more: &[&'static str]| [&["disk", "bench", target][..], more].concat();
+    fs::create_dir(place.path("old")).unwrap();
+    fs::write(place.path("old/bench.jsonl"), "").unwrap();
+    place.check_refused(
+        &bench("null", &["--virtual", "--threads", "0,1"]),
+        "--threads: `0,1` must be numbers from 1 to 200 with commas between them, for example 1,4,16",
+    );
+    place.check_refused(
+        &bench("null", &["--virtual", "--units", "3K"]),
+        "--units: 3072 bytes must be a power of two from 512 bytes to 1 MiB",
+    );
+    place.check_refused(
+        &bench("nul", &[]),
+        "`nul` is neither a profile nor an emulated disk that is up nor a block device, directory or file; did you mean `null`?",
+    );
+    place.check_refused(
+        &bench(".", &["--virtual"]),
+        "--virtual: `.` is a directory, and only a model has virtual time; name a profile or a stack",
+    );
+    place.check_refused(
+        &bench("null", &["--virtual", "--output", "old"]),
+        "--output old: holds the records of a bench already; name another directory",
+    );
+    place.check_refused(
+        &bench(".", &["--size", "1 MiB"]),
+        "--size: is 1048576 bytes, must be at least 16777216",
+    );
+    place.check_refused(
+        &bench("null", &["--virtual", "--against", "nowhere.toml"]),
+        "--against: nowhere.toml cannot be read: No such file or directory (os error 2)",
+    );
+    place.check_refused(
+        &["disk", "clone", "null", "--name", "mine"],
+        "`null` is a profile already; clone a block device, a file, a directory or a disk that is up",
+    );
+    place.check_refused(
+        &["disk", "clone", ".", "--name", "../mine"],
+        "--name: a profile cannot be called \"../mine\"; use up to 64 letters, digits, `-`, `_` and `.`",
+    );
+    place.check_refused(
+        &["disk", "validate", "null", "--reference", "nowhere.toml"],
+        "--reference: nowhere.toml cannot be read: No such file or directory (os error 2)",
+    );
+}
+
+/// A program called fio that does what the script says when it is asked to measure.
+fn check_fio(script: &str, sentence: &str) {
+    let place = Place::new();
+    let programs = place.path("programs");
+    fs::create_dir(&programs).unwrap();
+    let fio = programs.join("fio");
+    fs::write(&fio, format!("#!/bin/sh\n[ \"$1\" = --version ] && echo fio-3.33 && exit 0\n{script}\n"))
+        .unwrap();
+    fs::set_permissions(&fio, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = place.command(&["disk", "bench", ".", "--size", "16 MiB", "--output", "out"]);
+    let (code, last) = place.complaint(command.env("PATH", format!("{}:/usr/bin:/bin", programs.display())));
+    assert_eq!(
+        (code, last),
+        (1, format!("spindle: measuring random read, 4 KiB, 1 thread, file system: {sentence}"))
+    );
+    let records = fs::read_to_string(place.path("out/bench.jsonl")).unwrap();
+    assert!(records.lines().last().unwrap().starts_with("{\"line\":\"error\""), "{records}");
+    let left: Vec<String> = fs::read_dir(place.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("spindle-bench-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_fio_that_does_not_measure_gives_one_sentence_with_its_last_words() {
+    check_fio("echo no space >&2; exit 1", "fio failed: `no space`");
+    check_fio("echo hello", "fio printed no figures; its last words: `hello`");
+    check_fio("kill -9 $$", "fio was killed by signal 9; its last words: none");
+    check_fio("echo '{\"jobs\": []}'", "fio's output lacks `total_ios`");
+}
+
+#[test]
+fn without_fio_the_way_to_get_it_is_told() {
+    let place = Place::new();
+    let nothing = place.path("nothing");
+    fs::create_dir(&nothing).unwrap();
+    let (code, last) = place.complaint(place.command(&["disk", "bench", "."]).env("PATH", nothing));
+    let sentence =
+        "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
+    assert_eq!((code, last), (1, format!("spindle: {sentence}")));
+}
+
+#[test]
+fn an_emulated_disk_is_brought_up_measured_and_taken_down() {
+    let Some(place) = Place::with_disks() else { return };
+    let bench = place.json(&[
+        "disk",
+        "bench",
+        "flash-285us-4ch",
+        "--size",
+        "1 GiB",
+        "--threads",
+        "1",
+        "--units",
+        "16K",
+        "--seconds",
+        "1",
+        "--json",
+    ]);
+    let p50_us = row(&bench, "raw", "random-read", 16_384, 1).unwrap()["latency_us_p50"].as_f64().unwrap();
+    // The model says 285; a busy host may add to it, and nothing may take away from it but fio's bins.
+    assert!((279.0..427.0).contains(&p50_us), "{p50_us}");
+    for unit_bytes in [1 << 10, 8 << 10, 16 << 10] {
+        assert!(row(&bench, "raw", "fsync", unit_bytes, 1).is_some(), "{unit_bytes}");
+    }
+    for (access, threads) in
+        [("random-read", 1), ("random-read", 16), ("random-write", 1), ("random-write", 16)]
+    {
+        for place in ["raw", "file-system"] {
+            assert!(row(&bench, place, access, 16_384, threads).is_some(), "{place} {access} {threads}");
+        }
+    }
+    let disks = fs::read_dir(place.path("run")).map(|entries| entries.count()).unwrap_or(0);
+    assert_eq!(disks, 0, "a disk was left up");
+}
+
+#[test]
+fn what_is_not_ours_is_only_read() {
+    let Some(place) = Place::with_disks() else { return };
+    let file = place.path("data");
+    let content = vec![7_u8; 32 << 20];
+    fs::write(&file, &content).unwrap();
+    let read_only = ["--threads", "1", "--units", "4K", "--seconds", "1", "--json"];
+    let bench = place.json(&[&["disk", "bench", "./data"][..], &read_only].concat());
+    let rows = bench["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["access"].as_str().unwrap().ends_with("read")));
+    assert!(fs::read(&file).unwrap() == content);
+    let device = place.raw_disk("null", "mine");
+    let bench = place.json(&[&["disk", "bench", &device][..], &read_only].concat());
+    assert!(row(&bench, "raw", "random-write", 4_096, 1).is_none());
+    let written = place.json(&[&["disk", "bench", &device, "--destructive"][..], &read_only].concat());
+    assert!(row(&written, "raw", "random-write", 4_096, 1).is_some());
+}
+
+#[test]
+fn a_mounted_device_is_never_written_raw() {
+    let Some(place) = Place::with_disks() else { return };
+    let disk = place.json(&["disk", "up", "null", "--size", "512 MiB", "--name", "mine", "--json"]);
+    let device = disk["device"].as_str().unwrap();
+    place.check_refused(
+        &["disk", "bench", device, "--destructive"],
+        &format!(
+            "--destructive: {device} cannot be written: Device or resource busy (os error 16); a mounted device must be unmounted first"
+        ),
+    );
+    let mount = disk["mount"].as_str().unwrap();
+    place.check_refused(
+        &["disk", "bench", "mine", "--destructive"],
+        &format!(
+            "--destructive: the disk mine is mounted on {mount}; without the flag, it is written in a file there"
+        ),
+    );
+}
+
+/// Measured through FUSE and a loop device on a busy machine, fitted, and asked again in virtual time.
+const CLONE_TOLERANCE: f64 = 0.25;
+
+#[test]
+fn a_clone_does_what_its_original_does() {
+    let Some(place) = Place::with_disks() else { return };
+    let device = place.raw_disk("flash-285us-4ch", "original");
+    place.text(&["disk", "clone", &device, "--name", "copy", "--seconds", "2"]);
+    let bench = |target, size: &[&'static str], output| {
+        let asked = [
+            "disk",
+            "bench",
+            target,
+            "--virtual",
+            "--hours",
+            "0",
+            "--threads",
+            "1,4,32",
+            "--units",
+            "4K,16K",
+            "--json",
+        ];
+        place.json(&[&asked[..], size, &["--output", output]].concat())
+    };
+    let original = bench("flash-285us-4ch", &["--size", "1 GiB"], "original");
+    let copy = bench("./copy.toml", &[], "copy");
+    for unit_bytes in [4_096, 16_384] {
+        for threads in [1, 4, 32] {
+            let rate =
+                |bench| row(bench, "raw", "random-read", unit_bytes, threads).unwrap()["per_second"].as_f64();
+            let ratio = rate(&copy).unwrap() / rate(&original).unwrap();
+            println!("{unit_bytes} bytes, {threads} threads: clone over original {ratio:.3}");
+            assert!((ratio - 1.0).abs() < CLONE_TOLERANCE, "{unit_bytes} {threads}: {ratio}");
+        }
+    }
+    let agreement = place.json(&[
+        "disk",
+        "validate",
+        "./copy.toml",
+        "--size",
+        "1 GiB",
+        "--reference",
+        "copy.reference.toml",
+        "--json",
+    ]);
+    println!("demerit of the clone: {} of the mean", agreement["demerit_share"]);
+    assert!(agreement["demerit_share"].as_f64().is_some(), "{agreement}");
+    // The tail of what was measured, which the demerit weighs most, holds the stalls of a busy host, and no clone has those.
+    let quantiles = agreement["quantiles_us"].as_array().unwrap();
+    let mut middle =
+        quantiles.iter().filter(|row| (0.25..=0.75).contains(&row[0].as_f64().unwrap())).peekable();
+    assert!(middle.peek().is_some(), "{agreement}");
+    for row in middle {
+        let ratio = row[2].as_f64().unwrap() / row[1].as_f64().unwrap();
+        assert!((ratio - 1.0).abs() < CLONE_TOLERANCE, "{row}");
+    }
+}

@@ -1,0 +1,330 @@
+//! A bench with emulated disks of its own, for tests that run the real binary.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use spindle_lab::record::Trial;
+use spindle_lab::{doctor, records_file};
+use tempfile::TempDir;
+
+/// Generous: nothing is measured, a wait only must not hang for ever.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
+pub(crate) struct Bench {
+    directory: TempDir,
+    /// The database that [`Bench::with_loaded_database`] linked.
+    loaded: Option<Arc<TempDir>>,
+}
+
+impl Bench {
+    /// `None` where no disk can be emulated, which CI must be able to.
+    pub(crate) fn new() -> Option<Bench> {
+        let blockers = doctor::emulation_blockers();
+        if !blockers.is_empty() {
+            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
+            eprintln!("skipped: {}", blockers.join(" and "));
+            return None;
+        }
+        Some(Bench::anywhere())
+    }
+
+    /// For tests that need no emulated disk.
+    pub(crate) fn anywhere() -> Bench {
+        Bench { directory: directory(), loaded: None }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// Runs have their work directory on the bench's `work` if that exists.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let work = Some(self.path("work")).filter(|work| work.exists());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .env("TMPDIR", work.as_deref().unwrap_or(self.directory.path()))
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs `test.toml`; returns what was said on the standard error.
+    #[track_caller]
+    pub(crate) fn run_scenario(&self, more: &[&str], environment: &[(&str, &str)], exit_code: i32) -> String {
+        let mut command = self.command(&["run", "test.toml", "--output", "results"]);
+        let output = command.args(more).envs(environment.iter().copied()).output().unwrap();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(exit_code), "{talk}");
+        talk
+    }
+
+    pub(crate) fn start_scenario(&self) -> Child {
+        let mut command = self.command(&["run", "test.toml", "--output", "results"]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub(crate) fn records(&self) -> PathBuf {
+        self.path("results").join(records_file::FILE_NAME)
+    }
+
+    pub(crate) fn trials(&self) -> Vec<Trial> {
+        records_file::read(&self.records()).unwrap().1
+    }
+
+    /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any settings that
+    /// do not shape its files.
+    pub(crate) fn with_loaded_database(mut self) -> Bench {
+        static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
+        let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = shared.upgrade().unwrap_or_else(|| {
+            let loader = Bench::new().unwrap();
+            loader.write("test.toml", SCENARIO);
+            loader.run_scenario(&[], &[], 0);
+            loader.assert_clean();
+            let loaded = Arc::new(directory());
+            fs::rename(loader.path("results"), loaded.path().join("results")).unwrap();
+            loaded
+        });
+        *shared = Arc::downgrade(&loaded);
+        // A run adds what it loads itself to the directory, so it gets its own.
+        let snapshots = self.path("results/snapshots");
+        fs::create_dir_all(&snapshots).unwrap();
+        for entry in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
+            symlink(entry.path(), snapshots.join(entry.file_name())).unwrap();
+        }
+        self.loaded = Some(loaded);
+        self
+    }
+
+    /// As [`Bench::with_loaded_database`], and with the records of the run that loaded it: one finished trial.
+    pub(crate) fn with_a_finished_trial(self) -> Bench {
+        let bench = self.with_loaded_database();
+        let loaded = bench.loaded.as_ref().unwrap().path().join("results").join(records_file::FILE_NAME);
+        fs::copy(loaded, bench.records()).unwrap();
+        bench
+    }
+
+    /// Nothing of ours is mounted, attached, running or lying about any more.
+    #[track_caller]
+    pub(crate) fn assert_clean(&self) {
+        let here = self.directory.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(here), "still mounted: {mounts}");
+        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            assert!(!backing.contains(here), "still attached: {backing}");
+        }
+        let left = |directory: &str| -> Vec<PathBuf> {
+            fs::read_dir(self.path(directory))
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .collect()
+        };
+        assert_eq!(left("run"), Vec::<PathBuf>::new(), "state directories");
+        let work = left("");
+        assert!(!work.iter().any(|path| path.to_str().unwrap().contains("spindle-run-")), "{work:?}");
+        for (process, command_line) in processes() {
+            let directory = fs::read_link(format!("/proc/{process}/cwd")).unwrap_or_default();
+            assert!(!command_line.contains(here), "still running: {command_line}");
+            assert!(!directory.starts_with(here), "still running in {}: {command_line}", directory.display());
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that failed half-way must not leave its disks on the machine.
+        let _ = self.run(&["disk", "down", "--all"]);
+    }
+}
+
+/// Open to the server's own user, which must be able to pass through.
+fn directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+/// One warehouse on a fast disk, as short as can be.
+pub(crate) const SCENARIO: &str = r#"
+title = "A short run"
+question = "Is nothing left behind?"
+[stacks.card]
+profile = "iodrive-160"
+size = "1 GiB"
+[servers.mariadb]
+kind = "mariadb"
+settings = { innodb_flush_method = "O_DIRECT", innodb_buffer_pool_size = "12M" }
+[workloads.tpcc]
+kind = "tpcc"
+warehouses = 1
+terminals = 4
+[matrix]
+stack = ["card"]
+server = ["mariadb"]
+workload = ["tpcc"]
+[run]
+trials = 1
+start = "warm-fast"
+warm_up = "500 ms"
+settle = "100 ms"
+measure = "1 s"
+seed = 1
+"#;
+
+/// [`SCENARIO`] with some of its texts replaced.
+#[track_caller]
+pub(crate) fn scenario(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(SCENARIO.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from:?} is not in the scenario");
+        text.replacen(from, to, 1)
+    })
+}
+
+/// A file system in memory, as a small disk of the host.
+pub(crate) struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    pub(crate) fn mount(at: PathBuf, size_bytes: u64) -> SmallDisk {
+        fs::create_dir_all(&at).unwrap();
+        let options = std::ffi::CString::new(format!("size={size_bytes},mode=755")).unwrap();
+        mount("tmpfs", &at, "tmpfs", MountFlags::empty(), options.as_c_str()).unwrap();
+        SmallDisk(at)
+    }
+
+    /// What of a run is still on it; nobody may have anything open there, but a process that has just been told to end may need a moment.
+    #[track_caller]
+    pub(crate) fn unmount(self) -> Vec<PathBuf> {
+        let left = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+        wait_until("the small disk to be left alone", || unmount(&self.0, UnmountFlags::empty()).is_ok());
+        left
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+/// Takes all the room that is left on a file system; the file is the room.
+pub(crate) fn fill(directory: &Path) -> PathBuf {
+    let path = directory.join("ballast");
+    let file = fs::File::create(&path).unwrap();
+    let (mut offset, mut step) = (0, 64 << 20);
+    while step >= 4096 {
+        match fallocate(&file, FallocateFlags::empty(), offset, step) {
+            Ok(()) => offset += step,
+            Err(rustix::io::Errno::NOSPC) => step /= 2,
+            Err(error) => panic!("filling {}: {error}", directory.display()),
+        }
+    }
+    path
+}
+
+/// Ids and command lines (with spaces) of all processes.
+fn processes() -> impl Iterator<Item = (u32, String)> {
+    fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let command_line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        Some((id, command_line.replace('\0', " ")))
+    })
+}
+
+/// Whether some process of this bench has that in its command line.
+pub(crate) fn is_running(bench: &Bench, words: &str) -> bool {
+    let here = bench.path("");
+    let here = here.to_str().unwrap();
+    processes().any(|(_, command_line)| command_line.contains(here) && command_line.contains(words))
+}
+
+/// What a run starts, by a part of the command line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Part {
+    /// Any, where there are replicas.
+    Server,
+    Replica,
+    Client,
+    Emulator,
+}
+
+/// The process that plays that part in this run: one of its own children.
+pub(crate) fn part(run: &Child, part: Part) -> Option<Pid> {
+    let known_by = match part {
+        Part::Server => " --datadir=",
+        Part::Replica => " --relay-log=",
+        Part::Client => " load client",
+        Part::Emulator => " disk serve ",
+    };
+    let is_child = |id: u32| {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.lines().any(|line| line == format!("PPid:\t{}", run.id()))
+    };
+    let (id, _) = processes().find(|(id, command_line)| command_line.contains(known_by) && is_child(*id))?;
+    Pid::from_raw(id as i32)
+}
+
+/// Waits for a part that is not among those seen before, and remembers it.
+#[track_caller]
+pub(crate) fn next_part(run: &Child, wanted: Part, seen: &mut Vec<Pid>) -> Pid {
+    let mut found = None;
+    wait_until(&format!("the next {wanted:?}"), || {
+        found = part(run, wanted).filter(|process| !seen.contains(process));
+        found.is_some()
+    });
+    seen.extend(found);
+    found.unwrap()
+}
+
+pub(crate) fn kill(process: Pid, signal: Signal) {
+    kill_process(process, signal).unwrap();
+}
+
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a tool prints; it must succeed.
+pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Where the kernel says whether a block device has a volatile cache.
+pub(crate) fn write_cache(device: &str) -> PathBuf {
+    Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
+}

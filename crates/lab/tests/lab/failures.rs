@@ -1,0 +1,289 @@
+//! What a whole run does when something under it breaks: a full disk, a server that dies, a signal at a bad time. Always a failed
+//! row with one clear sentence, the next trials go on, finished records stay, and nothing is left behind.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use crate::emulated_support::{
+    Bench, Part, SCENARIO, SmallDisk, fill, kill, next_part, part, scenario, wait_until,
+};
+use rustix::process::{Pid, Signal};
+use spindle_lab::record::Trial;
+
+/// With one more setting of the server.
+fn with_setting(setting: &str) -> String {
+    scenario(&[("settings = { ", &format!("settings = {{ {setting}, "))])
+}
+
+#[track_caller]
+fn check_failed(trial: &Trial, begins_with: &str) {
+    let error = trial.error.as_deref().unwrap_or("no error");
+    assert!(error.starts_with(begins_with), "{error}");
+    assert!(trial.measurement.is_none());
+}
+
+#[track_caller]
+fn check_measured(trial: &Trial) {
+    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+    assert!(measurement.headline.value > 0.0);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+}
+
+const HOST_FULL: &str = "the host could not keep what was written to the emulated disk";
+
+#[test]
+fn a_host_disk_that_fills_up_while_loading_fails_the_trial() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &scenario(&[("size = ", "file_system = \"ext4\"\nsize = ")]));
+    let work = SmallDisk::mount(bench.path("work"), 32 << 20);
+    let talk = bench.run_scenario(&[], &[("SPINDLE_OVERLAY_MEMORY", "32 MiB")], 1);
+    assert!(work.unmount().is_empty());
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    check_failed(
+        &trials[0],
+        &format!("loading the database: {HOST_FULL} (up to 32 MiB in memory, the rest in a file in"),
+    );
+    assert!(trials[0].error.as_ref().unwrap().ends_with("No space left on device (os error 28)"), "{talk}");
+    assert_eq!(fs::read_dir(bench.path("results/snapshots")).unwrap().count(), 0, "half a database is kept");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_disk_that_lost_a_write_answers_nothing_more() {
+    let Some(bench) = Bench::new() else { return };
+    let work = SmallDisk::mount(bench.path("work"), 4 << 20);
+    let mut up = bench.command(&["disk", "up", "null", "--size", "1 GiB", "--file-system", "none", "--json"]);
+    let output = up.env("SPINDLE_OVERLAY_MEMORY", "1 MiB").output().unwrap();
+    let disk: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let device = OpenOptions::new().read(true).write(true).open(disk["device"].as_str().unwrap()).unwrap();
+    device.write_all_at(&[1; 4096], 0).unwrap();
+    device.sync_all().unwrap();
+    let lost = device.write_all_at(&vec![2; 8 << 20], 1 << 20).and_then(|()| device.sync_all());
+    assert!(lost.is_err(), "8 MiB went into 5 MiB");
+    // A page that the kernel has not cached, a write to where there is room, and a FLUSH.
+    assert!(device.read_at(&mut [0; 4096], 512 << 20).is_err());
+    assert!(device.write_all_at(&[3; 4096], 0).and_then(|()| device.sync_all()).is_err());
+    let status = bench.run(&["disk", "status"]);
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains(&format!("dead: {HOST_FULL} (up to 1 MiB in memory")), "{status}");
+    drop(device);
+    assert!(bench.run(&["disk", "down", "--all"]).status.success());
+    assert!(work.unmount().is_empty());
+    bench.assert_clean();
+}
+
+#[test]
+fn a_host_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
+    let Some(bench) = Bench::new().map(Bench::with_a_finished_trial) else { return };
+    let before = bench.trials();
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
+    let work = SmallDisk::mount(bench.path("work"), 8 << 20);
+    let talk = bench.run_scenario(&[], &[("SPINDLE_OVERLAY_MEMORY", "1 MiB")], 0);
+    assert!(talk.contains("1 of 2 trials failed"), "{talk}");
+    assert!(work.unmount().is_empty());
+    let trials = bench.trials();
+    assert_eq!((trials.len(), &trials[..1]), (2, &before[..]));
+    check_failed(&trials[1], HOST_FULL);
+    bench.assert_clean();
+
+    bench.run_scenario(&["--retry-failed"], &[], 0);
+    let trials = bench.trials();
+    assert_eq!((trials.len(), &trials[..1]), (2, &before[..]));
+    check_measured(&trials[1]);
+}
+
+#[test]
+fn a_share_of_memory_that_is_no_size_is_refused_before_any_work() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", SCENARIO);
+    let talk = bench.run_scenario(&[], &[("SPINDLE_OVERLAY_MEMORY", "much")], 2);
+    assert!(
+        talk.starts_with("spindle: the environment variable SPINDLE_OVERLAY_MEMORY: `much` is not a size"),
+        "{talk}"
+    );
+    assert!(!bench.path("results").exists());
+}
+
+#[test]
+fn a_snapshot_that_does_not_fit_fails_the_trial_and_gives_its_room_back() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", SCENARIO);
+    let results = SmallDisk::mount(bench.path("results"), 64 << 20);
+    let talk = bench.run_scenario(&[], &[], 1);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    check_failed(&trials[0], "loading the database: keeping the loaded database as a snapshot: ");
+    assert!(trials[0].error.as_ref().unwrap().ends_with("No space left on device (os error 28)"), "{talk}");
+    assert_eq!(fs::read_dir(bench.path("results/snapshots")).unwrap().count(), 0);
+    results.unmount();
+    bench.assert_clean();
+}
+
+#[test]
+fn records_that_cannot_be_written_end_the_run_and_stay_as_they_are() {
+    let Some(bench) = Bench::new().map(Bench::with_a_finished_trial) else { return };
+    let before = bench.trials();
+    let results = bench.path("results");
+    fs::rename(&results, bench.path("kept")).unwrap();
+    let small = SmallDisk::mount(results.clone(), 1 << 20);
+    let copied = std::process::Command::new("cp").arg("-a").arg(bench.path("kept/.")).arg(&results).status();
+    assert!(copied.unwrap().success());
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
+    let run = bench.start_scenario();
+    next_part(&run, Part::Client, &mut Vec::new());
+    let ballast = fill(&results);
+    let output = run.wait_with_output().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    assert!(
+        talk.contains("spindle: writing a record to results/records.jsonl: No space left on device"),
+        "{talk}"
+    );
+    assert_eq!(bench.trials(), before);
+
+    fs::remove_file(ballast).unwrap();
+    bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!((trials.len(), &trials[..1]), (2, &before[..]));
+    check_measured(&trials[1]);
+    small.unmount();
+    bench.assert_clean();
+}
+
+#[test]
+fn a_disk_too_small_for_its_redo_log_is_refused_before_any_work() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &with_setting("innodb_log_file_size = \"1G\""));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("stacks.card.size: 1.1 GB is too small for workload `tpcc`"), "{talk}");
+    assert!(!bench.path("results").exists());
+}
+
+#[test]
+fn an_emulated_disk_too_small_for_its_database_fails_the_trial() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &with_setting("innodb_data_file_path = \"ibdata1:1G\""));
+    bench.run_scenario(&[], &[], 1);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1);
+    // The server gives the room back, so that only its own words tell.
+    check_failed(&trials[0], "loading the database: making a database in ");
+    assert!(
+        trials[0].error.as_ref().unwrap().contains("Probably out of disk space"),
+        "{:?}",
+        trials[0].error
+    );
+    bench.assert_clean();
+}
+
+#[test]
+fn an_emulated_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
+    let run = bench.start_scenario();
+    next_part(&run, Part::Client, &mut Vec::new());
+    fill(&bench.path(&format!("run/run-{}/mount", run.id())));
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trials = bench.trials();
+    check_failed(&trials[0], "the file system on the emulated disk is full (0 MiB of");
+    check_measured(&trials[1]);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    let other = "[stacks.other]\nprofile = \"null\"\nsize = \"900 MiB\"\n[servers.mariadb]";
+    let both = scenario(&[("[servers.mariadb]", other), ("[\"card\"]", "[\"other\", \"card\"]")]);
+    bench.write("test.toml", &both);
+    let run = bench.start_scenario();
+    let mount = bench.path(&format!("run/run-{}/mount", run.id()));
+    // Trials have their tables from the start; a load makes them, and the last one is there when rows begin to come.
+    let loading = bench.path(&format!("spindle-run-{}/load/pid", run.id()));
+    wait_until("the tables of a load", || loading.exists() && mount.join("data/spindle/stock.ibd").exists());
+    kill(part(&run, Part::Server).unwrap(), Signal::KILL);
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 2);
+    for trial in &trials {
+        match trial.cell.as_str() {
+            "other" => check_failed(trial, "loading the database: mariadbd died (signal: 9 (SIGKILL))"),
+            _ => check_measured(trial),
+        }
+    }
+    bench.assert_clean();
+}
+
+#[test]
+fn a_part_that_dies_in_a_trial_fails_that_trial_only() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 4")]));
+    let run = bench.start_scenario();
+    let deaths = [
+        (Part::Server, "mariadbd died (signal: 9 (SIGKILL))"),
+        (Part::Emulator, "the emulator ended (signal: 9 (SIGKILL))"),
+        (Part::Client, "the load process ended by itself with signal: 9 (SIGKILL)"),
+    ];
+    let mut clients = Vec::new();
+    for (victim, _) in deaths {
+        next_part(&run, Part::Client, &mut clients);
+        // Into the measured window.
+        std::thread::sleep(Duration::from_millis(1100));
+        kill(part(&run, victim).unwrap(), Signal::KILL);
+    }
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 4);
+    for (trial, (_, sentence)) in trials.iter().zip(deaths) {
+        check_failed(trial, sentence);
+    }
+    check_measured(&trials[3]);
+    bench.assert_clean();
+}
+
+/// The run alone gets the signal, as from `kill`; its children do not.
+#[track_caller]
+fn check_stops_soon(bench: &Bench, run: Child) {
+    kill(Pid::from_child(&run), Signal::TERM);
+    let signalled = Instant::now();
+    let output = run.wait_with_output().unwrap();
+    let took = signalled.elapsed();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{talk}");
+    // Long before what it was waiting for, however busy the machine is.
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert!(bench.trials().is_empty(), "an interruption is no failure");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_signal_is_noticed_while_a_server_starts() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    let sleep = bench.write("sleep.sql", "SELECT SLEEP(600);\n");
+    bench.write("test.toml", &with_setting(&format!("init_file = {sleep:?}")));
+    let run = bench.start_scenario();
+    next_part(&run, Part::Server, &mut Vec::new());
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(part(&run, Part::Client).is_none(), "the server should not be ready");
+    check_stops_soon(&bench, run);
+}
+
+#[test]
+fn a_signal_is_noticed_while_the_database_is_verified() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", SCENARIO);
+    let run = bench.start_scenario();
+    next_part(&run, Part::Client, &mut Vec::new());
+    let server = part(&run, Part::Server).unwrap();
+    // The client ends before the verification begins; a server that stands still never ends it.
+    wait_until("the end of the client", || part(&run, Part::Client).is_none());
+    kill(server, Signal::STOP);
+    std::thread::sleep(Duration::from_millis(500));
+    check_stops_soon(&bench, run);
+}

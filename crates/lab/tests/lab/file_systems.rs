@@ -1,0 +1,117 @@
+//! File systems on emulated disks: made and mounted as asked, and the same again from a snapshot.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::emulated_support::{Bench, tool, write_cache};
+use spindle_lab::emulated::{self, Wishes};
+use spindle_lab::profile_file::{StackFile, StackSpec};
+use spindle_mount::Disk;
+
+/// A disk that takes no time, with further keys in its table.
+fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
+    let text = format!("[stacks.disk]\nprofile = \"null\"\nsize = \"1 GiB\"\n{table}");
+    let stack = StackFile::parse("stack", &text).unwrap().resolve("stack", "disk").unwrap();
+    bring_up(bench, &stack, snapshot)
+}
+
+/// With the physics off.
+fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
+    let wishes = Wishes {
+        name: format!("layout-test-{}", std::process::id()),
+        seed: 1,
+        mount_at: None,
+        physics: false,
+        snapshot,
+        spill_directory: &bench.path("."),
+        die_with_parent: false,
+    };
+    let options = emulated::options(stack, &wishes).unwrap();
+    Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
+}
+
+/// One after the other, because the disk has one name.
+#[test]
+fn file_systems_are_made_and_mounted_as_asked() {
+    let Some(bench) = Bench::new() else { return };
+    xfs_knows_the_stripes_that_it_was_made_for(&bench);
+    xfs_is_told_of_stripes_when_it_is_mounted(&bench);
+    ext4_knows_stripes_and_does_without_barriers(&bench);
+    btrfs_starts_from_one_snapshot_again_and_again(&bench);
+    loop_devices_are_given_back_as_they_were(&bench);
+}
+
+fn mounted_with(disk: &Disk) -> String {
+    tool(
+        "findmnt",
+        &["--noheadings", "--output", "FSTYPE,OPTIONS", disk.mount.as_ref().unwrap().to_str().unwrap()],
+    )
+}
+
+fn xfs_knows_the_stripes_that_it_was_made_for(bench: &Bench) {
+    let disk = up(bench, "mkfs_options = [\"-d\", \"su=64k,sw=4\"]\nmount_options = [\"inode64\"]", None);
+    let information = tool("xfs_info", &[disk.mount.as_ref().unwrap().to_str().unwrap()]);
+    // In blocks of 4 KiB.
+    assert!(information.contains("sunit=16     swidth=64 blks"), "{information}");
+    assert!(mounted_with(&disk).contains("inode64"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn xfs_is_told_of_stripes_when_it_is_mounted(bench: &Bench) {
+    let disk = up(bench, "mount_options = [\"sunit=128\", \"swidth=512\"]", None);
+    // In sectors.
+    assert!(mounted_with(&disk).contains("sunit=128,swidth=512"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
+    let table = "file_system = \"ext4\"\nmkfs_options = [\"-E\", \"stride=16,stripe_width=64\"]\nmount_options = [\"nobarrier\"]";
+    let disk = up(bench, table, None);
+    let information = tool("dumpe2fs", &["-h", disk.device.to_str().unwrap()]);
+    let has = |name: &str, value: &str| {
+        information.lines().any(|line| line.starts_with(name) && line.ends_with(&format!(" {value}")))
+    };
+    assert!(has("RAID stride:", "16") && has("RAID stripe width:", "64"), "{information}");
+    assert!(mounted_with(&disk).contains("nobarrier"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+/// The iodrive needs no FLUSH, and the kernel is told so; the next user of its loop device may need one.
+fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
+    let file =
+        StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
+    let disk = bring_up(bench, &file.resolve("stack", "disk").unwrap(), None);
+    let write_cache = write_cache(disk.device.to_str().unwrap());
+    assert_eq!(fs::read_to_string(&write_cache).unwrap(), "write through\n");
+    disk.down().unwrap();
+    let after = fs::read_to_string(&write_cache).unwrap();
+    let taken_again = write_cache.parent().unwrap().with_file_name("loop").exists();
+    assert!(taken_again || after == "write back\n", "{after}");
+}
+
+fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
+    if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mkfs.btrfs");
+        eprintln!("skipped: no mkfs.btrfs");
+        return;
+    }
+    let table = "file_system = \"btrfs\"";
+    let snapshot = bench.path("snapshot");
+    let file = |disk: &Disk| disk.mount.as_ref().unwrap().join("table");
+    let mut disk = up(bench, table, None);
+    assert!(mounted_with(&disk).starts_with("btrfs"), "{}", mounted_with(&disk));
+    fs::write(file(&disk), "loaded").unwrap();
+    disk.snapshot(&snapshot).unwrap();
+    disk.down().unwrap();
+    for _ in 0..2 {
+        // The kernel has seen a later state of the same file system by the second time.
+        let disk = up(bench, table, Some(&snapshot));
+        assert_eq!(fs::read_to_string(file(&disk)).unwrap(), "loaded");
+        for change in 0..5 {
+            fs::write(file(&disk), format!("changed {change}")).unwrap();
+            tool("sync", &["--file-system", file(&disk).to_str().unwrap()]);
+        }
+        disk.down().unwrap();
+    }
+}

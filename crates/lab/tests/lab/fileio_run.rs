@@ -1,0 +1,132 @@
+//! Whole runs of sysbench's file I/O, which needs no database, on emulated disks.
+
+use std::path::{Path, PathBuf};
+
+use crate::emulated_support::{Bench, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::LimiterKind;
+
+fn scenario(program: &Path, run: &str) -> String {
+    format!(
+        r#"
+title = "Files"
+question = "How fast are files?"
+[stacks.x25m]
+profile = "x25m-80"
+size = "1 GB"
+[servers.files]
+kind = "files"
+[workloads.random-reads]
+kind = "fileio"
+mode = "rndrd"
+total_mib = 64
+block_bytes = 16384
+terminals = 4
+fsync_every = 0
+program = {program:?}
+[workloads.durable-writes]
+kind = "fileio"
+mode = "rndwr"
+total_mib = 64
+block_bytes = 16384
+terminals = 2
+fsync_every = 10
+program = {program:?}
+[matrix]
+stack = ["x25m"]
+server = ["files"]
+workload = ["random-reads", "durable-writes"]
+[run]
+trials = 1
+start = "cold"
+seed = 1
+{run}
+"#
+    )
+}
+
+#[test]
+fn file_requests_are_measured_by_the_tool_and_seen_by_the_drive() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &scenario(Path::new("sysbench"), "measure = \"2 s\""));
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 2, "{talk}");
+    for trial in trials {
+        let measurement = trial.measurement.unwrap_or_else(|| panic!("{:?}", trial.error));
+        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+        let tool = &measurement.transactions[0];
+        assert!(tool.committed > 100 && tool.latency.count == tool.committed, "{tool:?}");
+        assert!(measurement.cpu.client_s > 0.0, "the tool's own");
+        // Without the page cache what the tool asked for is what the drive was asked for.
+        let drive = measurement.emulator.as_ref().unwrap();
+        if trial.cell.contains("random-reads") {
+            let ratio = drive.reads as f64 / tool.committed as f64;
+            assert!((0.98..1.05).contains(&ratio), "{} requests of the tool: {drive:?}", tool.committed);
+        } else {
+            assert!(drive.writes > 100 && drive.flushes > 100, "{drive:?}");
+        }
+        assert_ne!(measurement.limiter.kind, LimiterKind::CommitLatency);
+    }
+    bench.assert_clean();
+}
+
+#[test]
+fn a_tool_that_dies_leaves_a_failed_row_with_its_last_words() {
+    let Some(bench) = Bench::new() else { return };
+    let program = bench.path("dies");
+    let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("../load/src/foreign/fake_sysbench");
+    std::os::unix::fs::symlink(fake, &program).unwrap();
+    bench.write("test.toml", &scenario(&program, "measure = \"2 s\""));
+    bench.run_scenario(&[], &[], 1);
+    let errors: Vec<String> = bench.trials().into_iter().filter_map(|trial| trial.error).collect();
+    assert_eq!(errors.len(), 2);
+    assert!(errors[0].contains("sysbench prepare ended with signal: 9 (SIGKILL): oh no"), "{errors:?}");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_missing_tool_is_told_before_any_work() {
+    let bench = Bench::anywhere();
+    bench.write("test.toml", &scenario(Path::new("/nonexistent/sysbench"), "measure = \"2 s\""));
+    let talk = bench.run_scenario(&[], &[], 1);
+    let expect = "/nonexistent/sysbench is not installed: it comes with the package `sysbench`, which `tools/install tools` installs";
+    assert!(talk.contains(expect), "{talk}");
+    assert!(!bench.records().exists());
+}
+
+#[test]
+fn a_part_of_a_second_is_refused() {
+    let bench = Bench::anywhere();
+    bench.write("test.toml", &scenario(Path::new("sysbench"), "measure = \"1500 ms\""));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("run.measure: 1.5 s is not a number of whole seconds"), "{talk}");
+}
+
+/// Of the tool, working somewhere under the directory.
+fn tool_process(directory: &Path) -> Option<PathBuf> {
+    let processes = std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
+    processes.into_iter().find(|process| {
+        let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+        let place = std::fs::read_link(process.join("cwd")).unwrap_or_default();
+        name.trim() == "sysbench" && place.starts_with(directory)
+    })
+}
+
+#[test]
+fn a_signal_leaves_no_tool_behind() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &scenario(Path::new("sysbench"), "measure = \"600 s\""));
+    let mut run = bench.start_scenario();
+    let directory = bench.path("");
+    // The one that fills the files ends by itself.
+    wait_until("a tool with threads at work", || {
+        let threads =
+            tool_process(&directory).and_then(|process| std::fs::read_dir(process.join("task")).ok());
+        threads.is_some_and(|threads| threads.count() >= 5)
+    });
+    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert_eq!(tool_process(&directory), None);
+    bench.assert_clean();
+}

@@ -1,0 +1,30 @@
+//! The tests that drive the program and the library from outside, in one binary: it is linked once, and a slow test runs beside those of other files.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
+
+mod adapter;
+mod cli;
+mod disk_bench;
+mod emulated;
+mod emulated_support;
+mod failures;
+mod file_systems;
+mod fileio_run;
+mod layout;
+mod mariadb;
+mod mysql_old;
+mod oltp_scripts;
+mod planted;
+mod postgres;
+mod postgres_run;
+mod replication;
+mod report_compare;
+mod report_html;
+mod report_support;
+mod report_text;
+mod run_mock;
+mod server_support;
+mod sqlite_run;
+mod workloads;
+mod zfs;
+mod zfs_run;

@@ -1,0 +1,255 @@
+//! Old MySQL servers, and servers by their path.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::emulated_support::{Bench, scenario};
+use crate::server_support::{
+    PATIENCE, SEED, check_nothing_failed, check_runs_as_nobodys_user, directory, instance, load,
+    load_process, start, violations,
+};
+use mysql::prelude::Queryable;
+use spindle_lab::client::ClientProcess;
+use spindle_lab::layout::FileClass;
+use spindle_lab::server::package;
+use spindle_lab::server::{Server, Source, by_source};
+use spindle_load::sql::mysql::connect;
+use spindle_load::{RunSpec, WorkloadSpec};
+
+/// Fetches it where it is missing; from then on it is in the machine's cache.
+fn get(name: &str) -> PathBuf {
+    let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["server", "get", name]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    package::by_name(name).unwrap().program().unwrap()
+}
+
+fn mysql(version: &str) -> Box<dyn Server> {
+    by_source("mysql", &Source::Version(version.to_owned())).unwrap()
+}
+
+#[test]
+fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
+    let Some(bench) = Bench::new() else { return };
+    get("mysql-5.5");
+    get("mysql-5.6");
+    let settings = "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\", \
+                    innodb_file_per_table = true }";
+    let of = |version: &str| format!("kind = \"mysql\"\nversion = \"{version}\"\n{settings}");
+    let text = scenario(&[
+        (
+            "kind = \"mariadb\"\nsettings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }",
+            &format!("{}\n[servers.later]\n{}", of("5.5"), of("5.6")),
+        ),
+        ("server = [\"mariadb\"]", "server = [\"mariadb\", \"later\"]"),
+    ]);
+    bench.write("test.toml", &text);
+    let talk = bench.run_scenario(&[], &[], 0);
+    let mut trials = bench.trials();
+    trials.sort_by(|one, other| one.provenance.server_version.cmp(&other.provenance.server_version));
+    let versions: Vec<_> = trials.iter().map(|trial| trial.provenance.server_version.as_str()).collect();
+    assert_eq!(versions, ["MySQL 5.5.9", "MySQL 5.6.24"], "{talk}");
+    for trial in &trials {
+        let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+        assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+        assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+        // A switch that 5.5 knows as a number only.
+        assert_eq!(trial.provenance.settings["innodb_file_per_table"], "ON");
+    }
+    bench.assert_clean();
+}
+
+#[test]
+fn the_list_says_what_is_here_and_how_to_get_the_rest() {
+    let cache = directory();
+    let list = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command.args(["server", "list"]).args(more).env(package::CACHE_VARIABLE, cache.path());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["--json"])).unwrap();
+    let old = entries.iter().find(|entry| entry["scenario_version"] == "5.5").unwrap();
+    assert_eq!((&old["here"], &old["get"]), (&false.into(), &"spindle server get mysql-5.5".into()));
+    let sqlite = entries.iter().find(|entry| entry["kind"] == "sqlite").unwrap();
+    assert!(sqlite["here"] == true && sqlite["version"].is_string(), "{sqlite}");
+    let text = list(&[]);
+    assert!(text.contains("mysql version = \"5.6\"  not here"), "{text}");
+    assert_eq!(text.lines().count(), entries.len());
+}
+
+#[test]
+fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
+    let directory = directory();
+    let file = directory.path().join("my.cnf");
+    let import = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        let output = command.args(["server", "import"]).arg(&file).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    std::fs::write(&file, "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n").unwrap();
+    let (code, text) = import();
+    assert_eq!(code, Some(0), "{text}");
+    let scenario: toml::Table = text.parse().unwrap();
+    assert_eq!(scenario["servers"]["NAME"]["settings"]["innodb_buffer_pool_size"].as_str(), Some("1G"));
+    assert!(text.contains("# left out: datadir"), "{text}");
+    std::fs::write(&file, "!include /etc/other.cnf\n").unwrap();
+    let (code, text) = import();
+    assert!(
+        code == Some(2) && text.contains("line 1: `!include /etc/other.cnf` names other files"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
+    get("mysql-5.5");
+    let directory = directory();
+    let server = mysql("5.5");
+    let refusal =
+        |name: &str, value: &str| server.check(&instance(directory.path(), &[(name, value)])).unwrap_err().0;
+    let words = refusal("innodb_doublewrite", "perhaps");
+    assert!(
+        words.ends_with("ignoring option '--innodb-doublewrite' due to invalid value 'perhaps'"),
+        "{words}"
+    );
+    assert!(refusal("innodb_buffer_pool_dump_at_shutdown", "1").contains("unknown variable"));
+    server.check(&instance(directory.path(), &[("innodb_doublewrite", "OFF")])).unwrap();
+}
+
+#[test]
+fn classes_of_files_lie_apart_as_far_as_the_version_can() {
+    get("mysql-5.6");
+    let directory = directory();
+    let server = mysql("5.6");
+    let mut instance = instance(
+        directory.path(),
+        &[("innodb_undo_tablespaces", "2"), ("log_bin", "ON"), ("innodb_buffer_pool_size", "32M")],
+    );
+    let classes =
+        [FileClass::Redo, FileClass::Doublewrite, FileClass::Undo, FileClass::Binlog, FileClass::Temp];
+    instance.class_directories = classes.map(|class| (class, directory.path().join(class.key()))).into();
+    server.prepare(&instance).unwrap();
+    let mut running = start(&*server, &instance);
+    let files = |class: FileClass| {
+        let entries = std::fs::read_dir(directory.path().join(class.key())).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(files(FileClass::Redo), ["ib_logfile0", "ib_logfile1"]);
+    assert_eq!(files(FileClass::Doublewrite), ["ibdata1"]);
+    assert_eq!(files(FileClass::Undo), ["undo001", "undo002"]);
+    assert!(files(FileClass::Binlog).contains(&"binlog.index".to_owned()), "{:?}", files(FileClass::Binlog));
+    running.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_server_is_run_by_its_path_and_is_what_it_says() {
+    let program = Source::Program(get("mysql-5.6"));
+    let server = by_source("mysql", &program).unwrap();
+    assert_eq!(server.version().unwrap(), "MySQL 5.6.24");
+    let error = by_source("mariadb", &program).unwrap().version().unwrap_err().to_string();
+    assert!(error.ends_with("mysqld is MySQL 5.6.24; write kind = \"mysql\""), "{error}");
+    let error = by_source("mysql", &Source::Program("/no/mysqld".into())).unwrap().version().unwrap_err();
+    assert_eq!(error.to_string(), "/no/mysqld: No such file or directory (os error 2)");
+}
+
+/// Two tables, a few rows, all scripts' statements.
+fn oltp() -> WorkloadSpec {
+    serde_json::from_str(
+        r#"{"kind": "oltp", "script": "read-write", "tables": 2, "rows": 2000, "distribution": "uniform", "terminals": 4}"#,
+    )
+    .unwrap()
+}
+
+#[test]
+fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
+    let server = by_source("mariadb", &Source::Installed).unwrap();
+    if server.version().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
+        eprintln!("skipped: no mariadbd");
+        return;
+    }
+    for engine in ["Aria", "MyISAM"] {
+        let directory = directory();
+        let instance = instance(directory.path(), &[("default_storage_engine", engine)]);
+        server.prepare(&instance).unwrap();
+        let running = start(&*server, &instance);
+        let workload = oltp().build().unwrap();
+        workload.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        let mut connection = connect(&running.endpoint()).unwrap();
+        let made: Vec<(Option<String>, u64)> = connection
+            .query("SELECT engine, COUNT(*) FROM information_schema.tables WHERE table_schema = 'spindle' GROUP BY 1")
+            .unwrap();
+        assert_eq!(made, [(Some(engine.to_owned()), 2)]);
+        let checks = workload.verify(&running.endpoint()).unwrap();
+        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
+        let tpcc = crate::server_support::workload(1).build().unwrap();
+        let error = tpcc.load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
+        assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
+    }
+}
+
+#[test]
+fn myrocks_runs_oltp_and_grows() {
+    let server = by_source("mariadb", &Source::Installed).unwrap();
+    let plugins = package::cache_directory().unwrap().join("myrocks");
+    if server.version().is_err() || !plugins.join("ha_rocksdb.so").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have MyRocks: `tools/install test`");
+        eprintln!("skipped: no MyRocks");
+        return;
+    }
+    let directory = directory();
+    let settings = [
+        ("plugin_dir", plugins.to_str().unwrap()),
+        ("plugin_maturity", "gamma"),
+        ("plugin_load_add", "ha_rocksdb"),
+        ("default_storage_engine", "ROCKSDB"),
+        ("rocksdb_block_cache_size", "16M"),
+    ];
+    let instance = instance(directory.path(), &settings);
+    server.prepare(&instance).unwrap();
+    let mut running = start(&*server, &instance);
+    let growth =
+        r#"{"kind": "insert-growth", "rows": 20000, "step_rows": 10000, "steps": 1, "engine": "myrocks"}"#;
+    for workload in [oltp(), serde_json::from_str(growth).unwrap()] {
+        let built = workload.build().unwrap();
+        built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
+        client.stop().unwrap();
+        let checks = built.verify(&running.endpoint()).unwrap();
+        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
+    }
+    let mut connection = connect(&running.endpoint()).unwrap();
+    let engines: Vec<String> = connection
+        .query("SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = 'spindle'")
+        .unwrap();
+    assert_eq!(engines, ["ROCKSDB"]);
+    drop(connection);
+    running.stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_mariadb_by_its_path_is_loaded_and_run() {
+    let installed = by_source("mariadb", &Source::Installed).unwrap();
+    let Ok(Some(path)) = installed.path() else {
+        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
+        eprintln!("skipped: no mariadbd");
+        return;
+    };
+    let server = by_source("mariadb", &Source::Program(path)).unwrap();
+    assert_eq!(server.version().unwrap(), installed.version().unwrap());
+    let directory = directory();
+    let instance = instance(directory.path(), &[("innodb_buffer_pool_size", "64M")]);
+    load(&*server, instance.clone());
+    let running = start(&*server, &instance);
+    let mut client = load_process(&*running, 4);
+    check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
+    client.stop().unwrap();
+    assert_eq!(violations(&*running), Vec::<String>::new());
+    check_runs_as_nobodys_user(running.process_id());
+}

@@ -1,0 +1,85 @@
+//! Every OLTP script under the real load process, on any server.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use spindle_lab::client::ClientProcess;
+use spindle_load::oltp::{Distribution, Script, Spec};
+use spindle_load::runner::histogram::decode;
+use spindle_load::{Endpoint, RunSpec, WorkloadSpec, sysbench};
+
+const SEED: u64 = 20_261_122;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The tool itself: what it loads and leaves is what the native workload would.
+pub(crate) fn check_the_tool(endpoint: &Endpoint) {
+    for (script, distribution) in [
+        (Script::ReadWrite, Distribution::Uniform),
+        (Script::Insert, Distribution::Special),
+        (Script::Delete, Distribution::Pareto),
+    ] {
+        let workload = WorkloadSpec::Sysbench(sysbench::oltp::Spec {
+            script,
+            tables: 2,
+            rows: 2_000,
+            distribution,
+            terminals: 4,
+            autocommit: false,
+            program: "sysbench".into(),
+        });
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
+        let workload = spec.workload.build().unwrap();
+        workload.load(endpoint, SEED, &mut |_| {}).unwrap();
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        client.watch(Duration::from_millis(200), &mut |_| {}).unwrap();
+        let mut seconds = Vec::new();
+        let summary =
+            client.measure(Duration::from_secs(2), &mut |second| seconds.push(second.clone())).unwrap();
+        client.stop().unwrap();
+        let kind = &summary.kinds[0];
+        assert!(kind.committed > 0 && summary.client_cpu_s > 0.0, "{script:?}: {summary:?}");
+        assert_eq!(decode(&kind.histogram).unwrap().len(), kind.committed, "{script:?}");
+        // The tool says its last second only when a transaction ends after it.
+        assert!((1..=2).contains(&seconds.len()), "{script:?}: {seconds:?}");
+        assert!(
+            seconds[0].transactions > 0 && seconds[0].transactions <= kind.committed,
+            "{script:?}: {seconds:?}"
+        );
+        let checks = workload.verify(endpoint).unwrap();
+        assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
+    }
+}
+
+pub(crate) fn check_every_script(endpoint: &Endpoint) {
+    let mut is_loaded = false;
+    for script in Script::ALL {
+        let workload = WorkloadSpec::Oltp(Spec {
+            script,
+            tables: 2,
+            rows: 20_000,
+            distribution: Distribution::Pareto,
+            rand_zipfian_exp: None,
+            terminals: 4,
+            autocommit: false,
+            point_selects: 10,
+            range_size: 100,
+            rate: None,
+        });
+        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
+        let workload = spec.workload.build().unwrap();
+        // What an insert adds is none of the next script's rows.
+        if !std::mem::replace(&mut is_loaded, script != Script::Insert) {
+            workload.load(endpoint, SEED, &mut |_| {}).unwrap();
+        }
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        let summary = client.measure(Duration::from_millis(500), &mut |_| {}).unwrap();
+        client.stop().unwrap();
+        assert_eq!(summary.errors, BTreeMap::new(), "{script:?}");
+        assert!(summary.headline_value > 0.0, "{script:?}");
+        let checks = workload.verify(endpoint).unwrap();
+        assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
+    }
+}

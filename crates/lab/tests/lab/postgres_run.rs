@@ -1,0 +1,92 @@
+//! Whole runs of PostgreSQL on emulated disks.
+
+use crate::emulated_support::{Bench, scenario};
+
+const SETTINGS: &str = "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }";
+const LAYOUT: &str = "[stacks.log]
+profile = \"x25m-80\"
+size = \"1 GiB\"
+[layouts.apart]
+data = \"card\"
+redo = \"log\"
+[servers.mariadb]";
+
+fn postgres(settings: &str, layout: &str) -> String {
+    scenario(&[
+        ("[servers.mariadb]", layout),
+        ("kind = \"mariadb\"", "kind = \"postgresql\""),
+        (SETTINGS, &format!("settings = {{ {settings} }}")),
+        ("stack = [\"card\"]", "layout = [\"apart\"]"),
+    ])
+}
+
+#[test]
+fn commits_of_postgresql_reach_the_disk_of_its_log_and_the_database_is_verified() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &postgres("shared_buffers = \"16MB\", max_wal_size = \"96MB\"", LAYOUT));
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    let trial = &trials[0];
+    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+    assert!(measurement.cpu.server_s > 0.0, "{:?}", measurement.cpu);
+    // Every commit is an fsync of the write-ahead log, and that drive has a volatile cache.
+    let log = &measurement.other_mounts[0];
+    assert!(log.emulator.as_ref().unwrap().flushes > 10, "{log:?}");
+    assert!(measurement.server_counters["pg_stat_wal.wal_sync"] > 10.0, "{:?}", measurement.server_counters);
+    for series in ["checkpoint_age_bytes", "lock_waiters"] {
+        assert!(measurement.series.server.contains_key(series), "{:?}", measurement.series.server);
+    }
+    assert!(trial.provenance.server_version.starts_with("PostgreSQL "), "{:?}", trial.provenance);
+    assert_eq!(trial.provenance.settings["shared_buffers"], "16MB");
+    bench.assert_clean();
+}
+
+#[track_caller]
+fn check_refused(settings: &str, layout: &str, expect: &str) {
+    let bench = Bench::anywhere();
+    bench.write("test.toml", &postgres(settings, layout));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains(expect), "{talk}");
+    assert!(!bench.records().exists());
+}
+
+#[test]
+fn classes_of_files_that_postgresql_lacks_are_refused() {
+    let size = "max_wal_size = \"96MB\"";
+    let with = |class: &str| LAYOUT.replace("redo", class);
+    check_refused(
+        size,
+        &with("doublewrite"),
+        "layouts.apart.doublewrite: server `mariadb` has no doublewrite buffer",
+    );
+    check_refused(size, &with("undo"), "layouts.apart.undo: server `mariadb` has no undo logs");
+    check_refused(size, &with("binlog"), "layouts.apart.binlog: server `mariadb` has no binary log");
+    check_refused(size, &with("temp"), "layouts.apart.temp: server `mariadb` keeps its temporary files");
+}
+
+#[test]
+fn a_log_that_would_fill_its_disk_is_refused() {
+    check_refused(
+        "max_wal_size = \"4GB\"",
+        LAYOUT,
+        "stacks.log.size: 1.1 GB is too small for the class `redo`",
+    );
+    // The server's own choice is 1 GB.
+    check_refused("", LAYOUT, "stacks.log.size: 1.1 GB is too small for the class `redo`");
+}
+
+#[test]
+fn a_wrong_setting_is_refused_before_anything_is_loaded() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", &postgres("max_wal_size = \"96MB\", wal_level = \"minimal\"", LAYOUT));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("servers.mariadb.settings: the server refuses them: WAL streaming"), "{talk}");
+    bench.write("test.toml", &postgres("max_wal_size = \"96MB\", shared_buffers = \"12M\"", LAYOUT));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("servers.mariadb.settings: the server refuses them: invalid value"), "{talk}");
+    assert!(!bench.records().exists());
+}

@@ -1,0 +1,168 @@
+//! The page in a real browser: it draws, asks nobody for anything, fits a telephone, can be read in the dark and without
+//! JavaScript.
+
+use crate::report_support::{browser::*, *};
+use serde_json::json;
+use spindle_lab::report::{Format, render};
+
+/// Names of charts that are there but empty.
+const EMPTY_CHARTS: &str = "
+    return [...document.querySelectorAll('.chart')].filter(chart => {
+        const drawing = chart.querySelector('svg');
+        if (!drawing || drawing.clientWidth < 100 || drawing.clientHeight < 60) return true;
+        // Grid lines and labels alone are no drawing: at least one path must have the colour of data.
+        const style = getComputedStyle(document.documentElement);
+        const colours = [0, 1, 2, 3, 4, 5, 6].map(i => '--series-' + i)
+            .concat(['read', 'commit', 'locks', 'other'].map(cause => '--cause-' + cause))
+            .map(name => style.getPropertyValue(name).trim());
+        return ![...drawing.querySelectorAll('path')].some(path =>
+            (colours.includes(path.getAttribute('fill')) || colours.includes(path.getAttribute('stroke')))
+            && path.getBBox().width + path.getBBox().height > 3);
+    }).map(chart => chart.id);";
+
+/// Texts whose contrast with what is behind them is below 4.5 (WCAG 2.2, 1.4.3), text inside the drawings included.
+const FAINT_TEXTS: &str = "
+    const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
+    const luminance = colour => {
+        const [red, green, blue] = colour.map(value => value / 255)
+            .map(value => value <= 0.04045 ? value / 12.92 : Math.pow((value + 0.055) / 1.055, 2.4));
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const contrast = (one, other) => {
+        const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
+        return (high + 0.05) / (low + 0.05);
+    };
+    const behind = element => {
+        for (let at = element; at; at = at.parentElement) {
+            const colour = numbers(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] > 0) return colour.slice(0, 3);
+        }
+        return [255, 255, 255];
+    };
+    document.querySelectorAll('details').forEach(details => { details.open = true; });
+    const faint = new Set();
+    const causes = [...document.querySelectorAll('.legend [class*=cause-]')]
+        .map(element => numbers(getComputedStyle(element).backgroundColor).slice(0, 3));
+    const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+    let seen = 0;
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.textContent.trim() || element.closest('style, noscript')) continue;
+        const style = getComputedStyle(element);
+        const drawn = element.closest('svg');
+        seen += 1;
+        const colour = numbers(drawn ? style.fill : style.color).slice(0, 3);
+        // Labels inside the bars of causes have a sibling behind them, which may be any of the causes.
+        const inside = drawn && element.closest('#chart-limits') && colour.join() === '255,255,255';
+        const ratio = Math.min(...(inside ? causes : [behind(element)]).map(other => contrast(colour, other)));
+        if (ratio < 4.5) faint.add(element.tagName + ' ' + element.className + ' ' + ratio.toFixed(2));
+    }
+    return {seen, faint: [...faint]};";
+
+const SIDEWAYS: &str = "return document.documentElement.scrollWidth - document.documentElement.clientWidth;";
+
+const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor;";
+
+fn check_charts(browser: &Browser<'_>, at_least: usize) {
+    browser.wait_until("return document.documentElement.classList.contains('drawn');");
+    let charts = browser.run("return document.querySelectorAll('.chart').length;");
+    assert!(charts.as_u64().expect("a count") as usize >= at_least, "{charts} charts");
+    assert_eq!(browser.run(EMPTY_CHARTS), json!([]), "empty charts");
+}
+
+fn check_contrast(browser: &Browser<'_>) {
+    let answer = browser.run(FAINT_TEXTS);
+    assert!(answer["seen"].as_u64().expect("a count") > 50, "{answer}");
+    assert_eq!(answer["faint"], json!([]), "texts with too little contrast");
+}
+
+fn check_silence(browser: &Browser<'_>) {
+    let complaints = browser.log("browser");
+    assert!(complaints.is_empty(), "the console says {complaints:?}");
+    let mut requests = Vec::new();
+    for entry in browser.log("performance") {
+        let message: serde_json::Value =
+            serde_json::from_str(entry["message"].as_str().expect("text")).expect("JSON");
+        let message = &message["message"];
+        // The browser's own start page makes requests too; only what our document asks for counts.
+        let ours =
+            message["params"]["documentURL"].as_str().is_some_and(|address| address.starts_with("file://"));
+        if message["method"] == "Network.requestWillBeSent" && ours {
+            requests.push(message["params"]["request"]["url"].as_str().unwrap_or_default().to_owned());
+        }
+    }
+    assert!(!requests.is_empty(), "the log of requests must at least have the page itself");
+    requests.retain(|address| !address.starts_with("file://") && !address.starts_with("data:"));
+    assert_eq!(requests, Vec::<String>::new(), "the page asked for something");
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let Some(driver) = Driver::start() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = |name: &str, records: &str| {
+        let path = directory.path().join(name);
+        let html = render(&crate::report_support::records(records), Format::Html, false).expect("a page");
+        std::fs::write(&path, html).expect("written");
+        path
+    };
+    let full = page("full.html", &quickstart());
+
+    let desktop = driver.open(1280);
+    desktop.dark(false);
+    desktop.load(&full);
+    check_charts(&desktop, 13);
+    desktop.picture("desktop", 1500);
+    check_contrast(&desktop);
+    assert_eq!(desktop.run(SIDEWAYS), json!(0));
+    let light = desktop.run(BACKGROUND);
+    let ink = "document.querySelector('#chart-throughput text').getAttribute('fill')";
+    let light_ink = desktop.run(&format!("return {ink};"));
+    desktop.dark(true);
+    desktop.wait_until("return matchMedia('(prefers-color-scheme: dark)').matches;");
+    assert_ne!(desktop.run(BACKGROUND), light, "dark mode changes the background");
+    // The charts follow, a moment later: the page draws them again when it is told of the change.
+    desktop.wait_until(&format!("return {ink} !== {light_ink};"));
+    check_charts(&desktop, 13);
+    check_contrast(&desktop);
+    desktop.picture("dark", 1500);
+    check_silence(&desktop);
+    desktop.dark(false);
+    for (name, records) in shapes() {
+        desktop.load(&page(&format!("{name}.html"), &records));
+        if crate::report_support::records(&records).trials.iter().any(|trial| trial.error.is_none()) {
+            check_charts(&desktop, 4);
+        }
+        check_contrast(&desktop);
+        desktop.picture(name, 2500);
+        check_silence(&desktop);
+    }
+
+    let telephone = desktop;
+    telephone.telephone(390);
+    telephone.load(&full);
+    check_charts(&telephone, 13);
+    telephone.run("document.querySelectorAll('details').forEach(details => { details.open = true; });");
+    assert_eq!(
+        telephone.run("return innerWidth;"),
+        json!(390),
+        "nothing makes the page wider than the screen"
+    );
+    assert_eq!(telephone.run(SIDEWAYS), json!(0));
+    telephone.picture("telephone", 2400);
+    check_silence(&telephone);
+
+    let plain = telephone;
+    plain.disable_javascript();
+    plain.load(&full);
+    let text = plain.run("return document.querySelector('main').innerText;");
+    let text = text.as_str().expect("text");
+    assert!(
+        text.contains("iodrive is the fastest") && text.contains("The drawings need JavaScript"),
+        "{text}"
+    );
+    let shown = "return document.querySelector('#cells').getBoundingClientRect().height > 80
+        && [...document.querySelectorAll('.chart')].every(chart => chart.getBoundingClientRect().height === 0);";
+    assert_eq!(plain.run(shown), json!(true), "the table is there, and no empty frames");
+    plain.picture("plain", 2400);
+}

@@ -1,0 +1,380 @@
+//! Synthetic records: plausible in shape, invented in every number, and labelled so. Shared by the tests of the report.
+pub(crate) mod browser;
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use hdrhistogram::{
+    Histogram,
+    serialization::{Serializer as _, V2Serializer},
+};
+use spindle_lab::{
+    record::*,
+    report::{Records, parse},
+};
+use spindle_stats::random::Random;
+
+/// One invented device.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    pub(crate) per_minute: f64,
+    pub(crate) read_ms: f64,
+    pub(crate) flush_ms: f64,
+    pub(crate) limiter: LimiterKind,
+    /// Shares of time: read, commit, locks.
+    pub(crate) shares: [f64; 3],
+    pub(crate) cpu: f64,
+}
+
+pub(crate) const DISK: Shape = Shape {
+    name: "hdd-7200",
+    per_minute: 412.0,
+    read_ms: 8.1,
+    flush_ms: 9.4,
+    limiter: LimiterKind::ReadLatency,
+    shares: [0.81, 0.13, 0.02],
+    cpu: 0.06,
+};
+pub(crate) const FLASH: Shape = Shape {
+    name: "x25-m",
+    per_minute: 9240.0,
+    read_ms: 0.29,
+    flush_ms: 0.9,
+    limiter: LimiterKind::CommitLatency,
+    shares: [0.31, 0.42, 0.04],
+    cpu: 0.63,
+};
+pub(crate) const CARD: Shape = Shape {
+    name: "iodrive",
+    per_minute: 14310.0,
+    read_ms: 0.07,
+    flush_ms: 0.05,
+    limiter: LimiterKind::Cpu,
+    shares: [0.12, 0.09, 0.07],
+    cpu: 0.97,
+};
+
+/// What the three devices of the quickstart could look like.
+pub(crate) fn quickstart() -> String {
+    file(&[DISK, FLASH, CARD], 3, |trial, shape| {
+        if shape.name == CARD.name {
+            let busy = 0.97;
+            trial.warnings.push(Warning::CpuSaturated { busy, client: 0.21 });
+            if trial.trial == 2 {
+                trial.warnings.push(Warning::Late { p99_us: 212.0, share: 0.034 });
+            }
+        }
+    })
+}
+
+pub(crate) fn records(text: &str) -> Records {
+    parse(text, "synthetic.jsonl").expect("synthetic records are well formed")
+}
+
+/// A records file; `edit` sees every trial before it is written.
+pub(crate) fn file(shapes: &[Shape], trial_count: u32, edit: impl Fn(&mut Trial, &Shape)) -> String {
+    let mut lines = vec![Line::Header(header(shapes, trial_count))];
+    for block in 1..=trial_count {
+        // Trials of a block share the state of the machine.
+        let machine = 1.0 + 0.02 * Random::new(u64::from(block) + 77).normal();
+        for (index, shape) in shapes.iter().enumerate() {
+            let mut trial = trial(shape, block, machine, u64::from(block) * 100 + index as u64);
+            edit(&mut trial, shape);
+            lines.push(Line::Trial(trial));
+        }
+    }
+    lines.iter().map(|line| serde_json::to_string(line).expect("a line") + "\n").collect()
+}
+
+pub(crate) fn fail(trial: &mut Trial, error: &str) {
+    trial.error = Some(error.to_owned());
+    trial.measurement = None;
+    trial.warnings.clear();
+}
+
+fn header(shapes: &[Shape], trial_count: u32) -> Header {
+    Header {
+        deviations: vec!["tpcc: Made up for a test: terminals do not think.".to_owned()],
+        format: FORMAT,
+        created_at: "2000-01-01T00:00:00Z".to_owned(),
+        provenance: Provenance {
+            spindle_version: "0.1.0".to_owned(),
+            git_revision: "0000000".to_owned(),
+            scenario_hash: "5ce0a910".to_owned(),
+            kernel: "6.1.0-synthetic".to_owned(),
+            seed: 42,
+            ..Provenance::default()
+        },
+        scenario: ScenarioHead {
+            name: "synthetic".to_owned(),
+            title: "Synthetic records: what would an SSD do for this database?".to_owned(),
+            question: "Every number on this page is invented, to try the report itself.\n\nWould an SSD help a MariaDB \
+                       whose buffer pool holds a tenth of its data, and does a faster card than that still pay?"
+                .to_owned(),
+            text: "title = \"Synthetic\"\nquestion = \"\"\"<b>not markup</b> & \"quoted\" </script>\"\"\"\n".to_owned(),
+            trials_per_cell: trial_count,
+            start: StartState::WarmFast,
+            seed: 42,
+        },
+        cells: shapes
+            .iter()
+            .map(|shape| Cell {
+                name: shape.name.to_owned(),
+                label: shape.name.to_owned(),
+                layout: None,
+                other_mounts: Vec::new(),
+                stack: StackHead {
+                    name: shape.name.to_owned(),
+                    summary: format!("An invented device that reads 16 KiB in {} ms and flushes in {} ms.", shape.read_ms, shape.flush_ms),
+                    size_bytes: 20 << 30,
+                    file_system: "xfs".to_owned(),
+                    mkfs_options: Vec::new(),
+                    mount_options: Vec::new(),
+                    real: false,
+                    zfs: None,
+                    assumptions: vec![format!("the queue of {} is taken to be 32 deep", shape.name)],
+                },
+                server: "mariadb".to_owned(),
+                workload: "tpcc-10".to_owned(),
+                replication: None,
+            })
+            .collect(),
+        machine: Machine {
+            kernel: "6.1.0-synthetic".to_owned(),
+            cpu_model: "Invented CPU at 2.4 GHz".to_owned(),
+            cpu_count: 2,
+            memory_bytes: 8 << 30,
+            operating_system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
+        },
+        report_command: "spindle report synthetic.jsonl".to_owned(),
+    }
+}
+
+fn trial(shape: &Shape, block: u32, machine: f64, seed: u64) -> Trial {
+    Trial {
+        cell: shape.name.to_owned(),
+        trial: block,
+        block,
+        provenance: Provenance {
+            spindle_version: "0.1.0".to_owned(),
+            git_revision: "0000000".to_owned(),
+            scenario_hash: "5ce0a910".to_owned(),
+            stack_hash: format!("{:08x}", shape.per_minute as u64 * 2_654_435_761 % 0xffff_ffff),
+            kernel: "6.1.0-synthetic".to_owned(),
+            server_version: "10.11.6-MariaDB".to_owned(),
+            settings: BTreeMap::from([
+                ("innodb_buffer_pool_size".to_owned(), "134217728".to_owned()),
+                ("innodb_flush_log_at_trx_commit".to_owned(), "1".to_owned()),
+                ("innodb_flush_method".to_owned(), "O_DIRECT".to_owned()),
+            ]),
+            seed,
+        },
+        started_at: format!("2000-01-01T00:0{}:00Z", block % 10),
+        phases_s: BTreeMap::from([("restore".to_owned(), 0.4), ("measure".to_owned(), 60.0)]),
+        error: None,
+        measurement: Some(measurement(shape, machine, seed)),
+        warnings: Vec::new(),
+    }
+}
+
+fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
+    let mut random = Random::new(seed);
+    let per_minute = shape.per_minute * machine * (1.0 + 0.012 * random.normal());
+    let seconds = 60;
+    let all_per_s = per_minute / 0.45 / 60.0;
+    let mut noisy = |level: f64, spread: f64| -> Vec<f64> {
+        let mut state = 0.0;
+        (0..seconds)
+            .map(|_| {
+                state = 0.6 * state + 0.8 * random.normal();
+                (level * (1.0 + spread * state)).max(0.0)
+            })
+            .collect()
+    };
+    let reads = 9.6;
+    let median_ms = 8.0 * 60_000.0 / (per_minute / 0.45);
+    let series = Series {
+        transactions_per_s: noisy(all_per_s, 0.08),
+        p50_ms: noisy(median_ms, 0.05),
+        p95_ms: noisy(median_ms * 2.6, 0.08),
+        p99_ms: noisy(median_ms * 4.2, 0.12),
+        cpu_busy: noisy(shape.cpu, 0.015).iter().map(|busy| busy.min(1.0)).collect(),
+        read_iops: noisy(all_per_s * reads, 0.06),
+        write_iops: noisy(all_per_s * 6.2, 0.15),
+        flushes_per_s: noisy(all_per_s * 0.9, 0.1),
+        read_mb_per_s: noisy(all_per_s * reads * 0.016, 0.06),
+        write_mb_per_s: noisy(all_per_s * 0.08, 0.15),
+        queue_depth: noisy(all_per_s * reads * shape.read_ms / 1000.0 * 1.3, 0.08),
+        read_latency_ms: noisy(shape.read_ms * 1.2, 0.06),
+        write_latency_ms: noisy(shape.read_ms * 0.7, 0.1),
+        flush_latency_ms: noisy(shape.flush_ms, 0.1),
+        server: BTreeMap::from([("dirty_pages".to_owned(), noisy(3000.0, 0.1))]),
+    };
+    let kinds = [
+        ("new-order", 0.45, 1.0),
+        ("payment", 0.43, 0.6),
+        ("order-status", 0.04, 0.4),
+        ("delivery", 0.04, 2.2),
+        ("stock-level", 0.04, 0.9),
+    ];
+    let total = all_per_s * seconds as f64;
+    let mut all = Histogram::<u64>::new(3).expect("three digits");
+    let transactions = kinds
+        .iter()
+        .map(|(name, share, factor)| {
+            let count = (total * share) as u64;
+            let histogram = histogram(&mut random, count.max(20), median_ms * factor);
+            all.add(&histogram).expect("same shape");
+            TransactionSummary {
+                name: (*name).to_owned(),
+                committed: count,
+                rolled_back: if *name == "new-order" { count / 100 } else { 0 },
+                retried: count / 900,
+                failed: 0,
+                client_cpu_s: None,
+                latency: latency(&histogram),
+            }
+        })
+        .collect();
+    let [read, commit, locks] = shape.shares;
+    let requests = total * 15.8;
+    Measurement {
+        duration_s: seconds as f64,
+        headline: Headline {
+            name: "new-order transactions per minute".to_owned(),
+            value: per_minute,
+            lower_is_better: false,
+        },
+        transactions,
+        latency: latency(&all),
+        series,
+        host: None,
+        devices: Vec::new(),
+        other_mounts: Vec::new(),
+        replication: None,
+        emulator: Some(EmulatorSummary {
+            scheduler: "SCHED_FIFO".to_owned(),
+            transport: "io_uring".to_owned(),
+            floor_us: 8.4,
+            requests: requests as u64,
+            lateness_p50_us: 3.1,
+            lateness_p99_us: 24.0,
+            lateness_max_us: 410.0,
+            late_share: 0.002,
+            late_time_share: 0.001,
+            reads: (total * reads) as u64,
+            writes: (total * 6.2) as u64,
+            flushes: (total * 0.9) as u64,
+            read_bytes: (total * reads * 16384.0) as u64,
+            write_bytes: (total * 80_000.0) as u64,
+            read_latency_mean_ms: shape.read_ms * 1.2,
+            write_latency_mean_ms: shape.read_ms * 0.7,
+            flush_latency_mean_ms: shape.flush_ms,
+            queue_depth_mean: all_per_s * reads * shape.read_ms / 770.0,
+            seeks: if shape.read_ms > 1.0 { (total * 12.0) as u64 } else { 0 },
+        }),
+        cpu: CpuSummary {
+            busy: shape.cpu,
+            server_s: shape.cpu * 80.0,
+            client_s: shape.cpu * 12.0,
+            emulator_s: shape.cpu * 20.0,
+        },
+        per_transaction: PerTransaction {
+            reads,
+            writes: 6.2,
+            read_kib: 153.6,
+            write_kib: 78.1,
+            flushes: 0.9,
+            server_cpu_us: 3100.0,
+            client_cpu_us: 131.0,
+        },
+        limiter: Limiter {
+            kind: shape.limiter,
+            shares: BTreeMap::from([
+                ("read".to_owned(), read),
+                ("commit".to_owned(), commit),
+                ("locks".to_owned(), locks),
+                ("other".to_owned(), 1.0 - read - commit - locks),
+                ("cpu".to_owned(), shape.cpu),
+            ]),
+            reason: format!(
+                "Terminals spent {:.0} % of their time in reads and {:.0} % in commits; the cores were {:.0} % busy.",
+                read * 100.0,
+                commit * 100.0,
+                shape.cpu * 100.0
+            ),
+        },
+        server_counters: BTreeMap::from([("Innodb_buffer_pool_reads".to_owned(), total * reads)]),
+        verification: (1..=12)
+            .map(|condition| Check {
+                name: format!("TPC-C 3.3.2.{condition}"),
+                passed: true,
+                detail: "0 rows disagree".to_owned(),
+            })
+            .collect(),
+    }
+}
+
+fn histogram(random: &mut Random, count: u64, median_ms: f64) -> Histogram<u64> {
+    let mut histogram = Histogram::<u64>::new(3).expect("three digits");
+    for _ in 0..count.min(4000) {
+        let value_us = median_ms * 1000.0 * (0.55 * random.normal()).exp();
+        histogram.record_n(value_us.max(1.0) as u64, count.div_ceil(4000)).expect("in range");
+    }
+    histogram
+}
+
+fn latency(histogram: &Histogram<u64>) -> Latency {
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(histogram, &mut bytes).expect("serializes into memory");
+    let at = |quantile: f64| histogram.value_at_quantile(quantile) as f64 / 1000.0;
+    Latency {
+        count: histogram.len(),
+        mean_ms: histogram.mean() / 1000.0,
+        p50_ms: at(0.5),
+        p95_ms: at(0.95),
+        p99_ms: at(0.99),
+        p999_ms: at(0.999),
+        max_ms: histogram.max() as f64 / 1000.0,
+        histogram: base64::engine::general_purpose::STANDARD.encode(bytes),
+    }
+}
+
+/// Records of every awkward shape, by name.
+pub(crate) fn shapes() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "failed-trials",
+            file(&[DISK, FLASH, CARD], 3, |trial, shape| {
+                if shape.name == FLASH.name && trial.trial == 2 {
+                    fail(trial, "The server died while loading: exit code 1, see <error.log> & co.");
+                }
+                if shape.name == CARD.name
+                    && trial.trial == 3
+                    && let Some(measurement) = &mut trial.measurement
+                {
+                    measurement.verification[0].passed = false;
+                    measurement.verification[0].detail = "3 rows disagree".to_owned();
+                }
+            }),
+        ),
+        ("single-trial", file(&[DISK, FLASH], 1, |_, _| {})),
+        ("one-cell", file(&[DISK], 3, |_, _| {})),
+        (
+            "all-failed",
+            file(&[DISK, FLASH], 2, |trial, _| fail(trial, "mkfs.xfs failed: no space left on device.")),
+        ),
+        ("no-difference", file(&[FLASH, Shape { name: "x25-m-again", ..FLASH }, DISK], 3, |_, _| {})),
+        (
+            "mock-without-emulator",
+            file(&[DISK, FLASH], 3, |trial, _| {
+                if let Some(measurement) = &mut trial.measurement {
+                    measurement.emulator = None;
+                    measurement.verification.clear();
+                    measurement.series.flush_latency_ms.clear();
+                }
+            }),
+        ),
+    ]
+}

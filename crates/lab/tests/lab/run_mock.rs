@@ -1,0 +1,392 @@
+//! The whole pipeline on the mock server: resume, failures, signals, locks. Every test runs the real binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::{Header, Trial};
+use spindle_lab::records_file;
+use tempfile::TempDir;
+
+/// Generous: nothing is measured, a wait only must not hang for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new(scenario: &str) -> Bench {
+        let bench = Bench { directory: tempfile::tempdir().unwrap() };
+        fs::create_dir(bench.temporary()).unwrap();
+        bench.write(scenario);
+        bench
+    }
+
+    fn write(&self, scenario: &str) {
+        fs::write(self.directory.path().join("test.toml"), scenario).unwrap();
+    }
+
+    /// Where the run keeps what must be gone after it.
+    fn temporary(&self) -> PathBuf {
+        self.directory.path().join("temporary")
+    }
+
+    fn results(&self) -> PathBuf {
+        self.directory.path().join("results")
+    }
+
+    fn records(&self) -> PathBuf {
+        self.results().join(records_file::FILE_NAME)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command
+            .args(["run", "test.toml", "--output", "results"])
+            .args(arguments)
+            .current_dir(self.directory.path())
+            .env("TMPDIR", self.temporary())
+            .stdin(Stdio::null());
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str], exit_code: i32) -> Output {
+        let output = self.command(arguments).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit_code), "{stderr}");
+        output
+    }
+
+    fn start(&self) -> Child {
+        self.command(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn read(&self) -> (Header, Vec<Trial>) {
+        records_file::read(&self.records()).unwrap()
+    }
+
+    fn trials(&self) -> Vec<(String, u32)> {
+        self.read().1.into_iter().map(|trial| (trial.cell, trial.trial)).collect()
+    }
+
+    /// Returns when the file has that many lines, the header included.
+    #[track_caller]
+    fn wait_for_lines(&self, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        while fs::read_to_string(self.records()).unwrap_or_default().lines().count() < count {
+            assert!(Instant::now() < deadline, "no {count} lines in time");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[track_caller]
+    fn check_nothing_left(&self) {
+        let left: Vec<_> =
+            fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+fn scenario(trials: u32, servers: &[(&str, &str)], measure: &str) -> String {
+    let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
+    let servers: String = servers
+        .iter()
+        .map(|(name, settings)| format!("[servers.{name}]\nkind = \"mock\"\nsettings = {{ {settings} }}\n"))
+        .collect();
+    format!(
+        r#"
+title = "Test"
+question = "Does it work?"
+[stacks.a]
+profile = "null"
+size = "1 GB"
+[stacks.b]
+profile = "null"
+size = "2 GB"
+{servers}
+[workloads.mock]
+kind = "mock"
+terminals = 2
+latency_us = 500
+[matrix]
+stack = ["a", "b"]
+server = {names:?}
+workload = ["mock"]
+[run]
+trials = {trials}
+start = "warm-fast"
+warm_up = "10 ms"
+settle = "10 ms"
+measure = "{measure}"
+seed = 3
+"#
+    )
+}
+
+const GOOD: &[(&str, &str)] = &[("good", "")];
+const BROKEN: (&str, &str) = ("broken", "fail = \"start\"");
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn a_run_leaves_one_row_per_trial_in_blocks() {
+    let bench = Bench::new(&scenario(4, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let (header, trials) = bench.read();
+    assert_eq!(header.scenario.trials_per_cell, 4);
+    assert_eq!(header.cells.len(), 2);
+    assert_eq!(trials.len(), 8);
+    for (index, block) in trials.chunks(2).enumerate() {
+        let mut cells: Vec<&str> = block.iter().map(|trial| trial.cell.as_str()).collect();
+        cells.sort_unstable();
+        assert_eq!(cells, ["a", "b"], "block {}", index + 1);
+        assert!(block.iter().all(|trial| trial.block as usize == index + 1));
+        assert_eq!(block[0].provenance.seed, block[1].provenance.seed);
+    }
+    for trial in &trials {
+        let measurement = trial.measurement.as_ref().unwrap();
+        assert!(measurement.latency.count > 0 && measurement.headline.value > 0.0, "{trial:?}");
+        assert!(measurement.verification.iter().all(|check| check.passed));
+        assert_eq!(trial.provenance.scenario_hash, header.provenance.scenario_hash);
+        for phase in ["restore", "start", "warm-up", "settle", "measure", "verify", "stop"] {
+            assert!(trial.phases_s.contains_key(phase), "no {phase} in {:?}", trial.phases_s);
+        }
+    }
+    assert!(bench.results().join("report.html").exists());
+    bench.check_nothing_left();
+}
+
+#[test]
+fn a_second_run_has_nothing_to_do() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let before = fs::read(bench.records()).unwrap();
+    bench.run(&[], 0);
+    assert_eq!(fs::read(bench.records()).unwrap(), before);
+}
+
+#[test]
+fn a_longer_run_keeps_what_the_shorter_one_found() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let (_, before) = bench.read();
+    bench.write(&scenario(2, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let (header, after) = bench.read();
+    assert_eq!((header.scenario.trials_per_cell, after.len()), (2, 4));
+    assert_eq!(after[..2], before);
+}
+
+#[test]
+fn a_torn_last_line_is_cut_off_and_its_trial_runs_again() {
+    let bench = Bench::new(&scenario(2, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let text = fs::read_to_string(bench.records()).unwrap();
+    let (_, before) = bench.read();
+    fs::write(bench.records(), &text[..text.len() - 100]).unwrap();
+    bench.run(&[], 0);
+    let (_, after) = bench.read();
+    assert_eq!(after.len(), 4);
+    assert_eq!(after[..3], before[..3]);
+    assert_eq!((&after[3].cell, after[3].trial), (&before[3].cell, before[3].trial));
+}
+
+#[test]
+fn a_resumed_run_does_not_load_again() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let snapshots = bench.results().join("snapshots");
+    let listing = || -> Vec<_> {
+        let entry = |entry: fs::DirEntry| (entry.file_name(), entry.metadata().unwrap().modified().unwrap());
+        let mut all: Vec<_> = fs::read_dir(&snapshots).unwrap().map(|found| entry(found.unwrap())).collect();
+        all.sort();
+        all
+    };
+    let before = listing();
+    assert_eq!(before.len(), 2, "one for each size of disk");
+    bench.run(&["--fresh"], 0);
+    assert_eq!(listing(), before);
+}
+
+#[test]
+fn a_failing_trial_becomes_a_row_and_the_others_go_on() {
+    let bench = Bench::new(&scenario(1, &[GOOD[0], BROKEN], "100 ms"));
+    let output = bench.run(&[], 0);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 of 4 trials failed"), "{output:?}");
+    let (_, trials) = bench.read();
+    assert_eq!(trials.len(), 4);
+    for trial in &trials {
+        let expect = trial
+            .cell
+            .ends_with("/broken")
+            .then_some("starting the server: the mock server was told to fail");
+        assert_eq!(trial.error.as_deref(), expect, "{}", trial.cell);
+        assert_eq!(trial.measurement.is_none(), expect.is_some());
+    }
+    bench.check_nothing_left();
+}
+
+#[test]
+fn failed_trials_run_again_only_when_asked() {
+    let bench = Bench::new(&scenario(1, &[GOOD[0], BROKEN], "100 ms"));
+    bench.run(&[], 0);
+    let (_, before) = bench.read();
+    bench.run(&[], 0);
+    assert_eq!(bench.read().1, before);
+    bench.run(&["--retry-failed"], 0);
+    let (_, after) = bench.read();
+    let good = |trials: &[Trial]| -> Vec<Trial> {
+        trials.iter().filter(|trial| trial.error.is_none()).cloned().collect()
+    };
+    assert_eq!((after.len(), good(&after)), (4, good(&before)));
+    // Rows are written in the order of their trials, so those that ran again are the last.
+    assert!(after[2..].iter().all(|trial| trial.error.is_some()), "{after:?}");
+}
+
+#[test]
+fn a_run_in_which_everything_failed_is_a_failure() {
+    let bench = Bench::new(&scenario(1, &[BROKEN], "100 ms"));
+    bench.run(&[], 1);
+    assert_eq!(bench.read().1.len(), 2);
+}
+
+#[track_caller]
+fn check_interruption(stop: Signal) {
+    let bench = Bench::new(&scenario(2, GOOD, "1 s"));
+    let child = bench.start();
+    bench.wait_for_lines(2);
+    signal(&child, stop);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("the same command goes on"), "{stderr}");
+    bench.check_nothing_left();
+    let (_, before) = bench.read();
+    assert!((1..4).contains(&before.len()), "{} trials", before.len());
+    assert!(before.iter().all(|trial| trial.error.is_none()), "an interruption is no failure: {before:?}");
+    bench.run(&[], 0);
+    let (_, after) = bench.read();
+    assert_eq!(after[..before.len()], before);
+    assert_eq!(after.len(), 4);
+}
+
+#[test]
+fn ctrl_c_takes_everything_down_and_keeps_finished_trials() {
+    check_interruption(Signal::INT);
+}
+
+#[test]
+fn sigterm_is_like_ctrl_c() {
+    check_interruption(Signal::TERM);
+}
+
+#[test]
+fn after_kill_9_the_next_run_cleans_up_and_goes_on() {
+    let bench = Bench::new(&scenario(2, GOOD, "1 s"));
+    let mut child = bench.start();
+    bench.wait_for_lines(2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = bench.trials();
+    bench.run(&[], 0);
+    let after = bench.trials();
+    assert_eq!((after.len(), &after[..before.len()]), (4, &before[..]));
+    bench.check_nothing_left();
+}
+
+#[test]
+fn two_runs_do_not_share_a_directory() {
+    let bench = Bench::new(&scenario(1, GOOD, "2 s"));
+    let mut child = bench.start();
+    bench.wait_for_lines(1);
+    let output = bench.run(&[], 2);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("--output results: another spindle is running there"), "{stderr}");
+    assert!(child.wait().unwrap().success());
+    assert_eq!(bench.trials().len(), 2);
+}
+
+#[test]
+fn records_of_another_scenario_are_not_mixed() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    bench.write(&scenario(1, GOOD, "101 ms"));
+    let before = fs::read(bench.records()).unwrap();
+    let output = bench.run(&[], 2);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("--output results: holds the records of another scenario"), "{stderr}");
+    assert_eq!(fs::read(bench.records()).unwrap(), before);
+    bench.run(&["--fresh"], 0);
+    assert_ne!(fs::read(bench.records()).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_records_file_is_not_overwritten() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let text = fs::read_to_string(bench.records()).unwrap();
+    let damaged = text.replacen("\"trial\":", "\"trail\":", 1);
+    fs::write(bench.records(), &damaged).unwrap();
+    let output = bench.run(&[], 1);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2: not a record"), "{output:?}");
+    assert_eq!(fs::read_to_string(bench.records()).unwrap(), damaged);
+}
+
+#[test]
+fn the_mock_scenario_of_the_repository_runs() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
+    let bench = Bench::new(&fs::read_to_string(path).unwrap());
+    let output = bench.run(&[], 0);
+    let (_, trials) = bench.read();
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        let series = trial.measurement.unwrap().series;
+        assert!(!series.transactions_per_s.is_empty(), "a window longer than a second has seconds");
+    }
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("report: results/report.html"), "{stdout}");
+}
+
+/// Every scenario of the repository, its layouts as they are, with the mock in the database's place.
+#[test]
+fn the_scenarios_of_the_repository_run_on_the_mock() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut count = 0;
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let mut scenario: toml::Table = fs::read_to_string(&path).unwrap().parse().unwrap();
+        for (section, mock) in [
+            ("servers", "kind = \"mock\""),
+            ("workloads", "kind = \"mock\"\nterminals = 2\nlatency_us = 500"),
+        ] {
+            for (_, table) in scenario[section].as_table_mut().unwrap() {
+                *table = toml::from_str(mock).unwrap();
+            }
+        }
+        scenario["run"] =
+            toml::from_str("trials = 1\nstart = \"cold\"\nmeasure = \"100 ms\"\nseed = 1").unwrap();
+        for (_, layout) in
+            scenario.get_mut("layouts").and_then(toml::Value::as_table_mut).into_iter().flatten()
+        {
+            // The mock has logs, and nothing else to keep apart.
+            layout.as_table_mut().unwrap().retain(|class, _| class != "doublewrite");
+        }
+        let axes = scenario["matrix"].as_table().unwrap().values();
+        let cells: usize = axes.map(|axis| axis.as_array().unwrap().len()).product();
+        let bench = Bench::new(&scenario.to_string());
+        bench.run(&[], 0);
+        let (_, trials) = bench.read();
+        assert_eq!(trials.len(), cells, "{}", path.display());
+        for trial in trials {
+            assert!(trial.measurement.is_some(), "{}: {:?}", path.display(), trial.error);
+        }
+        count += 1;
+    }
+    assert!(count >= 5, "{count} scenarios");
+}

@@ -1,0 +1,58 @@
+//! Whole runs of SQLite, which has no server, on emulated disks.
+
+use crate::emulated_support::{Bench, scenario};
+
+#[test]
+fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
+    let Some(bench) = Bench::new() else { return };
+    let settings = "settings = { journal_mode = \"WAL\", synchronous = \"FULL\", cache_size = \"-8192\" }";
+    let text = scenario(&[
+        ("iodrive-160", "x25m-80"),
+        ("kind = \"mariadb\"", "kind = \"sqlite\""),
+        ("settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }", settings),
+    ]);
+    bench.write("test.toml", &text);
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+    // Every commit is an fsync of the write-ahead log, and the drive has a volatile cache.
+    assert!(measurement.emulator.as_ref().unwrap().flushes > 10, "{:?}", measurement.emulator);
+}
+
+#[test]
+fn a_list_ends_its_trial_and_one_that_takes_too_long_fails_it() {
+    let Some(bench) = Bench::new() else { return };
+    let lists = "[workloads.list]\nkind = \"sql-bench\"\ntests = [\"transactions\"]\ndivisor = 200\n\
+        [workloads.long]\nkind = \"sql-bench\"\n[matrix]";
+    let text = scenario(&[
+        ("kind = \"mariadb\"", "kind = \"sqlite\""),
+        (
+            "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\" }",
+            "settings = { synchronous = \"FULL\" }",
+        ),
+        ("[matrix]", lists),
+        ("workload = [\"tpcc\"]", "workload = [\"list\", \"long\"]"),
+        ("start = \"warm-fast\"\nwarm_up = \"500 ms\"\nsettle = \"100 ms\"", "start = \"cold\""),
+        ("measure = \"1 s\"", "measure = \"once\"\nat_most = \"5 s\""),
+        ("size = \"1 GiB\"", "size = \"2 GiB\""),
+    ]);
+    bench.write("test.toml", &text);
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    let find = |name: &str| {
+        trials.iter().find(|trial| trial.cell == name).unwrap_or_else(|| panic!("no {name}: {talk}"))
+    };
+    let (list, long) = (find("card/list"), find("card/long"));
+    let measurement = list.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", list.error));
+    let headline = &measurement.headline;
+    assert!(headline.lower_is_better && headline.value > 0.0, "{headline:?}");
+    assert!(headline.value <= measurement.duration_s && measurement.duration_s < 5.0, "{headline:?}");
+    let commits = measurement.transactions.iter().find(|kind| kind.name == "insert_autocommit").unwrap();
+    assert_eq!(commits.committed, 50);
+    assert!(commits.client_cpu_s.unwrap() > 0.0 && commits.latency.mean_ms > 0.02, "{commits:?}");
+    assert!(long.error.as_ref().unwrap().contains("the list was not done after 5 s"), "{:?}", long.error);
+}

@@ -1,0 +1,62 @@
+//! Every workload besides TPC-C and OLTP under the real load process, on any server.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use spindle_lab::client::ClientProcess;
+use spindle_load::sql_bench::Test;
+use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
+
+const SEED: u64 = 20_261_122;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// As scenarios write them; `engines` are those of the server besides its default.
+pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
+    let mut workloads = vec![
+        json!({"kind": "wide-tables", "mode": "insert", "tables": 3, "rows": 2_000}),
+        json!({"kind": "wide-tables", "mode": "select", "tables": 3, "rows": 2_000, "range": "narrow"}),
+        json!({"kind": "insert-growth", "rows": 5_000, "batch": 100, "step_rows": 5_000, "steps": 4}),
+        json!({"kind": "bulk", "rows": 2_000}),
+        json!({"kind": "bulk", "rows": 2_000, "method": "insert", "batch": 300}),
+        json!({"kind": "scan", "rows": 5_000}),
+        json!({"kind": "fsync-loop"}),
+        json!({"kind": "slap", "load_type": "mixed", "queries": 60}),
+        json!({"kind": "slap", "load_type": "update", "autoincrement": true, "int_columns": 2, "char_columns": 2}),
+        json!({"kind": "custom", "file": "../../workloads/accounts.sql", "parameters": {"accounts": 5_000}}),
+    ];
+    workloads.push(json!({"kind": "sql-bench", "tests": Test::ALL, "divisor": 10_000}));
+    for engine in engines {
+        workloads.push(json!({"kind": "insert-growth", "rows": 5_000, "batch": 100, "engine": engine}));
+    }
+    for workload in workloads {
+        check(endpoint, workload);
+    }
+}
+
+fn check(endpoint: &Endpoint, mut workload: Value) {
+    let is_list = workload["kind"] == "sql-bench";
+    if !is_list {
+        workload["terminals"] = 3.into();
+    }
+    let words = workload.to_string();
+    let mut workload: WorkloadSpec = serde_json::from_value(workload).unwrap();
+    if let WorkloadSpec::Custom(spec) = &mut workload {
+        spec.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    }
+    let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: is_list };
+    let workload = spec.workload.build().unwrap();
+    workload.load(endpoint, SEED, &mut |_| {}).unwrap();
+    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+    client.wait_ready(PATIENCE).unwrap();
+    // The list ends by itself.
+    let window = if is_list { PATIENCE } else { Duration::from_millis(400) };
+    let summary = client.measure(window, &mut |_| {}).unwrap();
+    client.stop().unwrap();
+    assert_eq!(summary.errors, BTreeMap::new(), "{words}");
+    assert!(summary.headline_value > 0.0, "{words}");
+    assert_eq!(summary.lower_is_better, is_list, "{words}");
+    let checks = workload.verify(endpoint).unwrap();
+    assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{words}: {checks:?}");
+}

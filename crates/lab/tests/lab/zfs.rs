@@ -1,0 +1,342 @@
+//! Real ZFS on emulated disks: what reaches which device, and that nothing is ever left.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use spindle_lab::doctor;
+use spindle_mount::control::{Client, Command as Control};
+use spindle_mount::zfs::{self, Pool, PoolDevices, PoolOptions};
+use tempfile::TempDir;
+
+/// Generous: nothing is measured, a wait only must not hang for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Disks in a run directory of their own. Pools are in the usual one, because they belong to this process, and have names
+/// with its number.
+struct Bench {
+    directory: TempDir,
+    pool: String,
+}
+
+impl Bench {
+    /// `None` where there is no ZFS on emulated disks, which CI must have.
+    fn new(test: &str) -> Option<Bench> {
+        let mut blockers = doctor::emulation_blockers();
+        if !zfs::is_installed() {
+            blockers.push("zfs-fuse is not installed");
+        }
+        if !blockers.is_empty() {
+            assert!(std::env::var_os("CI").is_none(), "CI must be able to have ZFS: {blockers:?}");
+            eprintln!("skipped: {}", blockers.join(" and "));
+            return None;
+        }
+        let pool = format!("test-{}-{test}", std::process::id());
+        Some(Bench { directory: tempfile::tempdir().unwrap(), pool })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn spindle(&self, arguments: &[&str]) -> Vec<u8> {
+        let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
+            .args(arguments)
+            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
+    /// One with a volatile cache: the kernel sends FLUSH to no other.
+    fn disk(&self, name: &str) -> PathBuf {
+        let arguments =
+            ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--json", "--name"];
+        let disk: Value = serde_json::from_slice(&self.spindle(&[&arguments[..], &[name]].concat())).unwrap();
+        PathBuf::from(disk["device"].as_str().unwrap())
+    }
+
+    fn disks(&self) -> PoolDevices {
+        let [data, log, cache] = ["data", "log", "cache"].map(|name| vec![self.disk(name)]);
+        PoolDevices { data, log, cache }
+    }
+
+    fn client(&self, disk: &str) -> Client {
+        Client::connect(&self.path("run").join(disk).join("socket")).unwrap()
+    }
+
+    fn assert_no_pool(&self) {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        assert!(!mounts.contains(&self.pool), "still mounted: {mounts}");
+        assert!(!zfs::state_directory(&self.pool).unwrap().exists());
+        assert!(!zfs::list().unwrap().contains(&self.pool));
+        for process in fs::read_dir("/proc").unwrap().flatten() {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line);
+            assert!(!(line.contains("zfs-fuse") && line.contains(&self.pool)), "still runs: {line}");
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        // A test that failed half-way must not leave its pool and its disks on the machine.
+        let _ = zfs::down(&self.pool);
+        self.spindle(&["disk", "down", "--all"]);
+    }
+}
+
+fn options() -> PoolOptions {
+    PoolOptions { arc_bytes: 16 << 20, properties: vec!["recordsize=16K".to_owned()], die_with_parent: true }
+}
+
+/// The count may end a moment after what was counted.
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn write_and_sync(path: &Path, content: &[u8]) {
+    let mut file = File::create(path).unwrap();
+    file.write_all(content).unwrap();
+    file.sync_all().unwrap();
+}
+
+#[test]
+fn every_fsync_is_a_flush_of_the_log_device_alone() {
+    let Some(bench) = Bench::new("flush") else { return };
+    let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
+    let (mut log, mut data) = (bench.client("log"), bench.client("data"));
+    let before = log.statistics().unwrap();
+    let data_before = data.statistics().unwrap();
+    let file = File::create(pool.mount.join("file")).unwrap();
+    const SYNCS: u64 = 50;
+    for index in 0..SYNCS {
+        file.write_all_at(&[index as u8; 4096], index * 4096).unwrap();
+        file.sync_all().unwrap();
+    }
+    let after = log.statistics().unwrap();
+    let flushes = after.flush.count - before.flush.count;
+    assert!(flushes >= SYNCS, "only {flushes} flushes of the log device");
+    let write_bytes = after.write.bytes - before.write.bytes;
+    assert!(write_bytes >= SYNCS * 4096, "only {write_bytes} bytes written to the log device");
+    // It is flushed once per transaction group, which last seconds.
+    let data_flushes = data.statistics().unwrap().flush.count - data_before.flush.count;
+    assert!(data_flushes < SYNCS, "{data_flushes} flushes of the data device");
+    drop(file);
+    pool.down().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
+fn reads_reach_the_devices_and_no_cache_of_the_host() {
+    let Some(bench) = Bench::new("reads") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    const SIZE: usize = 64 << 20;
+    let content: Vec<u8> = (0..SIZE).map(|index| (index / 4099) as u8).collect();
+    let path = pool.mount.join("file");
+    write_and_sync(&path, &content);
+    let mut data = bench.client("data");
+    let before = data.statistics().unwrap();
+    // Four times the ARC: at least half of it must come from the device, though it was just written.
+    assert!(fs::read(&path).unwrap() == content);
+    let read_bytes = data.statistics().unwrap().read.bytes - before.read.bytes;
+    assert!(read_bytes > SIZE as u64 / 2, "only {read_bytes} of {SIZE} bytes were read from the device");
+    pool.down().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
+fn exported_devices_carry_the_pool_to_any_name_and_any_loop_device() {
+    let Some(bench) = Bench::new("export") else { return };
+    let devices = bench.disks();
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    write_and_sync(&pool.mount.join("file"), b"content");
+    let second = Pool::create(&format!("{}-2", bench.pool), &devices, &options()).unwrap_err();
+    assert!(format!("{second:#}").contains("is in use by the ZFS pool"), "{second:#}");
+    pool.export().unwrap();
+    bench.assert_no_pool();
+
+    // New disks from the snapshots, attached in another order.
+    let snapshot = |disk: &str| {
+        let directory = bench.path(disk);
+        bench.client(disk).call(&Control::Snapshot { directory: directory.clone() }).unwrap();
+        directory
+    };
+    let snapshots = ["data", "log", "cache"].map(snapshot);
+    let copies = Copies::up(&bench, &snapshots);
+    let renamed = format!("{}-copy", bench.pool);
+    let pool = Pool::import(&renamed, &copies.devices(), &options()).unwrap();
+    assert!(pool.mount.starts_with(zfs::state_directory(&renamed).unwrap()));
+    assert_eq!(fs::read(pool.mount.join("file")).unwrap(), b"content");
+    let status = pool.tool("zpool", &["iostat", "-v"]).unwrap();
+    assert!(status.contains("log-0") && status.contains("cache-0"), "{status}");
+    pool.destroy().unwrap();
+    let none = Pool::import(&renamed, &copies.devices(), &options()).unwrap_err();
+    assert!(format!("{none:#}").contains("no ZFS pool on these devices"), "{none:#}");
+    // The copies were written, the disks that they were made from were not.
+    let pool = Pool::import(&bench.pool, &devices, &options()).unwrap();
+    assert_eq!(fs::read(pool.mount.join("file")).unwrap(), b"content");
+    pool.down().unwrap();
+    // Their names have the pool's in them.
+    drop(copies);
+    bench.assert_no_pool();
+}
+
+/// Disks that start from snapshots.
+struct Copies(Vec<spindle_mount::Disk>);
+
+impl Copies {
+    fn up(bench: &Bench, snapshots: &[PathBuf; 3]) -> Copies {
+        let up = |snapshot: &PathBuf| {
+            let original = snapshot.file_name().unwrap();
+            let text = fs::read(bench.path("run").join(original).join("disk.json")).unwrap();
+            let mut options: spindle_mount::DiskOptions = serde_json::from_slice(&text).unwrap();
+            options.name = format!("{}-{}", bench.pool, original.display());
+            options.serve.state_directory = spindle_mount::disk::state_directory(&options.name).unwrap();
+            options.serve.base = Some(snapshot.clone());
+            spindle_mount::Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
+        };
+        let mut disks: Vec<_> = snapshots.iter().rev().map(up).collect();
+        disks.reverse();
+        Copies(disks)
+    }
+
+    fn devices(&self) -> PoolDevices {
+        let [data, log, cache] = [0, 1, 2].map(|index| vec![self.0[index].device.clone()]);
+        PoolDevices { data, log, cache }
+    }
+}
+
+#[test]
+fn what_was_synced_survives_a_killed_daemon_and_nothing_else_is_left_of_it() {
+    let Some(bench) = Bench::new("killed") else { return };
+    let devices = bench.disks();
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    write_and_sync(&pool.mount.join("file"), b"content");
+    let open = File::open(pool.mount.join("file")).unwrap();
+    assert!(!zfs::is_abandoned(&bench.pool));
+    kill_process(Pid::from_raw(pool.process_id as i32).unwrap(), Signal::KILL).unwrap();
+    pool.leave_up();
+    wait_until("the daemon to end", || zfs::is_abandoned(&bench.pool));
+    assert!(open.read_at(&mut [0; 8], 0).is_err(), "a dead pool cannot answer");
+    zfs::clear_leftovers().unwrap();
+    bench.assert_no_pool();
+
+    // Only the intent log has it.
+    let pool = Pool::import(&bench.pool, &devices, &options()).unwrap();
+    assert_eq!(fs::read(pool.mount.join("file")).unwrap(), b"content");
+    pool.down().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
+fn dead_disks_do_not_hold_a_pool() {
+    let Some(bench) = Bench::new("dead") else { return };
+    let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
+    for disk in ["data", "log", "cache"] {
+        let process = fs::read_to_string(bench.path("run").join(disk).join("pid")).unwrap();
+        kill_process(Pid::from_raw(process.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+    assert!(zfs::is_abandoned(&bench.pool));
+    let path = pool.mount.join("after");
+    // It may wait for the disks until the pool is gone.
+    let writer = std::thread::spawn(move || {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        file.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()))
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    pool.down().unwrap();
+    bench.assert_no_pool();
+    assert!(writer.join().unwrap().is_err(), "nothing can be durable on dead disks");
+}
+
+#[test]
+fn a_pool_dies_with_the_thread_that_started_it() {
+    let Some(bench) = Bench::new("thread") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    std::thread::scope(|scope| {
+        scope.spawn(|| Pool::create(&bench.pool, &devices, &options()).unwrap().leave_up());
+    });
+    wait_until("the daemon to end", || zfs::is_abandoned(&bench.pool));
+    zfs::clear_leftovers().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
+fn a_mistake_is_a_sentence_and_leaves_nothing() {
+    let Some(bench) = Bench::new("mistake") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let words = |devices: &PoolDevices, options: &PoolOptions| {
+        let error = Pool::create(&bench.pool, devices, options).unwrap_err();
+        bench.assert_no_pool();
+        format!("{error:#}")
+    };
+    let property = PoolOptions { properties: vec!["recordsize=17K".to_owned()], ..options() };
+    let refused = words(&devices, &property);
+    assert!(refused.contains("'recordsize' must be power of 2 from 512 to 128k"), "{refused}");
+    let small = words(&devices, &PoolOptions { arc_bytes: 1 << 20, ..options() });
+    assert!(small.contains("16 MiB to 16 GiB"), "{small}");
+    let missing = PoolDevices { data: vec!["/dev/no-such-device".into()], ..PoolDevices::default() };
+    let missing = words(&missing, &options());
+    assert!(missing.contains("zpool create") && missing.contains("data-0"), "{missing}");
+    let empty = Pool::import(&bench.pool, &devices, &options()).unwrap_err();
+    assert!(format!("{empty:#}").contains("no ZFS pool on these devices"), "{empty:#}");
+    bench.assert_no_pool();
+}
+
+#[test]
+fn a_pool_does_not_hold_other_disks() {
+    let Some(bench) = Bench::new("other") else { return };
+    // Its mounts are there when the daemon's mount namespace is made.
+    bench.spindle(&["disk", "up", "null", "--size", "1 GiB", "--name", "other"]);
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    bench.spindle(&["disk", "down", "other"]);
+    write_and_sync(&pool.mount.join("file"), b"content");
+    pool.down().unwrap();
+    bench.assert_no_pool();
+}
+
+#[test]
+fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
+    let Some(bench) = Bench::new("ready-made") else { return };
+    let up = ["disk", "up", "barracuda-zfs-log-cache", "--size", "1 GiB", "--name", "pool", "--json"];
+    let pool: Value = serde_json::from_slice(&bench.spindle(&up)).unwrap();
+    let mount = pool["mount"].as_str().unwrap();
+    let status: Value = serde_json::from_slice(&bench.spindle(&["disk", "status", "--json"])).unwrap();
+    let disks = status.as_array().unwrap();
+    assert_eq!(disks.len(), 3, "{status}");
+    assert!(disks.iter().all(|disk| disk["mount"] == mount), "{status}");
+    let before = bench.client("pool-zfs-log").statistics().unwrap();
+    write_and_sync(&Path::new(mount).join("file"), &[1; 65_536]);
+    assert!(bench.client("pool-zfs-log").statistics().unwrap().flush.count > before.flush.count);
+    bench.spindle(&["disk", "down", "pool"]);
+    assert!(!Path::new(mount).exists());
+    assert_eq!(bench.spindle(&["disk", "status", "--json"]), b"[]\n");
+}
+
+#[test]
+fn a_pool_in_use_is_not_pulled_away() {
+    let Some(bench) = Bench::new("busy") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    let file = File::create(pool.mount.join("open")).unwrap();
+    let words = pool.export().unwrap_err().to_string();
+    assert!(words.contains("is in use: end the processes"), "{words}");
+    file.write_all_at(b"still there", 0).unwrap();
+    drop(file);
+    zfs::down(&bench.pool).unwrap();
+    bench.assert_no_pool();
+}

@@ -1,0 +1,108 @@
+//! Whole runs on a ZFS pool of emulated disks: measured and verified, and nothing left of a run that was killed.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::emulated_support::{Bench, Part, kill, part, scenario, wait_until};
+use rustix::process::{Pid, Signal};
+use spindle_lab::record::EmulatorSummary;
+use spindle_mount::zfs;
+
+/// One warehouse on a pool with log and cache, as short as can be.
+fn on_a_pool() -> String {
+    let pool = "[stacks.pool]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\nrecordsize = \"16 KiB\"\n\
+        arc = \"16 MiB\"\nlog = \"small\"\ncache = \"small\"\n[stacks.small]\nprofile = \"x25m-80\"\nsize = \"128 MiB\"\n";
+    scenario(&[
+        ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", pool),
+        ("\"O_DIRECT\"", "\"fsync\", innodb_use_native_aio = 0"),
+        ("stack = [\"card\"]", "stack = [\"pool\"]"),
+        ("measure = \"1 s\"", "measure = \"2 s\""),
+    ])
+}
+
+/// `None` where there is no ZFS on emulated disks, which CI must have.
+fn bench() -> Option<Bench> {
+    let bench = Bench::new()?;
+    if !zfs::is_installed() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have zfs-fuse");
+        eprintln!("skipped: zfs-fuse is not installed");
+        return None;
+    }
+    bench.write("test.toml", &on_a_pool());
+    Some(bench)
+}
+
+#[test]
+fn a_database_on_a_pool_is_measured_and_verified_and_nothing_is_left() {
+    let Some(bench) = bench() else { return };
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1, "{talk}");
+    let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+    let (emulators, data) = (measurement.emulator.as_ref().unwrap(), measurement.host.as_ref().unwrap());
+    // Commits go to the log, whose flushes are in the sum and not among those of the data disk.
+    assert!(emulators.flushes > data.flushes, "{emulators:?} {data:?}");
+    assert!(emulators.writes > data.writes, "{emulators:?} {data:?}");
+    let names: Vec<&str> = measurement.devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names, ["data", "log", "cache"]);
+    let each: Vec<&EmulatorSummary> =
+        measurement.devices.iter().map(|device| device.emulator.as_ref().unwrap()).collect();
+    assert_eq!(each.iter().map(|device| device.writes).sum::<u64>(), emulators.writes);
+    assert!(each[1].writes > 0 && each[1].flushes > 0, "{each:?}");
+    assert_eq!(measurement.devices[0].host.as_ref(), Some(data));
+    assert!(measurement.cpu.emulator_s > 0.0, "{:?}", measurement.cpu);
+    bench.assert_clean();
+}
+
+/// Kills the run as soon as there is load on its pool, whose directory is returned.
+fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
+    let pool = bench.path("run").join(format!(".zfs-run-{}", run.id()));
+    wait_until("the load on a pool", || part(run, Part::Client).is_some());
+    assert!(pool.join("mount/data/ibdata1").exists());
+    kill(Pid::from_child(run), Signal::KILL);
+    run.wait().unwrap();
+    pool
+}
+
+#[test]
+fn what_killed_runs_leave_of_a_pool_is_cleared_by_one_command_and_by_the_next_run() {
+    let Some(bench) = bench() else { return };
+    let start = || {
+        let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let pool = kill_in_a_trial(&mut start(), &bench);
+    let output = bench.run(&["disk", "down", "--all"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!fs::exists(&pool).unwrap());
+    bench.assert_clean();
+
+    // Both go on with the database that was loaded.
+    let pool = kill_in_a_trial(&mut start(), &bench);
+    bench.run_scenario(&[], &[], 0);
+    assert!(!fs::exists(&pool).unwrap());
+    bench.assert_clean();
+}
+
+#[test]
+fn without_zfs_fuse_the_key_and_the_command_that_installs_it_are_told() {
+    let Some(bench) = bench() else { return };
+    // In a mount namespace of its own, where the program is no file.
+    let hide = r#"mount --bind /dev/null "$(PATH="$PATH:/usr/sbin:/sbin" command -v zfs-fuse)" && exec "$0" run test.toml --output results"#;
+    let plain = bench.command(&[]);
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", hide]).arg(plain.get_program());
+    command.current_dir(plain.get_current_dir().unwrap());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = command.output().unwrap();
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("stacks.pool.file_system: `zfs` needs zfs-fuse"), "{talk}");
+    assert!(talk.contains("apt-get install zfs-fuse"), "{talk}");
+    assert!(!bench.records().exists());
+    bench.assert_clean();
+}
