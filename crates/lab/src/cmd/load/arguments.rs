@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
@@ -231,7 +231,9 @@ pub(super) struct SqlBenchArgs {
     /// One JSON object instead of a table.
     #[arg(long)]
     pub(super) json: bool,
-    #[arg(long, default_value = "1")]
+    /// Of all that is random; otherwise from the clock, because a run that repeats another one's choices writes what is there already. It is told
+    /// before anything else.
+    #[arg(long, default_value_t = seed_of_now(), hide_default_value = true)]
     pub(super) seed: u64,
 }
 
@@ -264,8 +266,16 @@ pub(super) struct RunArgs {
     /// One JSON object instead of a table.
     #[arg(long)]
     pub(super) json: bool,
-    #[arg(long, default_value = "1")]
+    /// Of all that is random; otherwise from the clock, because a run that repeats another one's choices writes what is there already. It is told
+    /// before anything else.
+    #[arg(long, default_value_t = seed_of_now(), hide_default_value = true)]
     pub(super) seed: u64,
+}
+
+/// Milliseconds, so that it is short enough to be typed again.
+fn seed_of_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_millis() as u64)
 }
 
 impl RunArgs {
