@@ -5,7 +5,11 @@
 //!   as many as reached the device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
 //!   over the terminals' time. In a ZFS pool, those of the data disk and of the cache device together; what its memory (ARC) answered is
 //!   no read.
-//! * `commit`: the terminals' own stopwatch around COMMIT.
+//! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a foreign tool keeps no stopwatch, an
+//!   estimate in its place: the commits that the server counted, times a write and a FLUSH of each log that a commit waits for, as the kernel saw
+//!   them, and as much again in the share of the time that the log is busy for the other terminals; nothing where the settings let a
+//!   commit go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a semi-synchronous primary waited for a replica
+//!   (`Rpl_semi_sync_master_tx_wait_time`) is in the stopwatch, and added to the estimate.
 //! * `locks`: `Innodb_row_lock_time`; for PostgreSQL, which does not sum it, how many sessions wait for a lock once a second.
 //! * `cpu`: busy share of all cores of the machine.
 //! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
@@ -56,6 +60,10 @@ pub struct Evidence {
     pub terminal_time_s: f64,
     /// `None` when the clients do not say it.
     pub commit_wait_s: Option<f64>,
+    /// Takes its place then; `None` when that cannot be told either.
+    pub commits: Option<CommitEstimate>,
+    /// The part of commits in which terminals waited for a replica's acknowledgement, summed over terminals.
+    pub acknowledgement_wait_s: f64,
     /// Zero where the server does not count them.
     pub foreground_reads: f64,
     /// Of the devices that have the data.
@@ -67,6 +75,15 @@ pub struct Evidence {
     pub lock_wait_s: f64,
     /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
     pub bandwidth_share: Option<f64>,
+}
+
+/// Commits that nobody timed.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CommitEstimate {
+    /// Those that had to reach the log.
+    pub count: f64,
+    /// What each of them waited for its logs; without a replica's acknowledgement.
+    pub wait_ms: f64,
 }
 
 /// Where commits go, when it is not where reads come from.
@@ -94,21 +111,52 @@ impl Evidence {
     fn share(&self, seconds: f64) -> f64 {
         if self.terminal_time_s > 0.0 { (seconds / self.terminal_time_s).clamp(0.0, 1.0) } else { 0.0 }
     }
+
+    /// By the stopwatch, or else by the estimate.
+    fn commit_s(&self) -> Option<f64> {
+        let estimate =
+            |commits: CommitEstimate| commits.count * commits.wait_ms / 1e3 + self.acknowledgement_wait_s;
+        self.commit_wait_s.or(self.commits.map(estimate))
+    }
+
+    fn commit_words(&self, share: f64) -> String {
+        let (share, commit_s) = (percent(share), self.commit_s().unwrap_or(0.0));
+        let into = match (self.commit_wait_s, self.commits) {
+            (None, Some(CommitEstimate { count, .. })) => format!(
+                "About {share} of the terminals' time went into {count:.0} commits of {:.2} ms each (estimated from the server's counters)",
+                commit_s * 1e3 / count
+            ),
+            _ => format!("{share} of the terminals' time went into COMMIT"),
+        };
+        let redo = self.redo.as_ref().map(RedoEvidence::words).unwrap_or_default();
+        let acknowledged = match self.acknowledgement_wait_s {
+            0.0 => String::new(),
+            wait_s => {
+                let share = percent((wait_s / commit_s).min(1.0));
+                format!(", {share} of it into waiting for a replica's acknowledgement")
+            }
+        };
+        format!("{into}{redo}{acknowledged}")
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 pub fn verdict(evidence: &Evidence) -> Limiter {
     let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
-    let commit = evidence.share(evidence.commit_wait_s.unwrap_or(0.0));
+    let commit_s = evidence.commit_s();
+    let commit = evidence.share(commit_s.unwrap_or(0.0));
     let locks = evidence.share(evidence.lock_wait_s);
     let other = (1.0 - read - commit - locks).max(0.0);
     let mut shares = BTreeMap::from(
         [("read", read), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
             .map(|(name, share)| (name.to_owned(), share)),
     );
-    shares.extend(evidence.commit_wait_s.map(|_| ("commit".to_owned(), commit)));
+    shares.extend(commit_s.map(|_| ("commit".to_owned(), commit)));
     shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
 
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let cores = format!("the {} cores were {} busy.", evidence.cpu_count, percent(evidence.cpu_busy));
     let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
@@ -135,19 +183,16 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
         );
         (LimiterKind::ReadLatency, reason)
     } else if commit >= WAIT_SHARE {
-        (
-            LimiterKind::CommitLatency,
-            format!(
-                "{} of the terminals' time went into COMMIT{}; {cores}",
-                percent(commit),
-                evidence.redo.as_ref().map(RedoEvidence::words).unwrap_or_default()
-            ),
-        )
+        (LimiterKind::CommitLatency, format!("{}; {cores}", evidence.commit_words(commit)))
     } else {
         let reason = format!(
             "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
             percent(read),
-            evidence.commit_wait_s.map_or("an unknown part".to_owned(), |_| percent(commit)),
+            match (evidence.commit_wait_s, commit_s) {
+                (Some(_), _) => percent(commit),
+                (None, Some(_)) => format!("about {}", percent(commit)),
+                (None, None) => "an unknown part".to_owned(),
+            },
             percent(locks)
         );
         (LimiterKind::Unknown, reason)

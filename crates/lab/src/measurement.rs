@@ -50,6 +50,8 @@ pub struct Window {
     pub layout: Layout,
     /// In the order of the samples'.
     pub replicas: Vec<ReplicaFacts>,
+    /// Those of [`LOG_SETTINGS`] that the server has.
+    pub log_settings: BTreeMap<String, String>,
     pub cpu_count: u32,
 }
 
@@ -100,6 +102,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         client_cpu: ratio(summary.client_cpu_s, summary.duration_s * f64::from(window.cpu_count)),
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
+        commits: commits::estimate(window, &server_counters, &mounts),
+        acknowledgement_wait_s: commits::acknowledgement_wait_s(window, &server_counters),
         // What the page cache answered was not waited for.
         foreground_reads: BUFFER_POOL_READS.map(counter).iter().sum::<f64>().min(reads.count as f64),
         read_latency_mean_ms: reads.latency_mean_ms,
@@ -241,19 +245,25 @@ fn reads(layout: &Layout, data: &MountView) -> Reads {
     Reads { count, latency_mean_ms: ratio(total_ms, count as f64), place }
 }
 
-/// What the limiter must know where the redo log does not lie with the data: on a mount of its own, or, as a ZFS pool has it, on a
-/// device for what must be durable at once.
-fn redo_evidence(layout: &Layout, mounts: &[MountView]) -> Option<RedoEvidence> {
-    let index = layout.mount_of(FileClass::Redo);
+/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a mount of its own, or, as a
+/// ZFS pool has it, on a device for what must be durable at once.
+fn log_host<'a>(
+    layout: &Layout,
+    mounts: &'a [MountView],
+    log: FileClass,
+) -> Option<(&'a HostView, Option<String>)> {
+    let index = layout.mount_of(log);
     let (mount, stack) = (mounts.get(index)?, &layout.mounts[index].stack);
-    let log = mount.devices.iter().find(|device| device.name == "log");
-    let (host, place) = match log {
-        Some(log) => (log.host.as_ref()?, format!("the log device of `{stack}`")),
-        None if index > 0 => (mount.host.as_ref()?, format!("`{stack}`")),
-        None => return None,
-    };
+    match mount.devices.iter().find(|device| device.name == "log") {
+        Some(log) => Some((log.host.as_ref()?, Some(format!("the log device of `{stack}`")))),
+        None => Some((mount.host.as_ref()?, (index > 0).then(|| format!("`{stack}`")))),
+    }
+}
+
+fn redo_evidence(layout: &Layout, mounts: &[MountView]) -> Option<RedoEvidence> {
+    let (host, place) = log_host(layout, mounts, FileClass::Redo)?;
     Some(RedoEvidence {
-        place,
+        place: place?,
         write_latency_mean_ms: host.write_latency_mean_ms,
         flush_latency_mean_ms: (host.flushes > 0).then_some(host.flush_latency_mean_ms),
     })
@@ -305,9 +315,11 @@ fn series(window: &Window, data: StorageSeries) -> Series {
     series
 }
 
+mod commits;
 mod replicas;
 mod storage;
 #[cfg(test)]
 mod tests;
 
+pub use commits::LOG_SETTINGS;
 pub use replicas::ReplicaFacts;

@@ -56,7 +56,7 @@ impl Client for CommitClient {
         until_it_ends(&mut *self.session, |session| {
             let before = Instant::now();
             match session.run(update, values![terminal])? {
-                1 => Ok(before.elapsed()),
+                1 => Ok(Some(before.elapsed())),
                 rows => Err(SqlError {
                     class: Class::Transaction,
                     message: format!("{rows} rows of {TABLE} belong to one terminal"),

@@ -212,9 +212,7 @@ impl Client for GrowthClient {
 
     fn execute(&mut self) -> Result<Outcome, Failure> {
         let text = &self.text;
-        let outcome = until_it_ends(&mut *self.session, |session| {
-            session.execute(text).map(|()| std::time::Duration::ZERO)
-        })?;
+        let outcome = until_it_ends(&mut *self.session, |session| session.execute(text).map(|()| None))?;
         self.rows.fetch_add(self.spec.batch.into(), Ordering::Relaxed);
         Ok(outcome)
     }

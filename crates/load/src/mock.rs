@@ -89,6 +89,6 @@ impl Client for MockClient {
 
     fn execute(&mut self) -> Result<Outcome, Failure> {
         std::thread::sleep(self.latency);
-        Ok(Outcome { commit_wait: self.latency / 2, ..Outcome::default() })
+        Ok(Outcome { commit_wait: Some(self.latency / 2), ..Outcome::default() })
     }
 }

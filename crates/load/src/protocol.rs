@@ -109,7 +109,8 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_is_better: bool,
     pub kinds: Vec<KindSummary>,
-    /// Time that terminals spent waiting for COMMIT, summed over terminals. Foreign tools do not say it.
+    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed within a statement, or a foreign tool does not
+    /// say it.
     pub commit_wait_s: Option<f64>,
     /// Terminals times duration, or where terminals pause between transactions, the time that they waited for answers: what the shares of waiting are
     /// shares of.

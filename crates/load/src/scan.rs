@@ -80,7 +80,7 @@ impl Client for ScanClient {
         until_it_ends(&mut *self.session, |session| {
             let found = ask(session, query)?;
             if found == answer {
-                return Ok(Duration::ZERO);
+                return Ok(Some(Duration::ZERO));
             }
             let message = format!("a scan found rows and sum {found:?}, not {answer:?}");
             Err(SqlError { class: Class::Transaction, message })

@@ -271,8 +271,8 @@ impl Client for SlapClient {
         until_it_ends(&mut *self.session, |session| {
             let before = Instant::now();
             match statement.kind {
-                Kind::Select => session.read(text).map(|_| Duration::ZERO),
-                Kind::Insert | Kind::Update => session.execute(text).map(|()| before.elapsed()),
+                Kind::Select => session.read(text).map(|_| Some(Duration::ZERO)),
+                Kind::Insert | Kind::Update => session.execute(text).map(|()| Some(before.elapsed())),
             }
         })
     }

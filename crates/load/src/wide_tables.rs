@@ -356,7 +356,7 @@ impl Client for WideClient {
             }
             let before = Instant::now();
             session.commit()?;
-            Ok(before.elapsed())
+            Ok(Some(before.elapsed()))
         })
     }
 }

@@ -43,6 +43,44 @@ fn waiting_for_commit_is_commit_latency() {
     check(&evidence, LimiterKind::CommitLatency, reason);
 }
 
+/// Nobody timed them.
+fn untimed(count: f64, wait_ms: f64) -> Evidence {
+    Evidence { commit_wait_s: None, commits: Some(CommitEstimate { count, wait_ms }), ..idle() }
+}
+
+#[test]
+fn commits_that_nobody_timed_are_estimated_and_said_to_be() {
+    let reason = "About 79 % of the terminals' time went into 10000 commits of 7.90 ms each (estimated from the server's counters); \
+                  the 2 cores were 30 % busy.";
+    check(&untimed(10_000.0, 7.9), LimiterKind::CommitLatency, reason);
+    assert_eq!(verdict(&untimed(10_000.0, 7.9)).shares["commit"], 0.79);
+    let reason = "No single cause: reads took 0 % of the terminals' time, commits about 20 %, row locks 0 %; \
+                  the 2 cores were 30 % busy.";
+    check(&untimed(2_000.0, 10.0), LimiterKind::Unknown, reason);
+    let reads = Evidence { foreground_reads: 9_000.0, read_latency_mean_ms: 10.0, ..untimed(8_000.0, 10.0) };
+    assert_eq!(verdict(&reads).kind, LimiterKind::ReadLatency);
+}
+
+#[test]
+fn a_stopwatch_is_believed_before_an_estimate() {
+    let evidence = Evidence { commit_wait_s: Some(55.0), ..untimed(10_000.0, 7.9) };
+    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
+    check(&evidence, LimiterKind::CommitLatency, reason);
+}
+
+#[test]
+fn the_wait_for_a_replica_is_told_as_a_part_of_the_commits() {
+    let timed = Evidence { commit_wait_s: Some(60.0), acknowledgement_wait_s: 24.0, ..idle() };
+    let reason = "60 % of the terminals' time went into COMMIT, 40 % of it into waiting for a replica's acknowledgement; \
+                  the 2 cores were 30 % busy.";
+    check(&timed, LimiterKind::CommitLatency, reason);
+    // It comes after the primary's own logs.
+    let evidence = Evidence { acknowledgement_wait_s: 24.0, ..untimed(6_000.0, 6.0) };
+    let reason = "About 60 % of the terminals' time went into 6000 commits of 10.00 ms each (estimated from the server's counters), \
+                  40 % of it into waiting for a replica's acknowledgement; the 2 cores were 30 % busy.";
+    check(&evidence, LimiterKind::CommitLatency, reason);
+}
+
 #[test]
 fn a_verdict_names_the_stack_that_was_waited_for() {
     let redo = RedoEvidence {

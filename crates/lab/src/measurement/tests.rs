@@ -116,6 +116,7 @@ fn window(seconds: u64) -> Window {
         last: sample(start, seconds),
         layout: Layout::plain("disk", "disk"),
         replicas: Vec::new(),
+        log_settings: BTreeMap::new(),
         cpu_count: 2,
     }
 }
@@ -325,6 +326,115 @@ fn commits_of_a_pool_are_waited_for_on_its_log_device() {
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
     assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+}
+
+const INNODB: [(&str, &str); 3] =
+    [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "OFF"), ("sync_binlog", "0")];
+const POSTGRES: [(&str, &str); 2] = [("fsync", "on"), ("synchronous_commit", "on")];
+
+/// Ten seconds of commits that the clients do not time, of a server with these settings that counts so many a second of each.
+fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
+    let mut window = window(10);
+    window.summary.commit_wait_s = None;
+    window.summary.worker_threads = 1;
+    window.log_settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let of_second =
+        |second: f64| per_s.iter().map(|(name, count)| ((*name).into(), 1000.0 + count * second)).collect();
+    (window.first.counters, window.last.counters) = (of_second(0.0), of_second(10.0));
+    window
+}
+
+#[track_caller]
+fn check_commits(window: &Window, share: Option<f64>) {
+    let (measurement, _) = measurement(window, Vec::new()).unwrap();
+    let found = measurement.limiter.shares.get("commit").copied();
+    let is_near = |(found, share): (f64, f64)| (found - share).abs() < 1e-9;
+    assert!(found.is_some() == share.is_some() && found.zip(share).is_none_or(is_near), "{found:?}");
+}
+
+/// A write takes 2 ms here and a FLUSH 8 ms, of which there are 10 a second.
+#[test]
+fn commits_that_nobody_timed_wait_for_a_write_and_a_flush() {
+    check_commits(&untimed(&INNODB, &[("Innodb_max_trx_id", 10.0)]), Some(0.05));
+    check_commits(&untimed(&POSTGRES, &[("pg_stat_database.xact_commit", 900.0)]), Some(0.0));
+    let one_of_many = [("pg_stat_database.xact_commit", 900.0), ("pg_stat_database.tup_updated", 4.0)];
+    check_commits(&untimed(&POSTGRES, &one_of_many), Some(0.04));
+    // A server without that number counts statements: by itself each is a transaction, in those of a client none.
+    let statements = [("Com_update", 3.0), ("Com_insert", 2.0)];
+    check_commits(&untimed(&INNODB, &statements), Some(0.05));
+    check_commits(&untimed(&INNODB, &[("Com_commit", 2.0), statements[0], statements[1]]), Some(0.02));
+    check_commits(&untimed(&INNODB, &[("Com_commit", 9.0), statements[0], statements[1]]), Some(0.05));
+}
+
+#[test]
+fn a_flush_serves_one_commit_of_each_terminal_at_most() {
+    // Without a log of their own, as MyISAM's: not a hundred commits, but one for each FLUSH.
+    let mut window = untimed(&INNODB, &[("Com_insert", 100.0)]);
+    check_commits(&window, Some(0.1));
+    // Two terminals have 20 commits a second of 10 ms; the log is busy for a tenth of the time, half of it for the other one.
+    window.summary.worker_threads = 2;
+    window.summary.terminal_time_s = 20.0;
+    check_commits(&window, Some(20.0 * 0.010 * 1.05 / 2.0));
+}
+
+#[test]
+fn commits_that_do_not_wait_take_nothing_and_what_is_not_known_is_not_zero() {
+    let ids = [("Innodb_max_trx_id", 10.0)];
+    check_commits(&untimed(&[("innodb_flush_log_at_trx_commit", "2"), INNODB[1]], &ids), Some(0.0));
+    let rows = [("pg_stat_database.xact_commit", 9.0), ("pg_stat_database.tup_updated", 9.0)];
+    let nothing_but_a_replica =
+        [("Innodb_max_trx_id", 10.0), ("Rpl_semi_sync_master_tx_wait_time", 500_000.0)];
+    check_commits(&untimed(&[(INNODB[0].0, "0")], &nothing_but_a_replica), Some(0.5));
+    check_commits(&untimed(&[("fsync", "on"), ("synchronous_commit", "off")], &rows), Some(0.0));
+    check_commits(&untimed(&[("fsync", "off"), POSTGRES[1]], &rows), Some(0.0));
+    check_commits(&untimed(&[], &ids), None);
+    check_commits(&untimed(&INNODB, &[ids[0], ("Rocksdb_wal_bytes", 4096.0)]), None);
+    let nowhere = changed(untimed(&INNODB, &ids), |mounts, _| mounts[0] = MountSample::default());
+    check_commits(&nowhere, None);
+}
+
+#[test]
+fn a_synced_binary_log_is_waited_for_after_the_redo_log() {
+    let settings = [INNODB[0], ("log_bin", "ON"), ("sync_binlog", "1")];
+    let ids = [("Innodb_max_trx_id", 10.0)];
+    check_commits(&untimed(&settings, &ids), Some(0.1));
+    check_commits(&untimed(&[settings[0], settings[1], INNODB[2]], &ids), Some(0.05));
+    // On a device of its own that takes 2 ms for a write and needs no FLUSH.
+    let mut apart = changed(untimed(&settings, &ids), |mounts, second| {
+        let mut log = mount_sample(second, 0);
+        if let Some(counters) = &mut log.block_device {
+            counters.flush = BlockOperation::default();
+        }
+        mounts.push(log);
+    });
+    apart.layout = Layout::new("apart", "", "disk", &[(FileClass::Binlog, "card")]);
+    check_commits(&apart, Some(0.05 + 0.01));
+}
+
+#[test]
+fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
+    let check = |point: &str, commit_wait_s: Option<f64>, group: f64, expect: &str| {
+        let counters = [
+            ("Innodb_max_trx_id", 10.0),
+            ("Rpl_semi_sync_master_tx_wait_time", 500_000.0),
+            ("Binlog_commits", 6.0),
+            ("Binlog_group_commits", 6.0 / group),
+        ];
+        let settings = [INNODB[0], INNODB[1], INNODB[2], ("rpl_semi_sync_master_wait_point", point)];
+        let mut window = untimed(&settings, &counters);
+        window.summary.commit_wait_s = commit_wait_s;
+        window.summary.terminal_time_s = 40.0;
+        let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+        let reason = measurement.limiter.reason;
+        assert!(reason.contains(&format!("{expect} of it into waiting for a replica's")), "{reason}");
+    };
+    // Half a second of each; ten seconds have 40 of terminals.
+    check("AFTER_COMMIT", Some(20.0), 1.0, "25 %");
+    // Two terminals of four are in a COMMIT at any time.
+    check("AFTER_SYNC", Some(20.0), 1.0, "50 %");
+    check("AFTER_SYNC", Some(20.0), 3.0, "75 %");
+    // Nobody timed them: 0.5 s for the log, and 15 s for the replica.
+    check("AFTER_SYNC", None, 3.0, "97 %");
 }
 
 #[test]

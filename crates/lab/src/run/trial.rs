@@ -206,6 +206,8 @@ impl Laboratory<'_> {
             self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
         names.extend(replicas.told_settings());
         finding.settings = running.settings(&names).context("asking the server for its settings")?;
+        let log_settings = running.settings(&measurement::LOG_SETTINGS.map(str::to_owned));
+        let log_settings = log_settings.context("asking the server for the settings of its logs")?;
         replicas.follow(self.work_directory)?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
@@ -229,6 +231,7 @@ impl Laboratory<'_> {
         phases.enter("measure")?;
         let mut window =
             phases.measure(&mut client, run.measure, self.layout(), mounts, replicas, running)?;
+        window.log_settings = log_settings;
         mounts.check()?;
         replicas.check()?;
 
@@ -358,6 +361,7 @@ impl Phases<'_> {
             last,
             layout: layout.clone(),
             replicas: Vec::new(),
+            log_settings: BTreeMap::new(),
             cpu_count: provenance::cpu_count(),
         })
     }

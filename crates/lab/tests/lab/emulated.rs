@@ -5,9 +5,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::emulated_support::{Bench, is_running, wait_until};
+use crate::emulated_support::{Bench, is_running, scenario, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use spindle_lab::record::LimiterKind;
 use spindle_lab::records_file;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
@@ -62,6 +63,33 @@ fn a_whole_run_measures_verifies_reports_and_cleans_up() {
     let ratio = headline("card") / headline("hdd");
     assert!(ratio > 2.0, "the card did only {ratio} times what the disk did");
     assert!(fs::metadata(bench.path("results").join("report.html")).unwrap().len() > 100_000);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_disk_is_waited_for_by_commits_that_nobody_times() {
+    let Some(bench) = Bench::new() else { return };
+    let updates =
+        "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 1000\ndistribution = \"uniform\"";
+    bench.write(
+        "test.toml",
+        &scenario(&[
+            ("iodrive-160", "hdd-7200"),
+            ("kind = \"tpcc\"\nwarehouses = 1", updates),
+            ("measure = \"1 s\"", "measure = \"3 s\""),
+        ]),
+    );
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
+    let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
+    let limiter = &measurement.limiter;
+    assert_eq!(limiter.kind, LimiterKind::CommitLatency, "{limiter:?} {talk}");
+    assert!(limiter.reason.contains(" ms each (estimated from the server's counters)"), "{limiter:?}");
+    // Each statement is a transaction of its own; the server is asked a moment before and after the clients.
+    let (_, commits) = limiter.reason.split_once("went into ").unwrap();
+    let commits: f64 = commits.split_once(" commits").unwrap().0.parse().unwrap();
+    let statements = measurement.latency.count as f64;
+    assert!((statements..statements * 1.2 + 8.0).contains(&commits), "{statements} statements: {limiter:?}");
     bench.assert_clean();
 }
 

@@ -103,11 +103,11 @@ impl Client for CustomClient {
                 })?;
             }
             if !is_several {
-                return Ok(Duration::ZERO);
+                return Ok((!transaction.writes()).then_some(Duration::ZERO));
             }
             let before = Instant::now();
             session.commit()?;
-            Ok(before.elapsed())
+            Ok(Some(before.elapsed()))
         })
     }
 }

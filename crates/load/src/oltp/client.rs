@@ -1,7 +1,7 @@
 //! One connection, its prepared statements, and the events of sysbench's `oltp_*.lua`.
 
 use std::fmt::{self, Debug, Formatter};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -131,11 +131,12 @@ impl OltpClient {
             self.insert()?;
         }
         if !in_transaction {
-            return Ok(Outcome::default());
+            let commit_wait = (!script.writes()).then_some(Duration::ZERO);
+            return Ok(Outcome { commit_wait, ..Outcome::default() });
         }
         let before = Instant::now();
         self.session.commit()?;
-        Ok(Outcome { commit_wait: before.elapsed(), ..Outcome::default() })
+        Ok(Outcome { commit_wait: Some(before.elapsed()), ..Outcome::default() })
     }
 
     fn points(&mut self) -> Result<(), SqlError> {

@@ -215,7 +215,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             let taken = std::mem::take(&mut *samples.lock().unwrap_or_else(PoisonError::into_inner));
             all.ended.extend(taken.ended);
             all.failed.extend(taken.failed);
-            all.commit_wait += taken.commit_wait;
+            all.commit_wait.add(taken.commit_wait.0);
             all.busy += taken.busy;
             for (kind, cpu) in taken.client_cpu {
                 *all.client_cpu.entry(kind).or_default() += cpu;

@@ -26,13 +26,29 @@ pub(super) struct Sample {
     pub(super) latency_us: u64,
 }
 
+/// Time spent waiting for COMMIT, as long as every transaction says it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommitWait(pub(super) Option<Duration>);
+
+impl Default for CommitWait {
+    fn default() -> CommitWait {
+        CommitWait(Some(Duration::ZERO))
+    }
+}
+
+impl CommitWait {
+    pub(super) fn add(&mut self, wait: Option<Duration>) {
+        self.0 = self.0.zip(wait).map(|(sum, wait)| sum + wait);
+    }
+}
+
 /// What a terminal did since it was last asked.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     pub(super) ended: Vec<Sample>,
     /// Kinds of the transactions that failed.
     pub(super) failed: Vec<u8>,
-    pub(super) commit_wait: Duration,
+    pub(super) commit_wait: CommitWait,
     /// Time between sending and the answer, failures included.
     pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
@@ -42,7 +58,7 @@ pub(super) struct Samples {
 
 impl Samples {
     fn end(&mut self, kind: usize, latency: Duration, outcome: &Outcome) {
-        self.commit_wait += outcome.commit_wait;
+        self.commit_wait.add(outcome.commit_wait);
         if let Some(cpu) = outcome.client_cpu {
             *self.client_cpu.entry(kind as u8).or_default() += cpu;
         }

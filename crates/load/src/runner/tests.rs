@@ -1,7 +1,9 @@
 use std::io::{BufReader, PipeWriter, Write, pipe};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
+use super::terminal::CommitWait;
 use super::*;
 use crate::protocol::{Command, Endpoint, Summary, WorkloadSpec};
 
@@ -69,6 +71,17 @@ fn a_window_holds_what_ended_inside_it() {
         assert!(commit_wait_s > 0.0 && commit_wait_s < summary.terminal_time_s);
         assert!((summary.headline_value - kind.committed as f64 / summary.duration_s).abs() < 1e-9);
     }
+}
+
+#[test]
+fn one_commit_that_nobody_timed_makes_the_sum_unknown() {
+    let mut wait = CommitWait::default();
+    wait.add(Some(Duration::from_millis(2)));
+    wait.add(Some(Duration::from_millis(3)));
+    assert_eq!(wait.0, Some(Duration::from_millis(5)));
+    wait.add(None);
+    wait.add(Some(Duration::from_millis(3)));
+    assert_eq!(wait.0, None);
 }
 
 #[test]

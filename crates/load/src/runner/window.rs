@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::histogram;
-use super::terminal::{Samples, count_error};
+use super::terminal::{CommitWait, Samples, count_error};
 use crate::protocol::{KindSummary, Second, Summary};
 use crate::workload::Workload;
 
@@ -18,7 +18,7 @@ pub(super) struct Window {
     pub(super) duration: Duration,
     cpu_at_start: Duration,
     kinds: Vec<(KindSummary, Histogram<u64>)>,
-    commit_wait: Duration,
+    commit_wait: CommitWait,
     busy: Duration,
     errors: BTreeMap<String, u64>,
 }
@@ -33,7 +33,7 @@ impl Window {
             duration,
             cpu_at_start: process_cpu(),
             kinds: kinds.collect(),
-            commit_wait: Duration::ZERO,
+            commit_wait: CommitWait::default(),
             busy: Duration::ZERO,
             errors: BTreeMap::new(),
         }
@@ -60,7 +60,7 @@ impl Window {
         for (kind, cpu) in &samples.client_cpu {
             *self.kinds[usize::from(*kind)].0.client_cpu_s.get_or_insert(0.0) += cpu.as_secs_f64();
         }
-        self.commit_wait += samples.commit_wait;
+        self.commit_wait.add(samples.commit_wait.0);
         self.busy += samples.busy;
         for (message, count) in &samples.errors {
             count_error(&mut self.errors, message.clone(), *count);
@@ -83,7 +83,7 @@ impl Window {
             headline_value: headline.value,
             lower_is_better: false,
             kinds,
-            commit_wait_s: Some(self.commit_wait.as_secs_f64()),
+            commit_wait_s: self.commit_wait.0.map(|wait| wait.as_secs_f64()),
             terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
             client_cpu_s: process_cpu().saturating_sub(self.cpu_at_start).as_secs_f64(),
             worker_threads: workload.terminals(),

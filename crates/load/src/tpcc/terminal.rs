@@ -64,7 +64,7 @@ impl Terminal {
         }
         let rolled_back = end == End::Rollback;
         let commit_wait = if rolled_back { Duration::ZERO } else { before.elapsed() };
-        Ok(Outcome { rolled_back, commit_wait, ..Outcome::default() })
+        Ok(Outcome { rolled_back, commit_wait: Some(commit_wait), ..Outcome::default() })
     }
 
     /// The number of a customer; of all with the same last name the middle one by first name, rounded up (2.5.2.2).
