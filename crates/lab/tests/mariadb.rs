@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
 
 mod oltp_scripts;
+mod passwords;
 mod planted;
 mod server_support;
 mod workloads;
@@ -106,6 +107,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     check_every_script(&running.endpoint());
     check_the_tool(&running.endpoint());
     check_mysqlslap(&running.endpoint());
+    passwords::check(&running.endpoint());
 }
 
 /// Its client, with generated statements.

@@ -237,7 +237,8 @@ pub(super) struct SqlBenchArgs {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
-    /// `postgresql://user:password@host:port/database`, `sqlite:/path`.
+    /// `postgresql://user:password@host:port/database`, `sqlite:/path`. Everybody on this machine can read a password in an option; without one
+    /// there, it is taken from the environment, from MYSQL_PWD or PGPASSWORD.
     #[arg(long, value_parser = parse_endpoint)]
     pub(super) server: Endpoint,
     /// Connections that send one transaction after the other; otherwise 8, 40 of `wide-tables`, and 1 of `insert-growth`, `bulk`, `scan` and
