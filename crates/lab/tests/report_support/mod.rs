@@ -405,6 +405,16 @@ pub fn replicated() -> String {
     })
 }
 
+/// Names as long as they can be, with no place to break them.
+pub fn long_names() -> String {
+    let [one, other] =
+        ["one_name_of_forty_letters_without_a_blank", "and_another_that_is_quite_as_long_as_that"];
+    let shapes = [Shape { name: one, ..DISK }, Shape { name: other, ..FLASH }];
+    with_header(&file(&shapes, 2, |trial, _| trial.warnings.push(Warning::NoRealTime)), |header| {
+        header.scenario.name = "a_scenario_".repeat(6);
+    })
+}
+
 fn with_header(records: &str, edit: impl FnOnce(&mut Header)) -> String {
     let (header, trials) = records.split_once('\n').expect("lines");
     let Line::Header(mut header) = serde_json::from_str(header).expect("a header") else {
