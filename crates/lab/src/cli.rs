@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
+use spindle_mount::Misuse;
 
 use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
 use crate::compare::CompareError;
@@ -66,7 +67,10 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {error:#}");
-    let is_mistake = error.is::<UserError>() || error.is::<ReadError>() || error.is::<CompareError>();
+    let is_mistake = error.is::<UserError>()
+        || error.is::<ReadError>()
+        || error.is::<CompareError>()
+        || error.is::<Misuse>();
     ExitCode::from(if is_mistake { 2 } else { 1 })
 }
 

@@ -3,6 +3,7 @@
 //! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume down in
 //! their usual order by returning, and says how to resume.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -44,14 +45,21 @@ impl Interrupt {
         if self.is_set() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// Does `work`, which waits for a process, and kills that process when a signal comes: then `work` fails at once. Zero stands for no process.
+    /// Does `work`, which waits for a process, and when a signal comes kills that process and those that `work` itself has started, such as a
+    /// foreign tool that fills tables: then `work` fails at once. Zero stands for no process.
     pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
         let (done, is_done) = channel::<()>();
+        let children = Children::of_this_thread();
         std::thread::scope(|scope| {
             scope.spawn(move || {
+                let mut is_killed = false;
                 while is_done.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                     if self.is_set() {
-                        return kill(process_id);
+                        if !std::mem::replace(&mut is_killed, true) {
+                            kill(process_id);
+                        }
+                        // Again and again: one may be just about to be started.
+                        children.started_since().for_each(kill);
                     }
                 }
             });
@@ -71,6 +79,29 @@ impl Interrupt {
             }
             std::thread::sleep(left.min(POLL));
         }
+    }
+}
+
+/// The processes that a thread has started, as the kernel lists them (proc_pid_children(5); without CONFIG_PROC_CHILDREN, none).
+struct Children {
+    list: PathBuf,
+    /// Those that were there already.
+    before: Vec<u32>,
+}
+
+impl Children {
+    fn of_this_thread() -> Children {
+        let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+        let mut children =
+            Children { list: Path::new("/proc").join(thread).join("children"), before: Vec::new() };
+        children.before = children.started_since().collect();
+        children
+    }
+
+    fn started_since(&self) -> impl Iterator<Item = u32> {
+        let list = std::fs::read_to_string(&self.list).unwrap_or_default();
+        let ids: Vec<u32> = list.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        ids.into_iter().filter(|id| !self.before.contains(id))
     }
 }
 
@@ -99,6 +130,22 @@ mod tests {
         let status = interrupt.kill_on_signal(child.id(), || child.wait().unwrap());
         raised.join().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn what_the_work_has_started_ends_with_the_signal_and_nothing_else() {
+        let sleep = || Command::new("sleep").arg("600").spawn().unwrap();
+        let interrupt = Interrupt::default();
+        let mut earlier = sleep();
+        let status = interrupt.kill_on_signal(0, || {
+            let mut child = sleep();
+            interrupt.0.store(true, Ordering::Relaxed);
+            child.wait().unwrap()
+        });
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::KILL.as_raw()));
+        assert_eq!(earlier.try_wait().unwrap(), None);
+        earlier.kill().unwrap();
+        earlier.wait().unwrap();
     }
 
     #[test]

@@ -285,6 +285,14 @@ pub struct TransactionSummary {
     pub latency: Latency,
 }
 
+impl TransactionSummary {
+    /// Microseconds of the client's CPU in each; `None` where the workload does not say it, or none ended.
+    pub fn client_cpu_us(&self) -> Option<f64> {
+        let count = self.latency.count as f64;
+        self.client_cpu_s.filter(|_| count > 0.0).map(|seconds| seconds * 1e6 / count)
+    }
+}
+
 /// Milliseconds, from the send (closed loop) or the intended start (open loop).
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Latency {

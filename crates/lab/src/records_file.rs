@@ -117,21 +117,25 @@ fn lock(directory: &Path) -> Result<File> {
     }
 }
 
-fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>)> {
+/// # Errors
+/// The line that is none of ours. Somebody chose a file that is something else, or changed one.
+fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), UserError> {
     let mut header = None;
     let mut trials = Vec::new();
     for (index, text) in text.lines().enumerate() {
-        let place = || format!("{}, line {}", path.display(), index + 1);
-        let line: Line = serde_json::from_str(text).with_context(|| format!("{}: not a record", place()))?;
+        let mistake = |words: String| UserError(format!("{}, line {}: {words}", path.display(), index + 1));
+        let line: Line =
+            serde_json::from_str(text).map_err(|error| mistake(format!("not a record: {error}")))?;
         match line {
-            Line::Header(head) if head.format > FORMAT => bail!(
-                "{}: format {} of a later version of spindle; this one reads up to {FORMAT}",
-                place(),
-                head.format
-            ),
+            Line::Header(head) if head.format > FORMAT => {
+                let format = head.format;
+                return Err(mistake(format!(
+                    "format {format} of a later version of spindle; this one reads up to {FORMAT}"
+                )));
+            }
             Line::Header(head) if header.is_none() => header = Some(head),
-            Line::Header(_) => bail!("{}: a second header", place()),
-            Line::Trial(_) if header.is_none() => bail!("{}: a trial without a header", place()),
+            Line::Header(_) => return Err(mistake("a second header".to_owned())),
+            Line::Trial(_) if header.is_none() => return Err(mistake("a trial without a header".to_owned())),
             Line::Trial(trial) => trials.push(trial),
         }
     }

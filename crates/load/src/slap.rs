@@ -81,7 +81,7 @@ impl Spec {
     /// What else is wrong, with its key.
     pub(crate) fn complaint(&self) -> Option<(&'static str, String)> {
         if self.load_type == LoadType::Key && !self.autoincrement {
-            return Some(("load_type", "`key` needs the key that `autoincrement = true` makes".to_owned()));
+            return Some(("load_type", "`key` needs the key that `autoincrement` makes".to_owned()));
         }
         shares_complaint(self.queries?, self.terminals)
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::{self, Client};
 use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
+use crate::misuse::Misuse;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run, unmount};
@@ -64,13 +65,28 @@ pub fn run_directory() -> PathBuf {
 /// The state directory of the disk of that name.
 ///
 /// # Errors
-/// A name that could leave the run directory.
+/// A name that could leave the run directory: a [`Misuse`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
-        bail!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
+        let words =
+            format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
+        return Err(Misuse(words).into());
     }
     Ok(run_directory().join(name))
+}
+
+/// The state directory of a disk that has one, up or broken.
+///
+/// # Errors
+/// There is no such disk: a [`Misuse`].
+fn existing(name: &str) -> Result<PathBuf> {
+    let state = state_directory(name)?;
+    if !state.exists() {
+        let words = format!("there is no disk called {name}; `spindle disk status` lists what is up");
+        return Err(Misuse(words).into());
+    }
+    Ok(state)
 }
 
 /// In the state directory: what the emulator was started with.
@@ -103,7 +119,7 @@ impl Disk {
     /// starts from a snapshot, and mounts it. On an error everything is taken down again.
     ///
     /// # Errors
-    /// No privilege, a name or mount point in use, a tool that fails: with what we were doing.
+    /// A name or mount point in use, which is a [`Misuse`]; no privilege, a tool that fails: with what we were doing.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
             bail!(
@@ -113,12 +129,14 @@ impl Disk {
         let state = &options.serve.state_directory;
         if state.exists() {
             let name = &options.name;
-            bail!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
+            let words =
+                format!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
+            return Err(Misuse(words).into());
         }
         if let Some(at) = &options.mount_at
             && is_mount_point(at)
         {
-            bail!("{} is in use: something is mounted there", at.display());
+            return Err(Misuse(format!("{} is in use: something is mounted there", at.display())).into());
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
@@ -325,9 +343,9 @@ pub fn list() -> Result<Vec<String>> {
 /// # Errors
 /// There is no such disk.
 pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathBuf>)> {
-    let state = state_directory(name)?;
+    let state = existing(name)?;
     let text =
-        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("there is no disk called {name}"))?;
+        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading what {name} was made from"))?;
     let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
     let device = loops_of(&disk_file(&state)).into_iter().next();
     let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
@@ -339,7 +357,7 @@ pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathB
 /// # Errors
 /// There is no such disk, or its emulator is dead.
 pub fn connect(name: &str) -> Result<Client> {
-    Client::connect(&socket(&state_directory(name)?))
+    Client::connect(&socket(&existing(name)?))
 }
 
 /// Whether the process that started this disk is gone, or its emulator is: then nobody will take it down.
@@ -352,10 +370,7 @@ pub fn is_abandoned(name: &str) -> bool {
 /// # Errors
 /// There is no such disk, or a living file system is in use.
 pub fn down(name: &str) -> Result<()> {
-    let state = state_directory(name)?;
-    if !state.exists() {
-        bail!("there is no disk called {name}; `spindle disk status` lists what is up");
-    }
+    let state = existing(name)?;
     let process = emulator_process(&state);
     let devices = loops_of(&disk_file(&state));
     for device in &devices {

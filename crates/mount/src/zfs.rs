@@ -46,6 +46,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
+use crate::misuse::Misuse;
 use crate::system::{is_mount_point, mounts_of, unmount};
 
 /// Every pool's name begins so, and no pool that does not is touched.
@@ -310,10 +311,11 @@ fn lay_out(state: &Path, devices: &PoolDevices) -> Result<()> {
 }
 
 /// # Errors
-/// There is a pool of that name, up or broken.
+/// There is a pool of that name, up or broken: a [`Misuse`].
 pub fn refuse_name_in_use(name: &str) -> Result<()> {
     if state_directory(name)?.exists() {
-        bail!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
+        let words = format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
+        return Err(Misuse(words).into());
     }
     Ok(())
 }

@@ -72,9 +72,7 @@ pub fn run(arguments: &AlignmentArguments) -> Result<()> {
         for &extent_alignment_bytes in &extents {
             let alignment =
                 Alignment { offset_bytes: *offset_bytes, chunk_bytes, page_bytes, extent_alignment_bytes };
-            alignment
-                .validate()
-                .map_err(|invalid| UserError(format!("--{}", invalid.to_string().replace('`', ""))))?;
+            alignment.validate().map_err(|invalid| UserError::of_flag(&invalid))?;
             let share = alignment.crossing_share();
             rows.push(Row {
                 start: start.clone(),

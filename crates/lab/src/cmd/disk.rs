@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use spindle_model::Ageing;
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
 
@@ -118,7 +119,10 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
             disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
         }
         DiskCommand::Age { name, fill, overwrite } => {
-            let command = ControlCommand::Age { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
+            let ageing = Ageing { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
+            ageing.validate().map_err(|invalid| UserError::of_flag(&invalid))?;
+            let Ageing { fill_percent, overwrite_percent, seed } = ageing;
+            let command = ControlCommand::Age { fill_percent, overwrite_percent, seed };
             disk::connect(&name)?.call(&command).map(drop)
         }
         DiskCommand::SecureErase { name } => {

@@ -1,10 +1,10 @@
 //! `spindle load`: the load generator alone, against a server that already runs.
 
 mod arguments;
+mod mistake;
 mod sql_bench;
 
 use std::io::{BufReader, Write};
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
@@ -51,34 +51,34 @@ pub fn run(args: LoadArgs) -> Result<()> {
         }
         WorkloadCommand::Tpcc(args) => {
             let spec = tpcc::Spec {
-                warehouses: args.warehouses.get(),
+                warehouses: args.warehouses,
                 terminals: args.run.terminals_or(8),
                 preset: args.preset,
                 wait_times: args.wait_times,
-                rate: args.run.rate.map(NonZeroU32::get),
+                rate: args.run.rate,
             };
             run_workload(WorkloadSpec::Tpcc(spec), &args.run)
         }
         WorkloadCommand::Oltp(args) => {
             let spec = oltp::Spec {
                 script: args.scripts.script,
-                tables: args.scripts.tables.get(),
-                rows: args.scripts.rows.get(),
+                tables: args.scripts.tables,
+                rows: args.scripts.rows,
                 distribution: args.scripts.distribution,
                 rand_zipfian_exp: args.rand_zipfian_exp,
                 terminals: args.run.terminals_or(8),
                 autocommit: args.scripts.autocommit,
-                point_selects: args.point_selects.get(),
-                range_size: args.range_size.get(),
-                rate: args.run.rate.map(NonZeroU32::get),
+                point_selects: args.point_selects,
+                range_size: args.range_size,
+                rate: args.run.rate,
             };
             run_workload(WorkloadSpec::Oltp(spec), &args.run)
         }
         WorkloadCommand::Sysbench(args) => {
             let spec = sysbench::oltp::Spec {
                 script: args.scripts.script,
-                tables: args.scripts.tables.get(),
-                rows: args.scripts.rows.get(),
+                tables: args.scripts.tables,
+                rows: args.scripts.rows,
                 distribution: args.scripts.distribution,
                 terminals: args.run.terminals_or(8),
                 autocommit: args.scripts.autocommit,
@@ -89,8 +89,8 @@ pub fn run(args: LoadArgs) -> Result<()> {
         WorkloadCommand::WideTables(args) => {
             let spec = wide_tables::Spec {
                 mode: args.mode,
-                tables: args.tables.get(),
-                rows: args.rows.map(NonZeroU32::get),
+                tables: args.tables,
+                rows: args.rows,
                 range: args.range,
                 terminals: args.run.terminals_or(40),
             };
@@ -98,37 +98,37 @@ pub fn run(args: LoadArgs) -> Result<()> {
         }
         WorkloadCommand::InsertGrowth(args) => {
             let spec = insert_growth::Spec {
-                rows: args.rows.get(),
+                rows: args.rows,
                 terminals: args.run.terminals_or(1),
-                batch: args.batch.get(),
-                indexes: args.indexes.get(),
-                step_rows: args.step_rows.get(),
-                steps: args.steps.get(),
+                batch: args.batch,
+                indexes: args.indexes,
+                step_rows: args.step_rows,
+                steps: args.steps,
                 engine: args.engine,
             };
             run_workload(WorkloadSpec::InsertGrowth(spec), &args.run)
         }
         WorkloadCommand::Bulk(args) => {
             let spec = bulk::Spec {
-                rows: args.rows.get(),
+                rows: args.rows,
                 method: args.method,
-                batch: args.batch.get(),
+                batch: args.batch,
                 terminals: args.run.terminals_or(1),
             };
             run_workload(WorkloadSpec::Bulk(spec), &args.run)
         }
         WorkloadCommand::Scan(args) => {
-            let spec = scan::Spec { rows: args.rows.get(), terminals: args.run.terminals_or(1) };
+            let spec = scan::Spec { rows: args.rows, terminals: args.run.terminals_or(1) };
             run_workload(WorkloadSpec::Scan(spec), &args.run)
         }
         WorkloadCommand::Slap(args) => {
             let spec = slap::Spec {
                 load_type: args.load_type,
                 terminals: args.run.terminals_or(8),
-                queries: args.queries.map(NonZeroU32::get),
+                queries: args.queries,
                 autoincrement: args.autoincrement,
-                int_columns: args.int_columns.get(),
-                char_columns: args.char_columns.get(),
+                int_columns: args.int_columns,
+                char_columns: args.char_columns,
                 engine: args.engine,
             };
             run_workload(WorkloadSpec::Slap(spec), &args.run)
@@ -155,6 +155,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
 }
 
 fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
+    mistake::check(&workload, args)?;
     eprintln!("seed {}", args.seed);
     let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed, once: false };
     let workload = spec.workload.build()?;

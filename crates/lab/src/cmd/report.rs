@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::report::{self, Format};
+use crate::user_error::check_output_file;
 
 /// Print the report of a records file.
 #[derive(Debug, Args)]
@@ -23,8 +24,9 @@ pub struct ReportArguments {
     pub output: Option<PathBuf>,
 }
 
-/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user.
+/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user, as an output that cannot be one.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
+    arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
     let records = report::read(&arguments.records)?;
     let terminal = std::io::stdout().is_terminal();
     let colour =

@@ -15,6 +15,7 @@ use crate::records_file::Resume;
 use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
+use crate::user_error::check_output_directory;
 use crate::virtual_answer;
 
 const ENVIRONMENT: &str = "\
@@ -42,6 +43,7 @@ pub struct RunArguments {
 /// Exit code 1 when every trial in the records failed; single failed trials are rows.
 pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
+    arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
     let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
     let plan = plan(&scenario);
     let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")

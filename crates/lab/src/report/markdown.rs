@@ -16,6 +16,7 @@ pub(super) fn page(view: &View) -> String {
         .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
     titled(&mut page, "What each storage did", &storages(view));
+    page += &operations(view);
     titled(&mut page, "Replication", &super::replication::sentences(view));
     titled(&mut page, "Warnings", &warnings);
     let failures: Vec<String> = view
@@ -62,6 +63,38 @@ fn storages(view: &View) -> Vec<String> {
         ))
     };
     storages.filter_map(sentence).collect()
+}
+
+/// Of workloads that say what the clients' own work costs.
+fn operations(view: &View) -> String {
+    let cells = view.cells.iter();
+    let operations: Vec<_> = cells
+        .flat_map(|cell| cell.transactions.iter().map(move |operation| (cell, operation)))
+        .filter(|(_, operation)| operation.client_cpu_us.is_some())
+        .collect();
+    if operations.is_empty() {
+        return String::new();
+    }
+    let (head, rule) = if view.lower_is_better { (" s in the list |", "--:|") } else { ("", "") };
+    let mut table = format!(
+        "## Client CPU per operation\n\n\
+         | cell | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n"
+    );
+    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), format::number);
+    for (cell, operation) in operations {
+        let in_list =
+            if view.lower_is_better { format!(" {} |", number(operation.list_s)) } else { String::new() };
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} |{in_list}",
+            escaped(&cell.name),
+            escaped(&operation.name),
+            format::count(operation.committed),
+            number(operation.latency.as_ref().map(|latency| latency.mean_ms)),
+            number(operation.client_cpu_us),
+        );
+    }
+    table + "\n"
 }
 
 fn titled(page: &mut String, title: &str, items: &[String]) {

@@ -5,9 +5,25 @@ use std::collections::BTreeMap;
 use spindle_load::Endpoint;
 use spindle_load::sql::postgres;
 
+/// A password that is not in a URL comes from the environment, where the databases' own clients look for it: everybody can read a command line, and a
+/// scenario is kept with the records.
+///
 /// # Errors
 /// It is none of the forms, which the sentence names.
 pub fn parse(text: &str) -> Result<Endpoint, String> {
+    let mut endpoint = parse_text(text)?;
+    let (password, variable) = match &mut endpoint {
+        Endpoint::MysqlTcp { password, .. } => (password, "MYSQL_PWD"),
+        Endpoint::PostgresTcp { password, .. } => (password, "PGPASSWORD"),
+        _ => return Ok(endpoint),
+    };
+    if password.is_empty() {
+        *password = std::env::var(variable).unwrap_or_default();
+    }
+    Ok(endpoint)
+}
+
+fn parse_text(text: &str) -> Result<Endpoint, String> {
     const DATABASE: &str = "spindle";
     if let Some(path) = text.strip_prefix("socket:") {
         if path.is_empty() {

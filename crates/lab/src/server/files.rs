@@ -22,7 +22,7 @@ impl Server for Files {
     }
 
     fn version(&self) -> Result<String> {
-        Ok("none".to_owned())
+        Ok("a directory, no server".to_owned())
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {

@@ -134,6 +134,133 @@ fn flags_that_contradict() {
     ");
 }
 
+/// Bad input: exit code 2, one sentence, and nothing done.
+#[track_caller]
+fn check_refused(line: &str, expect: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    file("a-file", "not records\n");
+    file("mock.toml", include_str!("../../../../scenarios/mock.toml"));
+    std::fs::create_dir(directory.path().join("results")).unwrap();
+    file("results/records.jsonl", "not records\n");
+    let told = run_in(directory.path(), &line.split_whitespace().collect::<Vec<_>>());
+    let sentence = told.strip_prefix("exit code 2\n--- stderr\n").unwrap_or_else(|| panic!("{line}: {told}"));
+    assert_eq!(sentence.lines().next(), Some(expect), "{line}: {told}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3, "{line}: work was begun");
+    assert_eq!(sentence.lines().count() == 1, expect.starts_with("spindle: "), "{line}: {told}");
+}
+
+#[test]
+fn a_load_with_a_bad_option_is_refused() {
+    let check = |options: &str, expect: &str| {
+        let server = if options.contains("--server") { "" } else { " --server socket:/nowhere" };
+        check_refused(&format!("load {options}{server}"), expect);
+    };
+    check("tpcc --terminals 0", "spindle: --terminals: 0 is out of range; it can be 1 to 10000");
+    check("tpcc --terminals 10001", "spindle: --terminals: 10001 is out of range; it can be 1 to 10000");
+    check("tpcc --rate 0", "spindle: --rate: 0 is out of range; it can be 1 to 1000000");
+    check("tpcc --rate -5", "error: invalid value '-5' for '--rate <RATE>': write a whole number from 1 on");
+    check(
+        "tpcc --duration -3s",
+        "error: invalid value '-3s' for '--duration <DURATION>': cannot convert float seconds to Duration: value is negative",
+    );
+    check(
+        "tpcc --preset tpc",
+        "error: invalid value 'tpc' for '--preset <PRESET>': unknown variant `tpc`, expected `tpcc-mysql` or `dbt2`",
+    );
+    check(
+        "scan --rows 5000000000",
+        "error: invalid value '5000000000' for '--rows <ROWS>': no count can be that large",
+    );
+    check(
+        "scan --rate 5",
+        "spindle: --rate: has no meaning for `scan`; of open loops there are `tpcc` and `oltp`",
+    );
+    check(
+        "oltp --distribution even",
+        "error: invalid value 'even' for '--distribution <DISTRIBUTION>': unknown variant `even`, expected one of \
+         `uniform`, `gaussian`, `special`, `pareto`, `zipfian`",
+    );
+    check(
+        "oltp --distribution zipfian --rand-zipfian-exp -1",
+        "spindle: --rand-zipfian-exp: -1 is out of range; it can be 0 to 10",
+    );
+    check(
+        "oltp --distribution uniform --range-size 0",
+        "spindle: --range-size: 0 is out of range; it can be 1 to 1000000",
+    );
+    check(
+        "sysbench --distribution zipfian",
+        "spindle: --distribution: `zipfian` came to sysbench after version 1.0; the native workload `oltp` has it",
+    );
+    check(
+        "sysbench --distribution uniform --server sqlite:/nowhere",
+        "spindle: --server: sysbench cannot reach /nowhere",
+    );
+    check(
+        "sysbench --distribution uniform --duration 1500ms",
+        "spindle: --duration: 1.5 s is not a number of whole seconds, and `sysbench` can measure no other",
+    );
+    check(
+        "insert-growth --engine myisam --server sqlite:/nowhere",
+        "spindle: --engine: only MariaDB and MySQL have storage engines; leave it out",
+    );
+    check("slap --load-type key", "spindle: --load-type: `key` needs the key that `autoincrement` makes");
+    check("sql-bench --divisor 0", "spindle: --divisor: 0 is out of range; it can be 1 to 10000");
+    check(
+        "sql-bench --tests connect --engine myisam --server sqlite:/nowhere",
+        "spindle: --engine: only MariaDB and MySQL have storage engines; leave it out",
+    );
+    check(
+        "custom nothing.sql",
+        "spindle: nothing.sql cannot be read: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn a_disk_with_a_bad_name_or_size_is_refused() {
+    for command in ["status", "age", "secure-erase", "down"] {
+        check_refused(
+            &format!("disk {command} no-such-disk"),
+            "spindle: there is no disk called no-such-disk; `spindle disk status` lists what is up",
+        );
+    }
+    check_refused(
+        "disk physics ../etc off",
+        "spindle: a disk cannot be called \"../etc\": use up to 64 letters, digits, `-`, `_` and `.`",
+    );
+    check_refused(
+        "disk up null --name a/b",
+        "spindle: a disk cannot be called \"a/b\": use up to 64 letters, digits, `-`, `_` and `.`",
+    );
+    check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 to 100 %");
+    check_refused(
+        "disk alignment --extent-alignment 2TiB",
+        "spindle: --extent-alignment: is 2199023255552 bytes, must be 1 to 1099511627776",
+    );
+    check_refused(
+        "disk bench null --virtual --output a-file",
+        "spindle: --output: a-file is not a directory",
+    );
+}
+
+#[test]
+fn an_output_that_cannot_be_one_is_refused() {
+    check_refused("run mock.toml --output a-file", "spindle: --output: a-file is not a directory");
+    check_refused(
+        "run mock.toml --output results",
+        "spindle: results/records.jsonl, line 1: not a record: expected ident at line 1 column 2",
+    );
+    check_refused(
+        "report a-file --output nowhere/page.html",
+        "spindle: --output: nowhere is not a directory",
+    );
+    check_refused(
+        "report a-file --output results",
+        "spindle: --output: results is a directory; name a file in it",
+    );
+}
+
 #[test]
 fn help_of_run() {
     assert_snapshot!(spindle(&["run", "--help"]), @r"

@@ -211,7 +211,7 @@ fn a_name_or_a_mount_point_in_use_is_refused() {
     bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "first", "--at", at, "--json"]);
     let words = |arguments: &[&str]| {
         let output = bench.run(arguments);
-        assert!(!output.status.success());
+        assert_eq!(output.status.code(), Some(2));
         String::from_utf8(output.stderr).unwrap()
     };
     let same_name = words(&["disk", "up", "null", "--size", "1 GiB", "--name", "first"]);

@@ -263,6 +263,19 @@ fn check_stops_soon(bench: &Bench, run: Child) {
 }
 
 #[test]
+fn a_signal_is_noticed_while_a_foreign_tool_fills_the_tables() {
+    let Some(bench) = Bench::new() else { return };
+    // Minutes of work.
+    let sysbench = "kind = \"sysbench\"\nscript = \"read-write\"\ndistribution = \"uniform\"\ntables = 2\nrows = 10_000_000";
+    bench.write("test.toml", &scenario(&[("kind = \"tpcc\"\nwarehouses = 1", sysbench), ("1 GiB", "8 GiB")]));
+    let run = bench.start_scenario();
+    let loader = next_part(&run, Part::Loader, &mut Vec::new());
+    std::thread::sleep(Duration::from_millis(500));
+    check_stops_soon(&bench, run);
+    assert!(rustix::process::test_kill_process(loader).is_err(), "the tool is still there");
+}
+
+#[test]
 fn a_signal_is_noticed_while_a_server_starts() {
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     let sleep = bench.write("sleep.sql", "SELECT SLEEP(600);\n");

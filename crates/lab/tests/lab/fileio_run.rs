@@ -1,9 +1,10 @@
 //! Whole runs of sysbench's file I/O, which needs no database, on emulated disks.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::emulated_support::{Bench, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
+use rustix::process::{Pid, Signal};
 use spindle_lab::record::LimiterKind;
 
 fn scenario(program: &Path, run: &str) -> String {
@@ -113,6 +114,29 @@ fn tool_process(directory: &Path) -> Option<PathBuf> {
     })
 }
 
+/// There is no server whose end would be the tool's.
+#[test]
+fn a_signal_ends_a_tool_that_makes_the_files() {
+    let Some(bench) = Bench::new() else { return };
+    let scenario = scenario(Path::new("sysbench"), "measure = \"2 s\"");
+    // Two million writes, which take longer than what is allowed below on any machine.
+    let long = [
+        ("total_mib = 64", "total_mib = 8192"),
+        ("block_bytes = 16384", "block_bytes = 4096"),
+        ("1 GB", "20 GB"),
+    ];
+    bench.write("test.toml", &long.iter().fold(scenario, |text, (from, to)| text.replace(from, to)));
+    let mut run = bench.start_scenario();
+    let loader = next_part(&run, Part::Loader, &mut Vec::new());
+    std::thread::sleep(Duration::from_millis(500));
+    kill(Pid::from_child(&run), Signal::TERM);
+    let signalled = Instant::now();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert!(signalled.elapsed() < Duration::from_secs(15), "{:?}", signalled.elapsed());
+    assert!(rustix::process::test_kill_process(loader).is_err(), "the tool is still there");
+    bench.assert_clean();
+}
+
 #[test]
 fn a_signal_leaves_no_tool_behind() {
     let Some(bench) = Bench::new() else { return };
@@ -125,7 +149,7 @@ fn a_signal_leaves_no_tool_behind() {
             tool_process(&directory).and_then(|process| std::fs::read_dir(process.join("task")).ok());
         threads.is_some_and(|threads| threads.count() >= 5)
     });
-    kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
+    kill(Pid::from_child(&run), Signal::TERM);
     assert_eq!(run.wait().unwrap().code(), Some(130));
     assert_eq!(tool_process(&directory), None);
     bench.assert_clean();

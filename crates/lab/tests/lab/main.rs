@@ -14,6 +14,7 @@ mod layout;
 mod mariadb;
 mod mysql_old;
 mod oltp_scripts;
+mod passwords;
 mod planted;
 mod postgres;
 mod postgres_run;

@@ -99,6 +99,7 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     check_every_script(&running.endpoint());
     check_the_tool(&running.endpoint());
     check_mysqlslap(&running.endpoint());
+    crate::passwords::check(&running.endpoint());
 }
 
 /// Its client, with generated statements.

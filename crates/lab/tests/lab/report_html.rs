@@ -61,6 +61,16 @@ const FAINT_TEXTS: &str = "
 
 const SIDEWAYS: &str = "return document.documentElement.scrollWidth - document.documentElement.clientWidth;";
 
+/// A browser zooms out until a page that is too wide fits, so that both widths count.
+const PAGE_WIDTHS: &str = "return [innerWidth, document.documentElement.scrollWidth];";
+
+/// Names of rows stay where they are while the rest of a table is scrolled.
+const WIDE_HEADS: &str = "
+    const isScrolled = box => box.scrollWidth > box.clientWidth;
+    return [...document.querySelectorAll('tbody th')]
+        .filter(head => isScrolled(head.closest('.scroll')) && head.getBoundingClientRect().width > innerWidth / 2)
+        .map(head => head.textContent);";
+
 const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor;";
 
 fn check_charts(browser: &Browser<'_>, at_least: usize) {
@@ -151,6 +161,21 @@ fn the_page_works_in_a_browser() {
     assert_eq!(telephone.run(SIDEWAYS), json!(0));
     telephone.picture("telephone", 2400);
     check_silence(&telephone);
+
+    // The smallest that people have, with every table and with names that cannot be broken at a blank.
+    telephone.telephone(360);
+    let tables = [("list", list()), ("replicated", replicated()), ("long-names", long_names())];
+    for (name, records) in shapes().into_iter().chain(tables) {
+        telephone.load(&page(&format!("{name}.html"), &records));
+        telephone.run("document.querySelectorAll('details').forEach(details => { details.open = true; });");
+        assert_eq!(telephone.run(PAGE_WIDTHS), json!([360, 360]), "{name} is wider than the screen");
+        assert_eq!(
+            telephone.run(WIDE_HEADS),
+            json!([]),
+            "{name}: what stays in view leaves no room for the rest"
+        );
+        telephone.picture(&format!("telephone-{name}"), 2400);
+    }
 
     let plain = telephone;
     plain.disable_javascript();

@@ -2,6 +2,7 @@
 
 use crate::report_support::*;
 use spindle_lab::record::DeviceView;
+use spindle_lab::report::format::number;
 use spindle_lab::report::{self, Format, View, parse};
 
 fn render(records: &str, format: Format) -> String {
@@ -239,15 +240,70 @@ fn the_devices_of_a_pool_are_told_apart() {
     assert_eq!(page.matches("<li><b>hdd-7200").count(), 1);
 }
 
+/// Header and first row of a table of comma-separated values, only the columns from the one named.
+fn columns_from(csv: &str, first: &str) -> Vec<(String, String)> {
+    let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned));
+    let columns = lines.next().expect("names").zip(lines.next().expect("a row"));
+    columns.skip_while(|(name, _)| name != first).collect()
+}
+
+fn check_columns(csv: &str, first: &str, expect: &[(&str, &str)]) {
+    let expect: Vec<_> =
+        expect.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    assert_eq!(columns_from(csv, first), expect, "{csv}");
+}
+
+#[test]
+fn the_clients_cpu_of_each_operation_is_in_every_format() {
+    let view = View::new(&records(&list()));
+    let first = view.cells[0].transactions[0].client_cpu_us.expect("known");
+    assert!(render(&list(), Format::Html).contains(&format!("<td class=\"n\">{}</td>", number(first))));
+    assert!(render(&list(), Format::Json).contains(&format!("\"client_cpu_us\": {first}")));
+    let csv = render(&list(), Format::Csv);
+    let (operations, of_first): (Vec<_>, Vec<_>) =
+        columns_from(&csv, "client_cpu_us_insert_duplicates").into_iter().unzip();
+    assert_eq!(operations.len(), 3, "{operations:?}");
+    let trial = &records(&list()).trials[0].measurement.clone().expect("measured").transactions[0];
+    assert_eq!(of_first[0], (1.5e6 / trial.latency.count as f64).to_string());
+    let markdown = render(&list(), Format::Md);
+    let (_, table) = markdown.split_once("## Client CPU per operation\n\n").expect("a table");
+    insta::assert_snapshot!(table.lines().take(5).collect::<Vec<_>>().join("\n"));
+    // Where nobody says it, there is no place for it.
+    assert!(!render(&quickstart(), Format::Md).contains("Client CPU per operation"));
+    assert!(!render(&quickstart(), Format::Csv).contains("client_cpu_us_new"));
+}
+
+#[test]
+fn how_late_replicas_were_is_in_every_format() {
+    check_columns(
+        &render(&replicated(), Format::Csv),
+        "replica_1_name",
+        &[
+            ("replica_1_name", "replica 1 (x25-m)"),
+            ("replica_1_behind_s_mean", "2"),
+            ("replica_1_behind_s_max", "3"),
+            ("replica_1_behind_mb_last", "2.5"),
+            ("replica_1_catch_up_s", "2.5"),
+            ("replica_2_name", "replica 2 (hdd-7200)"),
+            ("replica_2_behind_s_mean", ""),
+            ("replica_2_behind_s_max", ""),
+            ("replica_2_behind_mb_last", ""),
+            ("replica_2_catch_up_s", ""),
+        ],
+    );
+    let page = render(&replicated(), Format::Html);
+    assert!(
+        page.contains("semi-sync, replica 1 (x25-m)</td><td class=\"n\">2.00</td><td class=\"n\">3.00</td>")
+    );
+    let expect = "hdd-7200: replica 1 (x25-m) was 2.00 s behind (at most 3.00 s), and 2.50 MB of binary log when the window ended; it caught up in 2.50 s.";
+    assert!(render(&replicated(), Format::Md).contains(&format!("- {expect}\n")));
+    let unknown = "hdd-7200: replica 2 (hdd-7200) was an unknown number of s behind";
+    assert!(render(&replicated(), Format::Md).contains(unknown));
+}
+
 #[test]
 fn of_a_time_less_is_better() {
-    let records = file(&[DISK, FLASH, CARD], 3, |trial, _| {
-        let measurement = trial.measurement.as_mut().expect("measured");
-        let headline = &mut measurement.headline;
-        (headline.name, headline.value) = ("seconds for the list".to_owned(), 1e6 / headline.value);
-        headline.lower_is_better = true;
-        measurement.transactions[0].client_cpu_s = Some(1.5);
-    });
+    let records = list();
     let view = View::new(&crate::report_support::records(&records));
     let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");
     assert_eq!((ratio.verdict.as_str(), ratio.ratio < 0.2), ("faster", true), "{ratio:?}");
@@ -256,7 +312,7 @@ fn of_a_time_less_is_better() {
     assert!(sentence.contains(&format!(" times the time of {} (95 % interval ", DISK.name)), "{sentence}");
     let operations = &view.cells[0].transactions;
     assert!(operations[0].client_cpu_us > Some(0.0) && operations[0].list_s > Some(0.0), "{operations:?}");
-    assert_eq!(operations[1].client_cpu_us, None);
+    assert_eq!(operations[3].client_cpu_us, None);
 
     let page = render(&records, Format::Html);
     assert!(page.contains("Seconds for the list, lower is better.") && !page.contains("higher is better"));

@@ -333,7 +333,7 @@ fn a_damaged_records_file_is_not_overwritten() {
     let text = fs::read_to_string(bench.records()).unwrap();
     let damaged = text.replacen("\"trial\":", "\"trail\":", 1);
     fs::write(bench.records(), &damaged).unwrap();
-    let output = bench.run(&[], 1);
+    let output = bench.run(&[], 2);
     assert!(String::from_utf8_lossy(&output.stderr).contains("line 2: not a record"), "{output:?}");
     assert_eq!(fs::read_to_string(bench.records()).unwrap(), damaged);
 }

@@ -150,7 +150,7 @@ impl Spec {
     pub(crate) fn complaint(&self) -> Option<(&'static str, String)> {
         let exponent = self.rand_zipfian_exp?;
         let complaint = if self.distribution != Distribution::Zipfian {
-            "has no meaning unless distribution = \"zipfian\"; leave it out".to_owned()
+            "has no meaning unless the distribution is `zipfian`; leave it out".to_owned()
         } else if (0.0..=10.0).contains(&exponent) {
             return None;
         } else {

@@ -93,45 +93,51 @@ impl Spec {
             format!("--table-size={}", self.rows),
             format!("--skip-trx={}", if self.autocommit { "on" } else { "off" }),
         ]);
-        command.args(connection(endpoint)?);
+        connect(&mut command, endpoint)?;
         Ok(command)
     }
 }
 
-/// How the tool says where the database is.
-fn connection(endpoint: &Endpoint) -> Result<Vec<String>> {
-    let mysql = |options: Vec<String>| [vec!["--db-driver=mysql".to_owned()], options].concat();
-    let postgres = |options: Vec<String>| [vec!["--db-driver=pgsql".to_owned()], options].concat();
-    Ok(match endpoint {
-        Endpoint::MysqlSocket { path, user, database } => mysql(vec![
+/// Tells the tool where the database is. A password goes into the environment, where the tool's client libraries look for it when there is none among the
+/// options: everybody can read those. The tool's own `--config-file` does not keep a blank.
+fn connect(command: &mut Command, endpoint: &Endpoint) -> Result<()> {
+    match endpoint {
+        Endpoint::MysqlSocket { path, user, database } => command.args([
+            "--db-driver=mysql".to_owned(),
             format!("--mysql-socket={}", path.display()),
             format!("--mysql-user={user}"),
             format!("--mysql-db={database}"),
         ]),
-        Endpoint::MysqlTcp { host, port, user, password, database } => mysql(vec![
-            format!("--mysql-host={host}"),
-            format!("--mysql-port={port}"),
-            format!("--mysql-user={user}"),
-            format!("--mysql-password={password}"),
-            format!("--mysql-db={database}"),
-        ]),
-        Endpoint::PostgresSocket { directory, port, user, database } => postgres(vec![
+        Endpoint::MysqlTcp { host, port, user, password, database } => command
+            .args([
+                "--db-driver=mysql".to_owned(),
+                format!("--mysql-host={host}"),
+                format!("--mysql-port={port}"),
+                format!("--mysql-user={user}"),
+                format!("--mysql-db={database}"),
+            ])
+            .env("MYSQL_PWD", password),
+        Endpoint::PostgresSocket { directory, port, user, database } => command.args([
+            "--db-driver=pgsql".to_owned(),
             format!("--pgsql-host={}", directory.display()),
             format!("--pgsql-port={port}"),
             format!("--pgsql-user={user}"),
             format!("--pgsql-db={database}"),
         ]),
-        Endpoint::PostgresTcp { host, port, user, password, database } => postgres(vec![
-            format!("--pgsql-host={host}"),
-            format!("--pgsql-port={port}"),
-            format!("--pgsql-user={user}"),
-            format!("--pgsql-password={password}"),
-            format!("--pgsql-db={database}"),
-        ]),
+        Endpoint::PostgresTcp { host, port, user, password, database } => command
+            .args([
+                "--db-driver=pgsql".to_owned(),
+                format!("--pgsql-host={host}"),
+                format!("--pgsql-port={port}"),
+                format!("--pgsql-user={user}"),
+                format!("--pgsql-db={database}"),
+            ])
+            .env("PGPASSWORD", password),
         Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock => {
             bail!("sysbench cannot reach {}", describe(endpoint))
         }
-    })
+    };
+    Ok(())
 }
 
 #[derive(Debug)]
@@ -230,13 +236,29 @@ impl Tool for Sysbench {
 mod tests {
     use super::*;
 
+    fn workload() -> Sysbench {
+        let spec = r#"{"script":"read-write","tables":2,"rows":10,"distribution":"uniform","terminals":3}"#;
+        Sysbench::new(serde_json::from_str(spec).unwrap())
+    }
+
+    #[test]
+    fn a_password_is_not_among_the_arguments() {
+        let check = |endpoint: Endpoint, variable: &str| {
+            let command = workload().spec.command(&endpoint, 1, 1).unwrap();
+            assert!(!command.get_args().any(|argument| argument.to_string_lossy().contains("p#w")));
+            let variables: Vec<_> = command.get_envs().collect();
+            assert_eq!(variables, [(variable.as_ref(), Some("p#w".as_ref()))]);
+        };
+        let words = || ["db.example", "me", "p#w", "shop"].map(str::to_owned);
+        let [host, user, password, database] = words();
+        check(Endpoint::MysqlTcp { host, port: 1, user, password, database }, "MYSQL_PWD");
+        let [host, user, password, database] = words();
+        check(Endpoint::PostgresTcp { host, port: 1, user, password, database }, "PGPASSWORD");
+    }
+
     #[test]
     fn a_second_is_translated() {
-        let spec: Spec = serde_json::from_str(
-            r#"{"script":"read-write","tables":2,"rows":10,"distribution":"uniform","terminals":3}"#,
-        )
-        .unwrap();
-        let workload = Sysbench::new(spec);
+        let workload = workload();
         let line = "[ 1s ] thds: 1 tps: 321.66 qps: 6433.20 (r/w/o: 4503.24/1286.64/643.32) lat (ms,95%): 4.10 err/s: 0.00 reconn/s: 0.00";
         let second = workload.second(line).unwrap().unwrap();
         assert_eq!((second.transactions, second.p50_ms, second.p95_ms), (322, None, Some(4.1)));

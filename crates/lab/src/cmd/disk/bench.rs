@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::profile_file::StackSpec;
 use crate::published_raw::{self, Against, Comparison};
 use crate::units::parse_size_bytes;
-use crate::user_error::UserError;
+use crate::user_error::{UserError, check_output_directory};
 use crate::{provenance, raw};
 
 const SECONDS_QUICK: u64 = 2;
@@ -93,6 +93,7 @@ pub(super) fn run(arguments: &BenchArguments) -> Result<()> {
         units: arguments.units.as_deref().map(plan::parse_units).transpose()?,
     };
     let against = arguments.against.as_deref().map(Against::find).transpose()?;
+    arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
     if arguments.destructive {
         target.check_destructive()?;
     }

@@ -1,6 +1,5 @@
 //! The arguments of `spindle load`.
 
-use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -50,8 +49,8 @@ pub(super) enum WorkloadCommand {
 #[derive(Debug, Args)]
 pub(super) struct TpccArgs {
     /// Warehouses of the database, about 100 MB each.
-    #[arg(long, default_value = "10")]
-    pub(super) warehouses: NonZeroU32,
+    #[arg(long, default_value = "10", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) warehouses: u32,
     /// The rules of another kit: `tpcc-mysql` or `dbt2`.
     #[arg(long, value_parser = parse_name::<tpcc::Preset>)]
     pub(super) preset: Option<tpcc::Preset>,
@@ -69,11 +68,11 @@ pub(super) struct ScriptArgs {
     #[arg(long, default_value = "read-write", value_parser = parse_name::<oltp::Script>)]
     pub(super) script: oltp::Script,
     /// Tables of the database.
-    #[arg(long, default_value = "10")]
-    pub(super) tables: NonZeroU32,
+    #[arg(long, default_value = "10", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) tables: u32,
     /// Rows of each table, about 240 bytes each.
-    #[arg(long, default_value = "100000")]
-    pub(super) rows: NonZeroU32,
+    #[arg(long, default_value = "100000", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) rows: u32,
     /// Which rows are asked for: `uniform`, `gaussian`, `special` (sysbench's own default) or `pareto`; of `oltp` also `zipfian`.
     #[arg(long, value_parser = parse_name::<oltp::Distribution>)]
     pub(super) distribution: oltp::Distribution,
@@ -87,14 +86,14 @@ pub(super) struct OltpArgs {
     #[command(flatten)]
     pub(super) scripts: ScriptArgs,
     /// Of `zipfian`: row k is asked for as often as 1 / k^exponent; otherwise 0.8.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(super) rand_zipfian_exp: Option<f64>,
     /// Selects of one row in each transaction of `read-write` and `read-only`.
-    #[arg(long, default_value = "10")]
-    pub(super) point_selects: NonZeroU32,
+    #[arg(long, default_value = "10", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) point_selects: u32,
     /// Rows of each select of a range.
-    #[arg(long, default_value = "100")]
-    pub(super) range_size: NonZeroU32,
+    #[arg(long, default_value = "100", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) range_size: u32,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -115,11 +114,11 @@ pub(super) struct WideTablesArgs {
     /// `insert` or `select`.
     #[arg(long, value_parser = parse_name::<wide_tables::Mode>)]
     pub(super) mode: wide_tables::Mode,
-    #[arg(long, default_value = "40")]
-    pub(super) tables: NonZeroU32,
+    #[arg(long, default_value = "40", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) tables: u32,
     /// Rows of each table, about 380 bytes each; 625,000 or 1,600,000 when it is not given.
-    #[arg(long)]
-    pub(super) rows: Option<NonZeroU32>,
+    #[arg(long, value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) rows: Option<u32>,
     /// Which rows are asked for: `narrow` (the first tenth) or `wide`.
     #[arg(long, default_value = "wide", value_parser = parse_name::<wide_tables::Range>)]
     pub(super) range: wide_tables::Range,
@@ -130,20 +129,20 @@ pub(super) struct WideTablesArgs {
 #[derive(Debug, Args)]
 pub(super) struct InsertGrowthArgs {
     /// Rows at the beginning, about 210 bytes each.
-    #[arg(long, default_value = "100000")]
-    pub(super) rows: NonZeroU64,
+    #[arg(long, default_value = "100000", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
+    pub(super) rows: u64,
     /// Rows of one statement.
-    #[arg(long, default_value = "1000")]
-    pub(super) batch: NonZeroU32,
+    #[arg(long, default_value = "1000", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) batch: u32,
     /// Secondary indexes.
-    #[arg(long, default_value = "3")]
-    pub(super) indexes: NonZeroU32,
+    #[arg(long, default_value = "3", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) indexes: u32,
     /// Rows of one step of the curve.
-    #[arg(long, default_value = "1000000")]
-    pub(super) step_rows: NonZeroU64,
+    #[arg(long, default_value = "1000000", value_parser = parse_count::<u64>, allow_negative_numbers = true)]
+    pub(super) step_rows: u64,
     /// Steps that are told apart.
-    #[arg(long, default_value = "20")]
-    pub(super) steps: NonZeroU32,
+    #[arg(long, default_value = "20", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) steps: u32,
     /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
@@ -154,14 +153,14 @@ pub(super) struct InsertGrowthArgs {
 #[derive(Debug, Args)]
 pub(super) struct BulkArgs {
     /// Rows of one transaction, about 170 bytes each.
-    #[arg(long, default_value = "100000")]
-    pub(super) rows: NonZeroU32,
+    #[arg(long, default_value = "100000", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) rows: u32,
     /// `load-data` (COPY on PostgreSQL) or `insert`.
     #[arg(long, default_value = "load-data", value_parser = parse_name::<bulk::Method>)]
     pub(super) method: bulk::Method,
     /// Rows of one statement of `insert`.
-    #[arg(long, default_value = "1000")]
-    pub(super) batch: NonZeroU32,
+    #[arg(long, default_value = "1000", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) batch: u32,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -169,8 +168,8 @@ pub(super) struct BulkArgs {
 #[derive(Debug, Args)]
 pub(super) struct ScanArgs {
     /// Rows of the table, about 250 bytes each.
-    #[arg(long, default_value = "1000000")]
-    pub(super) rows: NonZeroU32,
+    #[arg(long, default_value = "1000000", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) rows: u32,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }
@@ -181,15 +180,15 @@ pub(super) struct SlapArgs {
     #[arg(long, default_value = "mixed", value_parser = parse_name::<LoadType>)]
     pub(super) load_type: LoadType,
     /// Of one round, all clients together; otherwise 11 of each.
-    #[arg(long)]
-    pub(super) queries: Option<NonZeroU32>,
+    #[arg(long, value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) queries: Option<u32>,
     /// The table has a primary key.
     #[arg(long)]
     pub(super) autoincrement: bool,
-    #[arg(long, default_value = "1")]
-    pub(super) int_columns: NonZeroU32,
-    #[arg(long, default_value = "1")]
-    pub(super) char_columns: NonZeroU32,
+    #[arg(long, default_value = "1", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) int_columns: u32,
+    #[arg(long, default_value = "1", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) char_columns: u32,
     /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
@@ -223,8 +222,8 @@ pub(super) struct SqlBenchArgs {
     #[arg(long, value_delimiter = ',', value_parser = parse_name::<sql_bench::Test>)]
     pub(super) tests: Vec<sql_bench::Test>,
     /// Every count is divided by it.
-    #[arg(long, default_value = "1")]
-    pub(super) divisor: NonZeroU32,
+    #[arg(long, default_value = "1", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) divisor: u32,
     /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
@@ -240,22 +239,23 @@ pub(super) struct SqlBenchArgs {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
-    /// `postgresql://user:password@host:port/database`, `sqlite:/path`.
+    /// `postgresql://user:password@host:port/database`, `sqlite:/path`. Everybody on this machine can read a password in an option; without one
+    /// there, it is taken from the environment, from MYSQL_PWD or PGPASSWORD.
     #[arg(long, value_parser = parse_endpoint)]
     pub(super) server: Endpoint,
     /// Connections that send one transaction after the other; otherwise 8, 40 of `wide-tables`, and 1 of `insert-growth`, `bulk`, `scan` and
     /// `fsync-loop`.
-    #[arg(long)]
-    pub(super) terminals: Option<NonZeroU32>,
+    #[arg(long, value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) terminals: Option<u32>,
     /// Open loop, of `tpcc` and `oltp`: so many transactions a second start, whether those before were answered or not, as far as there are
     /// idle connections; latency counts from when each should have started.
-    #[arg(long)]
-    pub(super) rate: Option<NonZeroU32>,
+    #[arg(long, value_parser = parse_count::<u32>, allow_negative_numbers = true)]
+    pub(super) rate: Option<u32>,
     /// Length of the measured window: `30s`, `5m`, `500ms`.
-    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, default_value = "30s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(super) duration: Duration,
     /// Time before the measured window, in which the same load runs unmeasured.
-    #[arg(long, default_value = "0s", value_parser = parse_duration)]
+    #[arg(long, default_value = "0s", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(super) warm_up: Duration,
     /// Makes the tables first; drops what is in them.
     #[arg(long)]
@@ -280,8 +280,14 @@ fn seed_of_now() -> u64 {
 
 impl RunArgs {
     pub(super) fn terminals_or(&self, default: u32) -> u32 {
-        self.terminals.map_or(default, NonZeroU32::get)
+        self.terminals.unwrap_or(default)
     }
+}
+
+/// What a workload allows it says itself ([`spindle_load::WorkloadSpec::complaint`]).
+fn parse_count<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number: u64 = text.parse().map_err(|_| "write a whole number from 1 on".to_owned())?;
+    T::try_from(number).map_err(|_| "no count can be that large".to_owned())
 }
 
 /// A name as scenarios write it.

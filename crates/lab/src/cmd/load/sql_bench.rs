@@ -7,6 +7,7 @@ use serde::Serialize;
 use spindle_load::{WorkloadSpec, sql_bench};
 
 use super::arguments::SqlBenchArgs;
+use super::mistake;
 
 /// One operation as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -19,10 +20,11 @@ struct OutputOperation {
 }
 
 pub(super) fn run(args: &SqlBenchArgs) -> Result<()> {
-    eprintln!("seed {}", args.seed);
     let tests = if args.tests.is_empty() { sql_bench::Test::ALL.to_vec() } else { args.tests.clone() };
-    let spec = sql_bench::Spec { tests, divisor: args.divisor.get(), engine: args.engine };
+    let spec = sql_bench::Spec { tests, divisor: args.divisor, engine: args.engine };
     let workload = WorkloadSpec::SqlBench(spec.clone());
+    mistake::check_parameters(&workload, &args.server)?;
+    eprintln!("seed {}", args.seed);
     workload.build()?.load(&args.server, args.seed, &mut |_| {})?;
     let times = sql_bench::run_once(&args.server, &spec, args.seed)?;
     let operations: Vec<OutputOperation> = times

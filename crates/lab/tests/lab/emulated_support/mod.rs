@@ -274,6 +274,8 @@ pub(crate) enum Part {
     Replica,
     Client,
     Emulator,
+    /// A foreign tool that makes what is tested.
+    Loader,
 }
 
 /// The process that plays that part in this run: one of its own children.
@@ -283,6 +285,7 @@ pub(crate) fn part(run: &Child, part: Part) -> Option<Pid> {
         Part::Replica => " --relay-log=",
         Part::Client => " load client",
         Part::Emulator => " disk serve ",
+        Part::Loader => " prepare ",
     };
     let is_child = |id: u32| {
         let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();

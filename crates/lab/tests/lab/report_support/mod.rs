@@ -341,6 +341,82 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
+/// A list of operations that was gone through once: its figure is a time, and the clients' CPU is known.
+pub(crate) fn list() -> String {
+    file(&[DISK, FLASH, CARD], 3, |trial, _| {
+        let measurement = trial.measurement.as_mut().expect("measured");
+        let headline = &mut measurement.headline;
+        (headline.name, headline.value) = ("seconds for the list".to_owned(), 1e6 / headline.value);
+        headline.lower_is_better = true;
+        let operations = &mut measurement.transactions;
+        let names = ["insert_duplicates", "order_by_big_key_prefix", "update_of_primary_key_many_keys"];
+        for (operation, name) in operations.iter_mut().zip(names) {
+            (operation.name, operation.client_cpu_s) = (name.to_owned(), Some(1.5));
+        }
+    })
+}
+
+/// Two replicas, the second of which was never asked how late it was, and did not catch up.
+pub(crate) fn replicated() -> String {
+    let seconds = |value: Option<f64>| vec![value, value.map(|value| value + 2.0)];
+    let replica = |name: &str, measurement: &Measurement, behind_s: Option<f64>| ReplicaView {
+        name: name.to_owned(),
+        behind_bytes_first: Some(0),
+        behind_bytes_last: behind_s.map(|_| 2_500_000),
+        catch_up_s: behind_s.map(|_| 2.5),
+        catch_up_limit_s: 60.0,
+        server_cpu_s: 3.0,
+        settings: BTreeMap::new(),
+        mounts: vec![MountView { emulator: measurement.emulator.clone(), ..MountView::default() }],
+        series: ReplicaSeries { behind_bytes: vec![None, None], behind_s: seconds(behind_s) },
+    };
+    let measured = file(&[DISK, FLASH], 2, |trial, _| {
+        let measurement = trial.measurement.as_mut().expect("measured");
+        measurement.replication = Some(ReplicationView {
+            binlog_bytes: 50_000_000,
+            semi_sync: Some(SemiSyncView { acknowledged: 1000, unacknowledged: 3, wait_mean_ms: 2.0 }),
+            replicas: vec![
+                replica("replica 1 (x25-m)", measurement, Some(1.0)),
+                replica("replica 2 (hdd-7200)", measurement, None),
+            ],
+        });
+    });
+    with_header(&measured, |header| {
+        for cell in &mut header.cells {
+            let replica = |layout: &str| ReplicaHead {
+                layout: layout.to_owned(),
+                stack: cell.stack.clone(),
+                other_mounts: Vec::new(),
+            };
+            cell.replication = Some(ReplicationHead {
+                mode: ReplicationMode::SemiSync,
+                wait_point: None,
+                timeout_s: None,
+                replicas: vec![replica("x25-m"), replica("hdd-7200")],
+            });
+        }
+    })
+}
+
+/// Names as long as they can be, with no place to break them.
+pub(crate) fn long_names() -> String {
+    let [one, other] =
+        ["one_name_of_forty_letters_without_a_blank", "and_another_that_is_quite_as_long_as_that"];
+    let shapes = [Shape { name: one, ..DISK }, Shape { name: other, ..FLASH }];
+    with_header(&file(&shapes, 2, |trial, _| trial.warnings.push(Warning::NoRealTime)), |header| {
+        header.scenario.name = "a_scenario_".repeat(6);
+    })
+}
+
+fn with_header(records: &str, edit: impl FnOnce(&mut Header)) -> String {
+    let (header, trials) = records.split_once('\n').expect("lines");
+    let Line::Header(mut header) = serde_json::from_str(header).expect("a header") else {
+        panic!("no header")
+    };
+    edit(&mut header);
+    serde_json::to_string(&Line::Header(header)).expect("a line") + "\n" + trials
+}
+
 /// Records of every awkward shape, by name.
 pub(crate) fn shapes() -> Vec<(&'static str, String)> {
     vec![
