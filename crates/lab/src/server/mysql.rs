@@ -32,6 +32,7 @@ use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source};
 use crate::layout::FileClass;
 use crate::provenance;
+pub(crate) use files::redo_bytes;
 use files::{is_plain, plain_name};
 use program::Program;
 pub use release::{Flavour, Release};
@@ -86,11 +87,12 @@ const TABLE_SETTINGS: [&str; 6] = [
 ];
 
 /// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
-/// buffer pool a trial starts with an empty one.
-const LOADING_SETTINGS: [(&str, &str); 5] = [
+/// buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy of them in every snapshot.
+const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("innodb_buffer_pool_size", "512M"),
     ("innodb_flush_log_at_trx_commit", "0"),
     ("innodb_doublewrite", "OFF"),
+    (files::LOG_BIN, "OFF"),
     (DUMP_OF_THE_POOL, "OFF"),
     ("innodb_flush_method", "O_DIRECT"),
 ];
@@ -199,7 +201,12 @@ impl Server for Mysql {
             .filter(|(name, _)| shapes(name))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let known = |name: &str| name != DUMP_OF_THE_POOL || release.can(release::DUMP_OF_THE_POOL);
+        let known = |name: &str| match name {
+            DUMP_OF_THE_POOL => release.can(release::DUMP_OF_THE_POOL),
+            // Elsewhere nothing turns it on.
+            files::LOG_BIN => release.can(release::BINLOG_BY_DEFAULT),
+            _ => true,
+        };
         let loading = LOADING_SETTINGS.into_iter().filter(|(name, _)| known(name));
         chosen.extend(loading.map(|(name, value)| (name.to_owned(), value.to_owned())));
         chosen
@@ -330,8 +337,14 @@ fn check_names(
     /// A wrong value of a switch is passed over.
     const PASSED_OVER: &str = "due to invalid value";
     let mut command = Command::new(&program.path);
-    command.arg("--no-defaults").args(program.options()).args(plain_options(release, settings));
-    command.args(["--help", "--verbose"]).stdin(Stdio::null());
+    command.arg("--no-defaults").args(program.options()).args(own_options(release));
+    command.args(plain_options(release, settings)).stdin(Stdio::null());
+    if release.can(release::VALIDATE_CONFIG) {
+        // Values that are passed over are warnings.
+        command.args(["--validate-config", "--log-error-verbosity=2"]);
+    } else {
+        command.args(["--help", "--verbose"]);
+    }
     let Ok(output) = USER.run(&mut command).output() else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
     let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
@@ -364,6 +377,25 @@ impl Monitor {
         Ok(Monitor(connect(endpoint)?))
     }
 
+    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is told nowhere stays unknown.
+    fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
+        const HISTORY: &str = "Innodb_history_list_length";
+        const AGE: &str = "Innodb_checkpoint_age";
+        // MySQL before 5.6 has no such table, and another's server may not show it.
+        const QUERY: &str = "SELECT COUNT FROM information_schema.INNODB_METRICS \
+                             WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
+        if !counters.contains_key(HISTORY) {
+            let length = self.0.query_first(QUERY).unwrap_or_default();
+            counters.extend(length.map(|length: f64| (HISTORY.to_owned(), length)));
+        }
+        let lsn = |which: &str| counters.get(&format!("Innodb_redo_log_{which}_lsn"));
+        if let (false, Some(written), Some(checkpoint)) =
+            (counters.contains_key(AGE), lsn("current"), lsn("checkpoint"))
+        {
+            counters.insert(AGE.to_owned(), written - checkpoint);
+        }
+    }
+
     /// All rows of a statement that has a name and a value per row.
     fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
         self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
@@ -379,7 +411,10 @@ impl monitor::Monitor for Monitor {
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         let pairs = self.pairs("SHOW GLOBAL STATUS")?;
-        Ok(pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+        let mut counters: BTreeMap<String, f64> =
+            pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
+        self.add_levels(&mut counters);
+        Ok(counters)
     }
 }
 

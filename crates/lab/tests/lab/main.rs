@@ -12,6 +12,7 @@ mod file_systems;
 mod fileio_run;
 mod layout;
 mod mariadb;
+mod mysql_new;
 mod mysql_old;
 mod oltp_scripts;
 mod passwords;

@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::oltp_scripts::{check_every_script, check_the_tool};
+use crate::oltp_scripts::{check_every_script, check_mysqlslap, check_the_tool};
 use crate::server_support::*;
 use crate::workloads::check_every_workload;
 use mysql::prelude::Queryable;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::server::Running;
-use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec, tpcc};
+use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
 
 static BED: Bed = Bed::new(
     "mariadb",
@@ -100,36 +99,6 @@ fn the_oltp_scripts_run_and_leave_what_they_should() {
     check_the_tool(&running.endpoint());
     check_mysqlslap(&running.endpoint());
     crate::passwords::check(&running.endpoint());
-}
-
-/// Its client, with generated statements.
-fn check_mysqlslap(endpoint: &Endpoint) {
-    let run = |load_type: LoadType, engine: &str| {
-        let engine = engine.to_owned();
-        let program = "mariadb-slap".into();
-        let workload =
-            mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
-        let spec = RunSpec {
-            endpoint: endpoint.clone(),
-            workload: WorkloadSpec::Mysqlslap(workload),
-            seed: SEED,
-            once: false,
-        };
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
-        let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;
-        client.stop().unwrap();
-        assert!(spec.workload.build().unwrap().verify(endpoint).unwrap()[0].passed);
-        anyhow::Ok(summary)
-    };
-    let mixed = run(LoadType::Mixed, "innodb").unwrap();
-    // Three clients share a hundred queries: each has the whole part of its share.
-    assert!(mixed.kinds[0].committed > 0 && mixed.kinds[0].committed.is_multiple_of(99), "{mixed:?}");
-    assert!(mixed.headline_value > 0.0 && mixed.client_cpu_s > 0.0, "{mixed:?}");
-    let error = format!("{:#}", run(LoadType::Key, "innodb").unwrap_err());
-    assert!(error.contains("Can't perform key test without a primary key"), "{error}");
-    let error = format!("{:#}", run(LoadType::Write, "bogus").unwrap_err());
-    assert!(error.contains("Unknown storage engine 'bogus'"), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the doublewrite buffer is a part of the
 //!   system tablespace, so this moves `ibdata1` (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
 //!   tablespaces of their own.
-//! * undo: `undo001` and so on, by `innodb_undo_directory`; only where `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0
+//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0
 //!   always does.
 //! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the layouts of a scenario would not do the
 //!   same work.
@@ -19,11 +19,14 @@ use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
 use crate::layout::FileClass;
+use crate::server::memory::parse_size_bytes;
 use crate::server::{Instance, Refusal};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
-const LOG_BIN: &str = "log_bin";
+pub(super) const LOG_BIN: &str = "log_bin";
+/// Two names of one switch.
+const NO_BINLOG: [&str; 2] = ["skip_log_bin", "disable_log_bin"];
 const SERVER_ID: &str = "server_id";
 pub(super) const BINLOG: &str = "binlog";
 
@@ -53,6 +56,10 @@ pub(super) fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) ->
     settings.iter().find(|(key, _)| plain_name(key) == name).map(|(_, value)| value.as_str())
 }
 
+pub(super) fn is_off(value: &str) -> bool {
+    ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str())
+}
+
 /// See [`crate::server::Server::files_of`].
 pub(super) fn files_of(
     release: &Release,
@@ -70,6 +77,7 @@ pub(super) fn files_of(
         FileClass::Doublewrite => {
             "ibdata1, the system tablespace, which has the doublewrite buffer and the undo logs"
         }
+        FileClass::Undo if release.undo() == Undo::Always => "undo_001 and undo_002",
         FileClass::Undo if undo_apart => "undo001 and so on",
         FileClass::Undo => return Err(Refusal(no_undo_apart(release))),
         FileClass::Binlog if binlog_is_on(release, settings)? => "binlog.000001 and so on",
@@ -108,6 +116,10 @@ fn no_undo_apart(release: &Release) -> String {
 
 /// `log_bin` is a path to the server, but the path is ours.
 fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
+    let is_on = |name| setting(settings, name).is_some_and(|value| !is_off(value));
+    if NO_BINLOG.into_iter().any(is_on) {
+        return Ok(false);
+    }
     match setting(settings, LOG_BIN).map(str::to_ascii_lowercase).as_deref() {
         None => Ok(release.can(release::BINLOG_BY_DEFAULT)),
         Some("off" | "0" | "false") => Ok(false),
@@ -125,6 +137,16 @@ pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> R
         return Err(Refusal(format!("setting `{name}`: where files lie is for a layout to say; remove it")));
     }
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
+}
+
+/// What the settings say of the redo log; `None` where they leave it to the server. `is_mariadb`: it keeps one file unless told otherwise, MySQL two.
+pub(crate) fn redo_bytes(is_mariadb: bool, settings: &BTreeMap<String, String>) -> Option<u64> {
+    if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
+        return parse_size_bytes(capacity);
+    }
+    let file_bytes = parse_size_bytes(setting(settings, "innodb_log_file_size")?)?;
+    let count = setting(settings, "innodb_log_files_in_group").and_then(|text| text.parse().ok());
+    file_bytes.checked_mul(count.unwrap_or(if is_mariadb { 1 } else { 2 }))
 }
 
 /// Small files that a statement needs, and its `ibtmp1` where that is moved.
@@ -270,6 +292,18 @@ mod tests {
     }
 
     #[test]
+    fn a_redo_log_is_as_large_as_all_its_files() {
+        let check = |is_mariadb, pairs: &[(&str, &str)], expect| {
+            assert_eq!(redo_bytes(is_mariadb, &settings(pairs)), expect, "{pairs:?}");
+        };
+        check(true, &[], None);
+        check(true, &[("innodb-log-file-size", "1G")], Some(1 << 30));
+        check(false, &[("innodb_log_file_size", "1G")], Some(2 << 30));
+        check(false, &[("innodb_log_file_size", "1M"), ("innodb_log_files_in_group", "4")], Some(4 << 20));
+        check(false, &[("innodb_redo_log_capacity", "8G"), ("innodb_log_file_size", "1G")], Some(8 << 30));
+    }
+
+    #[test]
     fn what_the_server_cannot_do_is_refused() {
         let refused =
             |class, pairs: &[(&str, &str)]| files_of(&mariadb(), class, &settings(pairs)).unwrap_err().0;
@@ -323,6 +357,8 @@ mod tests {
             ],
         );
         let off = [("log-bin", "OFF")];
-        check_options_of(&mysql("8.4.0"), &[], &off, &["tmpdir=/mnt/data/temp", "skip_log_bin=1"]);
+        let options = ["tmpdir=/mnt/data/temp", "skip_log_bin=1"];
+        check_options_of(&mysql("8.4.0"), &[], &off, &options);
+        check_options_of(&mysql("8.4.0"), &[], &[("disable-log-bin", "ON")], &options);
     }
 }

@@ -1,7 +1,7 @@
 //! Which flavour and version of MySQL a program is, and what that version can do.
 //!
 //! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference manuals (dev.mysql.com/doc,
-//! mariadb.com/kb) and, for 5.5.9, 5.6.24 and 10.11, the servers themselves.
+//! mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers themselves.
 
 use std::fmt;
 
@@ -27,6 +27,8 @@ const NEVER: Version = (u16::MAX, 0, 0);
 
 /// `--initialize-insecure` makes the system tables.
 pub(super) const INITIALIZE: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
+/// `--validate-config` reads all settings and ends; from 8.0 on `--help` passes over those that are unknown.
+pub(super) const VALIDATE_CONFIG: Since = Since { mariadb: NEVER, mysql: (8, 0, 16) };
 /// `ON` and `OFF` are values of a switch; before, the server passes them over.
 pub(super) const WORDS_FOR_SWITCHES: Since = Since { mariadb: (5, 5, 0), mysql: (5, 6, 0) };
 /// `innodb_buffer_pool_dump_at_shutdown`.
@@ -99,7 +101,7 @@ impl Release {
     pub(super) fn newest(flavour: Flavour) -> Release {
         let (version, number) = match flavour {
             Flavour::MariaDb => ((10, 11, 0), "10.11"),
-            Flavour::MySql | Flavour::Percona => ((8, 4, 0), "8.4"),
+            Flavour::MySql | Flavour::Percona => ((9, 7, 0), "9.7"),
         };
         Release { flavour, version, number: number.to_owned() }
     }

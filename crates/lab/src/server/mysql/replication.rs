@@ -21,7 +21,7 @@ use mysql::{Conn, OptsBuilder, Row};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Check, Endpoint};
 
-use super::files::{self, BINLOG, plain_name, setting};
+use super::files::{self, BINLOG, is_off, plain_name, setting};
 use super::release::{self, Release};
 use super::{Mysql, USER, endpoint, option, socket};
 use crate::record::{ReplicationMode, WaitPoint};
@@ -181,10 +181,6 @@ fn check_name(name: &str) -> Result<(), Refusal> {
         return Err(Refusal(format!("setting `{name}`: {reason}; remove it")));
     }
     Ok(())
-}
-
-fn is_off(value: &str) -> bool {
-    ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str())
 }
 
 /// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for TCP too.

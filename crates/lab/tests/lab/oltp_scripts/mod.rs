@@ -1,10 +1,11 @@
-//! Every OLTP script under the real load process, on any server.
+//! Every OLTP script under the real load process, on any server, and the foreign tools beside them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use spindle_lab::client::ClientProcess;
+use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::oltp::{Distribution, Script, Spec};
 use spindle_load::runner::histogram::decode;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec, sysbench};
@@ -82,4 +83,34 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
         let checks = workload.verify(endpoint).unwrap();
         assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
     }
+}
+
+/// MariaDB's client, with generated statements.
+pub(crate) fn check_mysqlslap(endpoint: &Endpoint) {
+    let run = |load_type: LoadType, engine: &str| {
+        let engine = engine.to_owned();
+        let program = "mariadb-slap".into();
+        let workload =
+            mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
+        let spec = RunSpec {
+            endpoint: endpoint.clone(),
+            workload: WorkloadSpec::Mysqlslap(workload),
+            seed: SEED,
+            once: false,
+        };
+        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
+        client.wait_ready(PATIENCE).unwrap();
+        let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;
+        client.stop().unwrap();
+        assert!(spec.workload.build().unwrap().verify(endpoint).unwrap()[0].passed);
+        anyhow::Ok(summary)
+    };
+    let mixed = run(LoadType::Mixed, "innodb").unwrap();
+    // Three clients share a hundred queries: each has the whole part of its share.
+    assert!(mixed.kinds[0].committed > 0 && mixed.kinds[0].committed.is_multiple_of(99), "{mixed:?}");
+    assert!(mixed.headline_value > 0.0 && mixed.client_cpu_s > 0.0, "{mixed:?}");
+    let error = format!("{:#}", run(LoadType::Key, "innodb").unwrap_err());
+    assert!(error.contains("Can't perform key test without a primary key"), "{error}");
+    let error = format!("{:#}", run(LoadType::Write, "bogus").unwrap_err());
+    assert!(error.contains("Unknown storage engine 'bogus'"), "{error}");
 }

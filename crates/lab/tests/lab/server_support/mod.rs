@@ -22,6 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Bed {
     pub(crate) kind: &'static str,
     pub(crate) program: &'static str,
+    source: fn() -> Source,
     settings: &'static [(&'static str, &'static str)],
     loaded: Mutex<Weak<TempDir>>,
 }
@@ -32,12 +33,21 @@ impl Bed {
         program: &'static str,
         settings: &'static [(&'static str, &'static str)],
     ) -> Bed {
-        Bed { kind, program, settings, loaded: Mutex::new(Weak::new()) }
+        Bed::of(kind, program, || Source::Installed, settings)
+    }
+
+    pub(crate) const fn of(
+        kind: &'static str,
+        program: &'static str,
+        source: fn() -> Source,
+        settings: &'static [(&'static str, &'static str)],
+    ) -> Bed {
+        Bed { kind, program, source, settings, loaded: Mutex::new(Weak::new()) }
     }
 
     /// `None` where there is none, which CI must have.
     pub(crate) fn server(&self) -> Option<Box<dyn Server>> {
-        let server = by_source(self.kind, &Source::Installed).unwrap();
+        let server = by_source(self.kind, &(self.source)()).unwrap();
         if server.version().is_err() {
             assert!(std::env::var_os("CI").is_none(), "CI must have {}", self.program);
             eprintln!("skipped: no {}", self.program);
