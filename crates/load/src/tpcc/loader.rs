@@ -28,7 +28,7 @@ pub(super) fn load(
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
     loading::run_in_parallel(endpoint, &[&schema::INDEXES, rules.indexes].concat())?;
     if session.dialect().adds_foreign_keys() {
-        for statement in rules.foreign_keys {
+        for statement in session.dialect().trust_rows().iter().chain(rules.foreign_keys) {
             session.execute(statement).with_context(|| format!("executing {statement}"))?;
         }
     }
