@@ -188,6 +188,16 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
         let tpcc = crate::server_support::workload(1).build().unwrap();
         let error = tpcc.load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
+        let list = |engine: &str| -> WorkloadSpec {
+            let spec = format!(
+                r#"{{"kind": "sql-bench", "divisor": 10000, "tests": ["create", "transactions"]{engine}}}"#
+            );
+            serde_json::from_str(&spec).unwrap()
+        };
+        let error = list("").build().unwrap().load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
+        assert!(format!("{error:#}").contains(&format!("engine {engine} has no transactions")), "{error:#}");
+        let named = list(&format!(r#", "engine": "{}""#, engine.to_lowercase())).build().unwrap();
+        named.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Engine {
     Innodb,
     Myisam,
+    Aria,
     /// RocksDB as MariaDB and Percona Server have it.
     Myrocks,
 }
@@ -18,6 +19,7 @@ impl Engine {
         match self {
             Engine::Innodb => "InnoDB",
             Engine::Myisam => "MyISAM",
+            Engine::Aria => "Aria",
             Engine::Myrocks => "ROCKSDB",
         }
     }

@@ -208,6 +208,17 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
     })
 }
 
+/// The server's default storage engine, if it has no transactions.
+///
+/// # Errors
+/// The server does not say.
+pub(crate) fn default_engine_without_transactions(session: &mut dyn Session) -> Result<Option<String>> {
+    let Some(question) = session.dialect().engine_without_transactions() else { return Ok(None) };
+    let statement = session.prepare(question)?;
+    let engine = session.first::<(Vec<u8>,)>(statement, &[])?;
+    Ok(engine.map(|(name,)| String::from_utf8_lossy(&name).into_owned()))
+}
+
 /// Names an endpoint for an error message.
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {

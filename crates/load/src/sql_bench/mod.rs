@@ -19,7 +19,9 @@ pub use list::Operation;
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::runner::histogram;
-use crate::sql::{Dialect, Engine, connect, connect_and_create_database};
+use crate::sql::{
+    Dialect, Engine, connect, connect_and_create_database, default_engine_without_transactions,
+};
 use crate::violations::Violations;
 use crate::workload::{Check, Client, Count, Data, Failure, Headline, Progress, Workload};
 use client::ListClient;
@@ -84,6 +86,7 @@ impl Test {
     fn refusal(self, engine: Option<Engine>) -> Option<&'static str> {
         match (self, engine) {
             (Test::Transactions, Some(Engine::Myisam)) => Some("MyISAM has no transactions"),
+            (Test::Transactions, Some(Engine::Aria)) => Some("Aria has no transactions"),
             _ => None,
         }
     }
@@ -234,6 +237,14 @@ impl Workload for SqlBench {
         let dialect = session.dialect();
         if self.spec.engine.is_some() && dialect != Dialect::Mysql {
             anyhow::bail!("sql-bench: engine: only MariaDB and MySQL have storage engines; leave it out");
+        }
+        if self.spec.engine.is_none()
+            && self.spec.tests.contains(&Test::Transactions)
+            && let Some(engine) = default_engine_without_transactions(&mut *session)?
+        {
+            anyhow::bail!(
+                "sql-bench: the server's default storage engine {engine} has no transactions: name it with `engine`, so that `transactions` is skipped"
+            );
         }
         let create = format!("CREATE TABLE {PASSES} (pass INTEGER NOT NULL, test CHAR(20) NOT NULL)");
         for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {

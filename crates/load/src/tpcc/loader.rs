@@ -11,7 +11,7 @@ use super::preset::Rules;
 use super::schema;
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
-use crate::sql::{Session, connect_and_create_database};
+use crate::sql::{Session, connect_and_create_database, default_engine_without_transactions};
 use crate::workload::Progress;
 
 pub(super) fn load(
@@ -43,10 +43,7 @@ pub(super) fn load(
 /// # Errors
 /// The tables would be made by a storage engine without transactions.
 fn check_transactions(session: &mut dyn Session) -> Result<()> {
-    let Some(question) = session.dialect().engine_without_transactions() else { return Ok(()) };
-    let statement = session.prepare(question)?;
-    if let Some((engine,)) = session.first::<(Vec<u8>,)>(statement, &[])? {
-        let engine = String::from_utf8_lossy(&engine);
+    if let Some(engine) = default_engine_without_transactions(session)? {
         bail!("TPC-C is made of transactions, and the server's default storage engine {engine} has none");
     }
     Ok(())

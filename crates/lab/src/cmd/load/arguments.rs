@@ -143,7 +143,7 @@ pub(super) struct InsertGrowthArgs {
     /// Steps that are told apart.
     #[arg(long, default_value = "20", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
     pub(super) steps: u32,
-    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    /// `innodb`, `myisam`, `aria` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
     #[command(flatten)]
@@ -189,7 +189,7 @@ pub(super) struct SlapArgs {
     pub(super) int_columns: u32,
     #[arg(long, default_value = "1", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
     pub(super) char_columns: u32,
-    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    /// `innodb`, `myisam`, `aria` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
     #[command(flatten)]
@@ -224,7 +224,7 @@ pub(super) struct SqlBenchArgs {
     /// Every count is divided by it.
     #[arg(long, default_value = "1", value_parser = parse_count::<u32>, allow_negative_numbers = true)]
     pub(super) divisor: u32,
-    /// `innodb`, `myisam` or `myrocks`; otherwise the server's default.
+    /// `innodb`, `myisam`, `aria` or `myrocks`; otherwise the server's default.
     #[arg(long, value_parser = parse_name::<Engine>)]
     pub(super) engine: Option<Engine>,
     /// One JSON object instead of a table.
