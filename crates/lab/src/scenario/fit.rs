@@ -10,7 +10,9 @@ use crate::{server, text};
 
 /// Settings that reserve memory for as long as the server runs.
 const MEMORY_SETTINGS: [&str; 4] =
-    ["innodb_buffer_pool_size", "key_buffer_size", "aria_pagecache_buffer_size", "shared_buffers"];
+    ["innodb_buffer_pool_size", "key_buffer_size", "aria_pagecache_buffer_size", SHARED_BUFFERS];
+/// PostgreSQL's; the others are MySQL's and MariaDB's.
+const SHARED_BUFFERS: &str = "shared_buffers";
 
 /// An empty MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
 const DATABASE_FIXED_BYTES: u64 = 512 << 20;
@@ -25,8 +27,8 @@ pub(super) fn check_memory_settings(
     for key in MEMORY_SETTINGS {
         let Some(text) = settings.get(key) else { continue };
         let path = format!("servers.{name}.settings.{key}");
-        let example = if key == "shared_buffers" { "96MB" } else { "96M" };
-        let bytes = setting_bytes(text).ok_or_else(|| {
+        let example = if key == SHARED_BUFFERS { "96MB" } else { "96M" };
+        let bytes = setting_bytes(key, text).ok_or_else(|| {
             complaint(&path, format!("`{text}` is not a size; write for example \"{example}\""))
         })?;
         if bytes > bounds.memory_bytes {
@@ -42,7 +44,7 @@ pub(super) fn check_memory_settings(
 pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
     let Some(replication) = &spec.replication else { return Ok(()) };
     let reserved = |settings: &BTreeMap<String, String>| -> u64 {
-        MEMORY_SETTINGS.iter().filter_map(|key| setting_bytes(settings.get(*key)?)).sum()
+        MEMORY_SETTINGS.iter().filter_map(|key| setting_bytes(key, settings.get(*key)?)).sum()
     };
     let count = replication.replicas.len() as u64;
     let bytes =
@@ -58,21 +60,12 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
     Ok(())
 }
 
-/// A size as MariaDB and MySQL read it: bytes, or a number with K, M, G or T in powers of 1024; PostgreSQL's kB, MB
-/// and GB mean the same.
-fn setting_bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-    let number: u64 = text[..digits].parse().ok()?;
-    let shift = match text[digits..].trim().to_ascii_lowercase().as_str() {
-        "" => 0,
-        "k" | "kb" => 10,
-        "m" | "mb" => 20,
-        "g" | "gb" => 30,
-        "t" | "tb" => 40,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
+/// As the server of that setting reads it.
+fn setting_bytes(key: &str, text: &str) -> Option<u64> {
+    if key == SHARED_BUFFERS {
+        return server::postgres::size_bytes(text, server::postgres::PAGE_BYTES);
+    }
+    server::memory::parse_size_bytes(text)
 }
 
 /// The largest redo log of the matrix; InnoDB's is made in full before anything else, PostgreSQL's grows to it between checkpoints.

@@ -1,7 +1,7 @@
 //! Sizes as servers spell them.
 
 /// `134217728`, `128M`, `1g`: bytes, with binary suffixes. `None` when it is no size.
-pub(super) fn parse_size_bytes(text: &str) -> Option<u64> {
+pub(crate) fn parse_size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor: u64 = match text[digits.len()..].to_ascii_uppercase().as_str() {

@@ -4,7 +4,7 @@ pub mod adapter;
 pub mod endpoint;
 pub mod files;
 mod log;
-mod memory;
+pub(crate) mod memory;
 pub mod mock;
 mod monitor;
 pub mod mysql;

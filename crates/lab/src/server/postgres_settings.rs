@@ -43,7 +43,7 @@ pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
 ];
 
 /// Of a number without a unit.
-const PAGE_BYTES: u64 = 8192;
+pub(crate) const PAGE_BYTES: u64 = 8192;
 
 /// The server would start with buffers larger than memory, and the trial would measure the swap.
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
@@ -74,7 +74,7 @@ pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
 }
 
 /// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`. `None` when it is no size.
-fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
+pub(crate) fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {

@@ -122,7 +122,7 @@ fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Resul
     }
     match setting(settings, LOG_BIN).map(str::to_ascii_lowercase).as_deref() {
         None => Ok(release.can(release::BINLOG_BY_DEFAULT)),
-        Some("off" | "0" | "false") => Ok(false),
+        Some(value) if is_off(value) => Ok(false),
         Some("on" | "1" | "true" | "") => Ok(true),
         Some(_) => Err(Refusal(
             "has a setting `log_bin` that is neither true nor false: Spindle decides the path of the binary log".to_owned(),
