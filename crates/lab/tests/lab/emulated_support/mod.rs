@@ -11,7 +11,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use spindle_lab::record::Trial;
+use spindle_lab::record::{Measurement, Trial};
 use spindle_lab::{doctor, records_file};
 use tempfile::TempDir;
 
@@ -95,6 +95,20 @@ impl Bench {
 
     pub(crate) fn trials(&self) -> Vec<Trial> {
         records_file::read(&self.records()).unwrap().1
+    }
+
+    /// Runs a scenario that has one trial, of TPC-C: measured, and consistent by all conditions.
+    #[track_caller]
+    pub(crate) fn run_one_tpcc(&self) -> (Trial, Measurement) {
+        let talk = self.run_scenario(&[], &[], 0);
+        let mut trials = self.trials();
+        assert_eq!(trials.len(), 1, "{talk}");
+        let mut trial = trials.remove(0);
+        let measurement = trial.measurement.take().unwrap_or_else(|| panic!("{:?}", trial.error));
+        assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+        assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+        (trial, measurement)
     }
 
     /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any settings that
