@@ -78,8 +78,12 @@ fn a_wrong_setting_is_refused_before_anything_is_loaded() {
     bench.write("test.toml", &postgres("max_wal_size = \"96MB\", wal_level = \"minimal\"", LAYOUT));
     let talk = bench.run_scenario(&[], &[], 2);
     assert!(talk.contains("servers.mariadb.settings: the server refuses them: WAL streaming"), "{talk}");
-    bench.write("test.toml", &postgres("max_wal_size = \"96MB\", shared_buffers = \"12M\"", LAYOUT));
+    bench.write("test.toml", &postgres("max_wal_size = \"96MB\", work_mem = \"12M\"", LAYOUT));
     let talk = bench.run_scenario(&[], &[], 2);
     assert!(talk.contains("servers.mariadb.settings: the server refuses them: invalid value"), "{talk}");
+    // A size that is read here is refused before the server is asked.
+    bench.write("test.toml", &postgres("max_wal_size = \"96MB\", shared_buffers = \"12M\"", LAYOUT));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert!(talk.contains("servers.mariadb.settings.shared_buffers: `12M` is not a size"), "{talk}");
     assert!(!bench.records().exists());
 }
