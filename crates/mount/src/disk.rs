@@ -20,7 +20,7 @@ use crate::floor;
 use crate::misuse::Misuse;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{is_mount_point, loops_of, mounts_of, process_names, run, unmount};
+use crate::system::{is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount};
 use crate::workers;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -177,11 +177,17 @@ impl Disk {
     /// Unmounts and keeps the content as an immutable image in a new directory.
     ///
     /// # Errors
-    /// The file system is in use, or the host's disk is full.
+    /// The file system is in use, here or in another mount namespace, or the host's disk is full.
     pub fn snapshot(&mut self, directory: &Path) -> Result<()> {
         self.set_physics(false)?;
-        for at in mounts_of(&self.device) {
-            unmount(&at)?;
+        let mounts = mounts_of(&self.device);
+        for at in &mounts {
+            unmount(at)?;
+        }
+        if !mounts.is_empty() {
+            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount; only with the last one goes what is not yet
+            // written to the device.
+            wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
     }

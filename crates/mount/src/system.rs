@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{Mode, OFlags};
 
 /// Runs a tool and returns its standard output, trimmed.
 ///
@@ -90,6 +91,13 @@ pub(crate) fn mounts_of(source: &Path) -> Vec<PathBuf> {
 /// Whether something is mounted exactly there.
 pub(crate) fn is_mount_point(at: &Path) -> bool {
     mounts().iter().any(|mount| mount.at == at)
+}
+
+/// Whether a file system on the block device is mounted, in whichever mount namespace: then nobody else gets it exclusively (open(2),
+/// O_EXCL without O_CREAT).
+pub(crate) fn is_claimed(device: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    matches!(rustix::fs::open(device, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
 }
 
 /// Waits out a short use, as a process that is just ending.

@@ -1,8 +1,9 @@
 //! File systems on emulated disks: made and mounted as asked, and the same again from a snapshot.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
 use spindle_lab::emulated::{self, Wishes};
@@ -39,6 +40,7 @@ fn file_systems_are_made_and_mounted_as_asked() {
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
     btrfs_starts_from_one_snapshot_again_and_again(&bench);
+    a_snapshot_has_what_another_mount_namespace_kept_from_being_written(&bench);
     loop_devices_are_given_back_as_they_were(&bench);
 }
 
@@ -74,6 +76,23 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     };
     assert!(has("RAID stride:", "16") && has("RAID stripe width:", "64"), "{information}");
     assert!(mounted_with(&disk).contains("nobarrier"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+/// A mount namespace that was made meanwhile has a copy of every mount: unmounting ours then writes nothing back, before the other's is gone.
+fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
+    let snapshot = bench.path("shared");
+    let mut disk = up(bench, "", None);
+    let mut other = Command::new("unshare");
+    let mut other =
+        other.args(["--mount", "sh", "-c", "echo; sleep 1"]).stdout(Stdio::piped()).spawn().unwrap();
+    BufReader::new(other.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    fs::write(disk.mount.as_ref().unwrap().join("file"), "not synced").unwrap();
+    disk.snapshot(&snapshot).unwrap();
+    disk.down().unwrap();
+    other.wait().unwrap();
+    let disk = up(bench, "", Some(&snapshot));
+    assert_eq!(fs::read_to_string(disk.mount.as_ref().unwrap().join("file")).unwrap(), "not synced");
     disk.down().unwrap();
 }
 
