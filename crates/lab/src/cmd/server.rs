@@ -126,7 +126,9 @@ fn entries() -> Vec<Entry> {
     let installed =
         server::KINDS.iter().filter(|kind| !["adapter", "mock", "running"].contains(kind)).map(|kind| {
             let get =
-                (*kind == package::MYSQL).then(|| "name one with `program = \"/path/to/mysqld\"`".to_owned());
+                (*kind == package::MYSQL).then(|| {
+                "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`".to_owned()
+            });
             entry(kind, None, &Source::Installed, get)
         });
     let fetched = PACKAGES.iter().map(|package| {

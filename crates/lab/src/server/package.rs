@@ -249,6 +249,12 @@ pub fn cache_directory() -> Result<PathBuf> {
     Ok(home.join(".cache/spindle"))
 }
 
+/// The current MySQL that `tools/install mysql` unpacks, if it did.
+pub fn unpacked_mysql() -> Option<PathBuf> {
+    let program = cache_directory().ok()?.join("mysql/usr/sbin/mysqld");
+    program.is_file().then_some(program)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,11 +48,14 @@ impl Program {
             ),
             Flavour::MySql | Flavour::Percona => (
                 "mysqld",
-                "name one with `program = \"/path/to/mysqld\"`, or fetch one with `spindle server get mysql-5.6` and say \
-                 `version = \"5.6\"`",
+                "name one with `program = \"/path/to/mysqld\"`, unpack Debian's with `tools/install mysql`, or fetch an old one \
+                 with `spindle server get mysql-5.6` and say `version = \"5.6\"`",
             ),
         };
-        let found = find(name).with_context(|| format!("there is no {name} on this machine; {hint}"))?;
+        let unpacked = || package::unpacked_mysql().filter(|_| flavour == Flavour::MySql);
+        let found = find(name)
+            .or_else(unpacked)
+            .with_context(|| format!("there is no {name} on this machine; {hint}"))?;
         match flavour {
             // A package knows its own places.
             Flavour::MariaDb => Ok(Program { path: found, base: None, share: None }),
