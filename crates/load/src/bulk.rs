@@ -15,7 +15,7 @@ use crate::retrying::until_it_ends;
 use crate::sql::{Dialect, Session, SqlError, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -190,7 +190,7 @@ impl Workload for Bulk {
     }
 
     /// Empty tables: filling them is what is measured.
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         for table in (0..self.spec.terminals).map(table_name) {
@@ -204,7 +204,7 @@ impl Workload for Bulk {
                 session.execute(&statement).with_context(|| format!("executing {statement}"))?;
             }
         }
-        progress(Progress { rows_done: 1, rows_total: 1 });
+        progress(Progress { rows_done: 1, rows_total: 1 })?;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_creat
 use crate::values;
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -87,7 +87,7 @@ impl Workload for FsyncLoop {
         self.spec.terminals
     }
 
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         let columns = "id INTEGER PRIMARY KEY, n BIGINT NOT NULL, twice BIGINT NOT NULL";
@@ -101,7 +101,7 @@ impl Workload for FsyncLoop {
         if let Some(statement) = dialect.after_load(TABLE) {
             session.execute(&statement)?;
         }
-        progress(Progress { rows_done: ROWS, rows_total: ROWS });
+        progress(Progress { rows_done: ROWS, rows_total: ROWS })?;
         Ok(())
     }
 

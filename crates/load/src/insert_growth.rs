@@ -19,7 +19,7 @@ use crate::retrying::until_it_ends;
 use crate::sql::{Dialect, Engine, Session, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -123,7 +123,7 @@ fn columns(spec: &Spec) -> impl Iterator<Item = String> {
     (1..=spec.indexes).map(|number| format!("k{number}"))
 }
 
-fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     if spec.engine.is_some() && dialect != Dialect::Mysql {
@@ -251,7 +251,7 @@ impl Workload for InsertGrowth {
         self.spec.terminals
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         load(endpoint, &self.spec, seed, progress)
     }
 

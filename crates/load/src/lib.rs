@@ -29,4 +29,4 @@ pub mod wide_tables;
 mod workload;
 
 pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};
-pub use workload::{Check, Client, Count, Data, Failure, Headline, Outcome, Progress, Workload};
+pub use workload::{Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, Workload};

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::random::Random;
-use crate::workload::{Check, Client, Count, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{
+    Check, Client, Count, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
+};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -52,8 +54,8 @@ impl Workload for Mock {
         self.spec.rate.is_some()
     }
 
-    fn load(&self, _: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
-        progress(Progress { rows_done: 1, rows_total: 1 });
+    fn load(&self, _: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        progress(Progress { rows_done: 1, rows_total: 1 })?;
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
 
 const NAME: &str = "mariadb-slap";
 const PACKAGE: &str = "mariadb-client";
@@ -118,9 +118,9 @@ impl Workload for Mysqlslap {
     }
 
     /// Every run of the tool makes its own table.
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         connect_and_create_database(endpoint)?;
-        progress(Progress { rows_done: 1, rows_total: 1 });
+        progress(Progress { rows_done: 1, rows_total: 1 })?;
         Ok(())
     }
 

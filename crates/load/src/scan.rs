@@ -13,7 +13,7 @@ use crate::retrying::until_it_ends;
 use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -109,7 +109,7 @@ impl Workload for Scan {
         self.spec.terminals
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         let columns = format!("id INTEGER PRIMARY KEY, n BIGINT NOT NULL, filler CHAR({FILLER}) NOT NULL");

@@ -19,7 +19,7 @@ use crate::runner::histogram;
 use crate::sql::{Dialect, Engine, Session, SqlError, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -310,13 +310,13 @@ impl Workload for Slap {
         true
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         if self.spec.engine.is_some() && session.dialect() != Dialect::Mysql {
             bail!("slap: engine: only MariaDB and MySQL have storage engines; leave it out");
         }
         make_table(&mut *session, &self.spec, seed).context("making the table")?;
-        progress(Progress { rows_done: ROWS.into(), rows_total: ROWS.into() });
+        progress(Progress { rows_done: ROWS.into(), rows_total: ROWS.into() })?;
         Ok(())
     }
 

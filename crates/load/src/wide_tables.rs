@@ -21,7 +21,7 @@ use crate::sql::{
 use crate::values;
 use crate::violations::Violations;
 use crate::workload::{
-    Check, Client, Count, Data, Failure, Headline, Outcome, Progress, TERMINALS_MAX, Workload,
+    Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ fn indexes(number: u32) -> [String; 2] {
     ]
 }
 
-fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut OnProgress<'_>) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     let mut execute =
@@ -419,7 +419,7 @@ impl Workload for WideTables {
     }
 
     /// Its rows follow from their keys, whatever the seed.
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         load(endpoint, &self.spec, progress)
     }
 

@@ -21,6 +21,9 @@ pub struct Progress {
     pub rows_total: u64,
 }
 
+/// Told now and then how far a load is. Its error ends the load, which returns it.
+pub type OnProgress<'a> = dyn FnMut(Progress) -> Result<()> + 'a;
+
 /// One verification of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -49,7 +52,7 @@ pub trait Workload: Debug + Send + Sync {
     }
 
     /// Makes the database and fills it. The same seed makes the same rows.
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()>;
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()>;
 
     /// The program that is the clients; then nobody calls `connect`.
     fn tool(&self) -> Option<&dyn Tool> {

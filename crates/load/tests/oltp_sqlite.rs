@@ -42,7 +42,12 @@ impl Database {
             pragmas.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
         let mut last = None;
-        build(Script::ReadWrite).load(&endpoint, 1, &mut |progress| last = Some(progress)).unwrap();
+        build(Script::ReadWrite)
+            .load(&endpoint, 1, &mut |progress| {
+                last = Some(progress);
+                Ok(())
+            })
+            .unwrap();
         let last = last.unwrap();
         assert_eq!((last.rows_done, last.rows_total), (3_000, 3_000));
         Database { _directory: directory, endpoint }

@@ -36,7 +36,13 @@ impl Database {
         let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
         let spec = spec(json);
         let mut last = None;
-        spec.build().unwrap().load(&endpoint, 1, &mut |progress| last = Some(progress)).unwrap();
+        spec.build()
+            .unwrap()
+            .load(&endpoint, 1, &mut |progress| {
+                last = Some(progress);
+                Ok(())
+            })
+            .unwrap();
         let last = last.unwrap();
         assert_eq!(last.rows_done, last.rows_total);
         Database { _directory: directory, endpoint, spec }
@@ -144,8 +150,21 @@ fn storage_engines_are_refused_where_there_are_none() {
     let spec = spec(r#"{"kind": "insert-growth", "rows": 10, "engine": "myisam"}"#);
     let directory = tempfile::tempdir().unwrap();
     let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas: BTreeMap::new() };
-    let error = spec.build().unwrap().load(&endpoint, 1, &mut |_| {}).unwrap_err().to_string();
+    let error = spec.build().unwrap().load(&endpoint, 1, &mut |_| Ok(())).unwrap_err().to_string();
     assert_eq!(error, "insert-growth: engine: only MariaDB and MySQL have storage engines; leave it out");
+}
+
+#[test]
+fn a_load_ends_when_whoever_hears_of_its_progress_has_enough() {
+    const ROWS: i64 = 5_000_000;
+    let spec = spec(&format!(r#"{{"kind": "insert-growth", "rows": {ROWS}}}"#));
+    let directory = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas: BTreeMap::new() };
+    let error =
+        spec.build().unwrap().load(&endpoint, 1, &mut |_| Err(anyhow::anyhow!("enough"))).unwrap_err();
+    assert_eq!(error.to_string(), "enough");
+    let rows = sql::connect(&endpoint).unwrap().number("SELECT COUNT(*) FROM growth").unwrap();
+    assert!(rows < ROWS, "{rows}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn every_test_is_gone_through_with_its_checks() {
     let (_directory, endpoint) = database();
     let spec = spec(&Test::ALL, 2_000);
     let workload = WorkloadSpec::SqlBench(spec.clone()).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     assert_eq!(failed(&spec, &endpoint), Test::ALL.len());
     let times = run_once(&endpoint, &spec, 1).unwrap();
     assert_eq!(failed(&spec, &endpoint), 0);
@@ -105,7 +105,7 @@ fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
     );
     let error = WorkloadSpec::SqlBench(with_engine(&[Test::Connect])).build().unwrap();
     let (_directory, endpoint) = database();
-    let error = error.load(&endpoint, 1, &mut |_| {}).unwrap_err().to_string();
+    let error = error.load(&endpoint, 1, &mut |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("only MariaDB and MySQL have storage engines"), "{error}");
 }
 
@@ -114,7 +114,7 @@ fn a_list_that_finds_other_rows_than_it_should_ends() {
     let (_directory, endpoint) = database();
     let spec = spec(&[Test::Transactions], 1_000);
     let workload = WorkloadSpec::SqlBench(spec).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     let mut client = workload.connect(&endpoint, 0, 1).unwrap();
     client.choose();
     client.execute().unwrap();
@@ -133,7 +133,7 @@ fn a_list_that_finds_other_rows_than_it_should_ends() {
 fn a_query_that_returns_other_rows_than_it_should_ends_the_list() {
     let (_directory, endpoint) = database();
     let workload = WorkloadSpec::SqlBench(spec(&[Test::Atis], 10_000)).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     let mut client = workload.connect(&endpoint, 0, 1).unwrap();
     while workload.kinds()[client.choose()] != "select_simple_join" {
         client.execute().unwrap();

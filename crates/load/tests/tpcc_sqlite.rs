@@ -21,7 +21,7 @@ fn the_conditions_hold_after_a_load_and_after_a_run_and_see_what_is_wrong() {
         pragmas: pragmas(&[("journal_mode", "WAL"), ("synchronous", "OFF")]),
     };
     let workload = WorkloadSpec::Tpcc(tpcc::Spec::new(1, 2)).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     let failed = || failed(&*workload, &endpoint);
     assert_eq!(failed(), Vec::<String>::new());
 
@@ -46,7 +46,7 @@ fn the_preset_of_tpcc_mysql_has_its_indexes_and_stays_consistent() {
     };
     let spec = tpcc::Spec { preset: Some(tpcc::Preset::TpccMysql), ..tpcc::Spec::new(1, 2) };
     let workload = WorkloadSpec::Tpcc(spec).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     let indexes = "SELECT COUNT(*) FROM sqlite_schema WHERE name IN ('stock_by_item', 'order_line_by_stock')";
     assert_eq!(first::<(u32,)>(&endpoint, indexes).0, 2);
     committed(&*workload, &endpoint);

@@ -201,6 +201,7 @@ fn prepare(workload: &dyn Workload, spec: &RunSpec) -> Result<()> {
     let result = workload.load(&spec.endpoint, spec.seed, &mut |progress| {
         bar.set_length(progress.rows_total);
         bar.set_position(progress.rows_done);
+        Ok(())
     });
     bar.finish_and_clear();
     eprintln!("loaded in {:.1} s", bar.elapsed().as_secs_f64());

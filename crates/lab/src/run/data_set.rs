@@ -210,6 +210,8 @@ impl Load<'_> {
         workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
             let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
             progress.activity(format!("loading the database, {:.0} %", share * 100.0));
+            // Where no process could be killed: SQLite, and a server that runs already.
+            Ok(self.interrupt.check()?)
         })
     }
 }

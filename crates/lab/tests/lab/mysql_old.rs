@@ -177,7 +177,7 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
         server.prepare(&instance).unwrap();
         let running = start(&*server, &instance);
         let workload = oltp().build().unwrap();
-        workload.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        workload.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let mut connection = connect(&running.endpoint()).unwrap();
         let made: Vec<(Option<String>, u64)> = connection
             .query("SELECT engine, COUNT(*) FROM information_schema.tables WHERE table_schema = 'spindle' GROUP BY 1")
@@ -186,7 +186,7 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
         let checks = workload.verify(&running.endpoint()).unwrap();
         assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
         let tpcc = crate::server_support::workload(1).build().unwrap();
-        let error = tpcc.load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
+        let error = tpcc.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
         let list = |engine: &str| -> WorkloadSpec {
             let spec = format!(
@@ -194,10 +194,10 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
             );
             serde_json::from_str(&spec).unwrap()
         };
-        let error = list("").build().unwrap().load(&running.endpoint(), SEED, &mut |_| ()).unwrap_err();
+        let error = list("").build().unwrap().load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("engine {engine} has no transactions")), "{error:#}");
         let named = list(&format!(r#", "engine": "{}""#, engine.to_lowercase())).build().unwrap();
-        named.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        named.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
     }
 }
 
@@ -225,7 +225,7 @@ fn myrocks_runs_oltp_and_grows() {
         r#"{"kind": "insert-growth", "rows": 20000, "step_rows": 10000, "steps": 1, "engine": "myrocks"}"#;
     for workload in [oltp(), serde_json::from_str(growth).unwrap()] {
         let built = workload.build().unwrap();
-        built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+        built.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();

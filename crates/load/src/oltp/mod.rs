@@ -16,7 +16,7 @@ use distribution::Rows;
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::sql::Session;
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, TERMINALS_MAX, Workload};
 
 /// Which of the tool's scripts it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,7 +232,7 @@ impl Workload for Oltp {
         self.spec.rate.is_some()
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         loader::load(endpoint, &self.spec, seed, progress)
     }
 

@@ -157,7 +157,7 @@ fn list(directory: &tempfile::TempDir, workload: &str) -> (WorkloadSpec, Load) {
         pragmas: [("synchronous".to_owned(), "OFF".to_owned())].into(),
     };
     let workload: WorkloadSpec = serde_json::from_str(workload).unwrap();
-    workload.build().unwrap().load(&endpoint, 1, &mut |_| {}).unwrap();
+    workload.build().unwrap().load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     let mut load = start_spec(RunSpec { endpoint, workload: workload.clone(), seed: 1, once: true });
     assert_eq!(load.event(), Event::Ready);
     (workload, load)

@@ -23,7 +23,7 @@ use crate::sql::{
     Dialect, Engine, connect, connect_and_create_database, default_engine_without_transactions,
 };
 use crate::violations::Violations;
-use crate::workload::{Check, Client, Count, Data, Failure, Headline, Progress, Workload};
+use crate::workload::{Check, Client, Count, Data, Failure, Headline, OnProgress, Progress, Workload};
 use client::ListClient;
 use list::List;
 
@@ -232,7 +232,7 @@ impl Workload for SqlBench {
     }
 
     /// The tests make their own tables.
-    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         if self.spec.engine.is_some() && dialect != Dialect::Mysql {
@@ -250,7 +250,7 @@ impl Workload for SqlBench {
         for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {
             session.execute(&statement).with_context(|| format!("executing {statement}"))?;
         }
-        progress(Progress { rows_done: 1, rows_total: 1 });
+        progress(Progress { rows_done: 1, rows_total: 1 })?;
         Ok(())
     }
 

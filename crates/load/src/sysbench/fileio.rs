@@ -12,7 +12,7 @@ use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::describe;
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -186,14 +186,14 @@ impl Workload for Fileio {
     }
 
     /// With the tool's own `prepare`, which does not say how far it is. The seed plays no part: the tool writes zeros.
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
-        progress(Progress { rows_done: 0, rows_total });
+        progress(Progress { rows_done: 0, rows_total })?;
         prepare(self.spec.command(endpoint, 1, seed)?)?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
-        progress(Progress { rows_done: rows_total, rows_total });
+        progress(Progress { rows_done: rows_total, rows_total })?;
         Ok(())
     }
 

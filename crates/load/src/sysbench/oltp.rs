@@ -12,7 +12,7 @@ use crate::oltp::{self, Distribution, Script};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, Workload};
 
 /// Threads that fill tables, each one table after the other.
 const LOAD_THREADS: u32 = 4;
@@ -164,15 +164,15 @@ impl Workload for Sysbench {
     }
 
     /// With the tool's own `prepare`, which does not say how far it is.
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let spec = &self.spec;
         let rows_total = u64::from(spec.tables) * u64::from(spec.rows);
-        progress(Progress { rows_done: 0, rows_total });
+        progress(Progress { rows_done: 0, rows_total })?;
         let mut session = connect_and_create_database(endpoint)?;
         self.native.drop_tables(&mut *session)?;
         prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?)?;
         self.native.finish_load(&mut *session)?;
-        progress(Progress { rows_done: rows_total, rows_total });
+        progress(Progress { rows_done: rows_total, rows_total })?;
         Ok(())
     }
 

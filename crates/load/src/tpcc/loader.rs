@@ -12,14 +12,14 @@ use super::schema;
 use crate::loading::{self, Task};
 use crate::protocol::Endpoint;
 use crate::sql::{Session, connect_and_create_database, default_engine_without_transactions};
-use crate::workload::Progress;
+use crate::workload::OnProgress;
 
 pub(super) fn load(
     endpoint: &Endpoint,
     warehouses: u32,
     rules: &Rules,
     seed: u64,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut OnProgress<'_>,
 ) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     check_transactions(&mut *session)?;

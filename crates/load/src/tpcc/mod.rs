@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
 use crate::random::Random;
-use crate::workload::{Check, Client, Count, Data, Headline, Progress, TERMINALS_MAX, Workload};
+use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, TERMINALS_MAX, Workload};
 
 pub use preset::Preset;
 
@@ -178,7 +178,7 @@ impl Workload for Tpcc {
         self.spec.wait_times || self.spec.rate.is_some()
     }
 
-    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         loader::load(endpoint, self.spec.warehouses, &preset::rules(self.spec.preset), seed, progress)
     }
 

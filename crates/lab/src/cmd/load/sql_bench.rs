@@ -25,7 +25,7 @@ pub(super) fn run(args: &SqlBenchArgs) -> Result<()> {
     let workload = WorkloadSpec::SqlBench(spec.clone());
     mistake::check_parameters(&workload, &args.server)?;
     eprintln!("seed {}", args.seed);
-    workload.build()?.load(&args.server, args.seed, &mut |_| {})?;
+    workload.build()?.load(&args.server, args.seed, &mut |_| Ok(()))?;
     let times = sql_bench::run_once(&args.server, &spec, args.seed)?;
     let operations: Vec<OutputOperation> = times
         .into_iter()

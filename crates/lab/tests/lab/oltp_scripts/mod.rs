@@ -31,7 +31,7 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         });
         let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
         let workload = spec.workload.build().unwrap();
-        workload.load(endpoint, SEED, &mut |_| {}).unwrap();
+        workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         client.watch(Duration::from_millis(200), &mut |_| {}).unwrap();
@@ -72,7 +72,7 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
         let workload = spec.workload.build().unwrap();
         // What an insert adds is none of the next script's rows.
         if !std::mem::replace(&mut is_loaded, script != Script::Insert) {
-            workload.load(endpoint, SEED, &mut |_| {}).unwrap();
+            workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
         }
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();

@@ -128,7 +128,7 @@ impl Bed {
         let built = workload.build().unwrap();
         // The second time the tables are dropped that refer to each other.
         for _ in 0..2 {
-            built.load(&running.endpoint(), SEED, &mut |_| ()).unwrap();
+            built.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         }
         let mut session = sql::connect(&running.endpoint()).unwrap();
         let keys = "SELECT COUNT(*) FROM information_schema.referential_constraints WHERE constraint_schema";
@@ -191,7 +191,12 @@ pub(crate) fn load(server: &dyn Server, mut instance: Instance) {
     let mut running = start(server, &instance);
     let mut last = None;
     let workload = workload(1).build().unwrap();
-    workload.load(&running.endpoint(), SEED, &mut |progress| last = Some(progress)).unwrap();
+    workload
+        .load(&running.endpoint(), SEED, &mut |progress| {
+            last = Some(progress);
+            Ok(())
+        })
+        .unwrap();
     let last = last.unwrap();
     assert_eq!(last.rows_done, last.rows_total);
     running.stop(PATIENCE).unwrap();
