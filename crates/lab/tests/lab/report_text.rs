@@ -1,5 +1,7 @@
 //! What the report says about records of every shape, as text; and which files it refuses.
 
+use std::path::Path;
+
 use crate::report_support::*;
 use spindle_lab::record::DeviceView;
 use spindle_lab::report::format::number;
@@ -25,6 +27,20 @@ fn the_terminal_table_of_the_quickstart() {
 #[test]
 fn the_markdown_of_the_quickstart() {
     insta::assert_snapshot!(render(&quickstart(), Format::Md));
+}
+
+#[test]
+fn the_records_of_the_repository_say_what_their_reports_say() {
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../records");
+    let mut count = 0;
+    for entry in std::fs::read_dir(records).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        let read = report::read(&entry.path().join("records.jsonl")).unwrap();
+        let kept = std::fs::read_to_string(entry.path().join("report.md")).unwrap();
+        let printed = report::render(&read, Format::Md, false).unwrap();
+        assert!(printed == kept, "print {}/report.md again", entry.path().display());
+        count += 1;
+    }
+    assert!(count >= 5, "{count}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::emulated_support::{Bench, Part, kill, part, scenario, wait_until};
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::EmulatorSummary;
+use spindle_lab::record::{EmulatorSummary, Measurement};
 use spindle_mount::zfs;
 
 /// One warehouse on a pool with log and cache, as short as can be.
@@ -33,10 +33,39 @@ fn bench() -> Option<Bench> {
     Some(bench)
 }
 
+/// Kills the run as soon as there is load on its pool, whose directory is returned.
+fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
+    let pool = bench.path("run").join(format!(".zfs-run-{}", run.id()));
+    wait_until("the load on a pool", || part(run, Part::Client).is_some());
+    assert!(pool.join("mount/data/ibdata1").exists());
+    kill(Pid::from_child(run), Signal::KILL);
+    run.wait().unwrap();
+    pool
+}
+
+/// All with one database, because loading one through zfs-fuse takes long.
 #[test]
-fn a_database_on_a_pool_is_measured_and_verified_and_nothing_is_left() {
+fn a_database_on_a_pool_is_measured_and_verified_and_killed_runs_leave_nothing() {
     let Some(bench) = bench() else { return };
+    let start = || {
+        let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let pool = kill_in_a_trial(&mut start(), &bench);
+    let output = bench.run(&["disk", "down", "--all"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!fs::exists(&pool).unwrap());
+    bench.assert_clean();
+
+    let pool = kill_in_a_trial(&mut start(), &bench);
+    // The next run clears what is left.
     let (_, measurement) = bench.run_one_tpcc();
+    assert!(!fs::exists(&pool).unwrap());
+    bench.assert_clean();
+    check_devices(&measurement);
+}
+
+fn check_devices(measurement: &Measurement) {
     let (emulators, data) = (measurement.emulator.as_ref().unwrap(), measurement.host.as_ref().unwrap());
     // Commits go to the log, whose flushes are in the sum and not among those of the data disk.
     assert!(emulators.flushes > data.flushes, "{emulators:?} {data:?}");
@@ -49,37 +78,6 @@ fn a_database_on_a_pool_is_measured_and_verified_and_nothing_is_left() {
     assert!(each[1].writes > 0 && each[1].flushes > 0, "{each:?}");
     assert_eq!(measurement.devices[0].host.as_ref(), Some(data));
     assert!(measurement.cpu.emulator_s > 0.0, "{:?}", measurement.cpu);
-    bench.assert_clean();
-}
-
-/// Kills the run as soon as there is load on its pool, whose directory is returned.
-fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
-    let pool = bench.path("run").join(format!(".zfs-run-{}", run.id()));
-    wait_until("the load on a pool", || part(run, Part::Client).is_some());
-    assert!(pool.join("mount/data/ibdata1").exists());
-    kill(Pid::from_child(run), Signal::KILL);
-    run.wait().unwrap();
-    pool
-}
-
-#[test]
-fn what_killed_runs_leave_of_a_pool_is_cleared_by_one_command_and_by_the_next_run() {
-    let Some(bench) = bench() else { return };
-    let start = || {
-        let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-    };
-    let pool = kill_in_a_trial(&mut start(), &bench);
-    let output = bench.run(&["disk", "down", "--all"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!fs::exists(&pool).unwrap());
-    bench.assert_clean();
-
-    // Both go on with the database that was loaded.
-    let pool = kill_in_a_trial(&mut start(), &bench);
-    bench.run_scenario(&[], &[], 0);
-    assert!(!fs::exists(&pool).unwrap());
-    bench.assert_clean();
 }
 
 #[test]
