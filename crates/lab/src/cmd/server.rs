@@ -125,10 +125,8 @@ fn row(entry: &Entry) -> [String; 3] {
 fn entries() -> Vec<Entry> {
     let installed =
         server::KINDS.iter().filter(|kind| !["adapter", "mock", "running"].contains(kind)).map(|kind| {
-            let get =
-                (*kind == package::MYSQL).then(|| {
-                "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`".to_owned()
-            });
+            let words = "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`";
+            let get = (*kind == package::MYSQL).then(|| words.to_owned());
             entry(kind, None, &Source::Installed, get)
         });
     let fetched = PACKAGES.iter().map(|package| {
