@@ -101,8 +101,7 @@ impl Workload for FsyncLoop {
         if let Some(statement) = dialect.after_load(TABLE) {
             session.execute(&statement)?;
         }
-        progress(Progress { rows_done: ROWS, rows_total: ROWS })?;
-        Ok(())
+        progress(Progress { rows_done: ROWS, rows_total: ROWS })
     }
 
     fn connect(&self, endpoint: &Endpoint, terminal: u32, _: u64) -> Result<Box<dyn Client>> {

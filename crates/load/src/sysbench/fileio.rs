@@ -193,8 +193,7 @@ impl Workload for Fileio {
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
-        progress(Progress { rows_done: rows_total, rows_total })?;
-        Ok(())
+        progress(Progress { rows_done: rows_total, rows_total })
     }
 
     fn tool(&self) -> Option<&dyn Tool> {

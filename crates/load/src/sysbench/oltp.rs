@@ -172,8 +172,7 @@ impl Workload for Sysbench {
         self.native.drop_tables(&mut *session)?;
         prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?)?;
         self.native.finish_load(&mut *session)?;
-        progress(Progress { rows_done: rows_total, rows_total })?;
-        Ok(())
+        progress(Progress { rows_done: rows_total, rows_total })
     }
 
     fn tool(&self) -> Option<&dyn Tool> {
