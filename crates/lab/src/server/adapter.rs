@@ -185,7 +185,7 @@ impl Server for Adapter {
         own_directories(instance)?;
         let mut command = self.0.command(&self.0.start, instance);
         let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
-        let mut process = Process::spawn(&mut command, &name, USER, &instance.runtime_directory, quote)?;
+        let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
         process.find_first()?;
         Ok(Box::new(RunningAdapter {
             endpoint: self.0.url(instance)?,

@@ -1,29 +1,8 @@
 //! The last words of a server.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
-
 pub(super) const QUOTED_LINES: usize = 3;
 
-/// The first error lines of the part of a log that begins at `offset_bytes`, because later ones follow from them; without an error line,
-/// its last lines.
-pub(super) fn last_words(path: &Path, offset_bytes: u64) -> String {
-    match text_from(path, offset_bytes) {
-        Ok(text) => quote(&text),
-        Err(error) => format!("its log {} cannot be read: {error}", path.display()),
-    }
-}
-
-/// The part of a log that begins at `offset_bytes`.
-pub(super) fn text_from(path: &Path, offset_bytes: u64) -> std::io::Result<String> {
-    let mut text = Vec::new();
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(offset_bytes))?;
-    file.read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
+/// The first error lines, because later ones follow from them; without an error line, its last lines.
 pub(super) fn quote(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =

@@ -27,7 +27,7 @@ use super::log::quote;
 use super::memory::parse_size_bytes;
 use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
-use super::process::{Process, check_socket, error_log};
+use super::process::{Process, check_socket};
 use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source};
 use crate::layout::FileClass;
@@ -242,14 +242,12 @@ impl Mysql {
             .arg(option("datadir", &instance.data_directory.to_string_lossy()))
             .arg(option("socket", &socket(instance).to_string_lossy()))
             .arg(option("pid-file", &runtime.join("pid").to_string_lossy()))
-            // What the server says before it opens its log goes to the same file.
-            .arg(option("log-error", &error_log(runtime).to_string_lossy()))
             .args(files::options(&release, instance).iter().map(|(name, value)| option(name, value)))
             .arg("--skip-name-resolve")
             .args(own_options(&release))
             .args(plain_options(&release, &instance.settings))
             .args(more);
-        let process = Process::spawn(USER.run(&mut command), &program.name(), USER, runtime, quote)?;
+        let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
         let socket = socket(instance);
         let inquiry = Inquiry::new(endpoint(&socket, "mysql"));
         Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))

@@ -1,12 +1,14 @@
 //! The user that a private server runs as.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
 use crate::child::die_with_parent;
@@ -16,25 +18,68 @@ use crate::child::die_with_parent;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OwnUser(pub(super) u32);
 
+/// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its place.
+pub(super) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
+    let mut file_name = runtime_directory.file_name().unwrap_or_default().to_owned();
+    file_name.push(format!(".{name}"));
+    runtime_directory.with_file_name(file_name)
+}
+
+/// A new file in the place of whatever has that name, for us alone; a link is replaced, never followed.
+pub(super) fn new_file(path: &Path) -> Result<File> {
+    let make = || {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+    };
+    make().with_context(|| format!("making {}", path.display()))
+}
+
 impl OwnUser {
     /// Makes the directory, gives it to the user, and closes it to everybody else.
     ///
     /// # Errors
-    /// The user cannot walk to it; names the directory in its way.
+    /// It is a link. The user cannot walk to it; names the directory in its way.
     pub(super) fn own(self, directory: &Path) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(directory);
+        let opened =
+            opened.with_context(|| format!("{} is not a directory of its own", directory.display()))?;
+        opened
+            .set_permissions(fs::Permissions::from_mode(0o700))
             .with_context(|| format!("closing {} to other users", directory.display()))?;
-        self.give(directory)?;
+        self.give(&opened).with_context(|| format!("giving {} to user {}", directory.display(), self.0))?;
         self.check_way(directory)
     }
 
-    pub(super) fn give(self, path: &Path) -> Result<()> {
+    /// A new file that this user can read and nobody else.
+    pub(super) fn write(self, path: &Path, content: &[u8]) -> Result<()> {
+        let mut file = new_file(path)?;
+        file.write_all(content)
+            .and_then(|()| self.give(&file))
+            .with_context(|| format!("writing {}", path.display()))
+    }
+
+    fn give(self, opened: &File) -> io::Result<()> {
+        if geteuid().is_root() { fchown(opened, Some(self.0), Some(self.0)) } else { Ok(()) }
+    }
+
+    /// Gives a directory with all that is in it, which was made by us alone. The directory goes last.
+    pub(super) fn give_all(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }
-        chown(path, Some(self.0), Some(self.0))
-            .with_context(|| format!("giving {} to user {}", path.display(), self.0))
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => self.give_all(&entry.path())?,
+                false => lchown(entry.path(), Some(self.0), Some(self.0))?,
+            }
+        }
+        Ok(lchown(directory, Some(self.0), Some(self.0))?)
     }
 
     /// A server's own message does not say where it stumbles.

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use spindle_load::sql::{Session, Statement, connect};
 use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::monitor::{self, Inquiry};
-use super::own_user::OwnUser;
+use super::own_user::{OwnUser, beside};
 use super::postgres_log::quote;
 use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS};
 pub(crate) use super::postgres_settings::{PAGE_BYTES, log_bytes, size_bytes};
@@ -120,10 +120,8 @@ impl Server for Postgres {
         own_directories(instance)?;
         let program = program("initdb")?;
         // It asks for the name of the user that it runs as, who has none: it sees a list of users with that one only.
-        let users = instance.runtime_directory.join("passwd");
-        fs::write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0))
-            .with_context(|| format!("writing {}", users.display()))?;
-        USER.give(&users)?;
+        let users = beside(&instance.runtime_directory, "passwd");
+        USER.write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0).as_bytes())?;
         let with_users = ["sh", "-c", "mount --bind \"$0\" /etc/passwd && exec \"$@\""].map(OsStr::new);
         let with_users: Vec<&OsStr> = with_users.into_iter().chain([users.as_os_str()]).collect();
         let mut command = USER.command_in_namespaces(&["--mount", "--ipc"], &with_users, &program);
@@ -166,7 +164,7 @@ impl Server for Postgres {
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
             .args(own.chain(user).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
             .env("LC_ALL", "C");
-        let mut process = Process::spawn(&mut command, "postgres", USER, &instance.runtime_directory, quote)?;
+        let mut process = Process::spawn(&mut command, "postgres", &instance.runtime_directory, quote)?;
         process.find_first()?;
         Ok(Box::new(RunningPostgres {
             process,
@@ -185,8 +183,9 @@ impl Postgres {
         const CONTROL_FILE_BYTES: usize = 8192;
         let Ok(program) = program("postgres") else { return Ok(()) };
         let ask = || -> Result<Option<String>> {
-            let directory = tempfile::tempdir()?;
-            USER.own(directory.path())?;
+            let only_ours = fs::Permissions::from_mode(0o700);
+            let directory = tempfile::Builder::new().permissions(only_ours).tempdir()?;
+            USER.check_way(directory.path())?;
             fs::create_dir(directory.path().join("global"))?;
             let version = format!("{}\n", major_version(&self.version()?));
             let control_file = vec![0; CONTROL_FILE_BYTES];
@@ -196,10 +195,9 @@ impl Postgres {
                 ("global/pg_control", control_file),
             ];
             for (name, content) in files {
-                let path = directory.path().join(name);
-                fs::write(&path, content)?;
-                USER.give(&path)?;
+                fs::write(directory.path().join(name), content)?;
             }
+            USER.give_all(directory.path())?;
             let mut command = Command::new(&program);
             command
                 .arg("-D")

@@ -1,6 +1,7 @@
 //! The process of a private server, and the log that it writes.
 
-use std::fs::{self, File};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,11 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::log::text_from;
-use super::own_user::OwnUser;
+use super::own_user::{beside, new_file};
 use crate::observe::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// More of a log is not looked at.
+const LOG_BYTES_MAX: u64 = 16 << 20;
 
 /// How long a process may take to be forked.
 const FORK_PATIENCE: Duration = Duration::from_secs(10);
@@ -41,37 +44,28 @@ pub(super) struct Process {
     child: Child,
     /// The server's first process: the child, or its own child where that made namespaces for it.
     first: Pid,
-    log: PathBuf,
-    /// Where this start's part of the log begins.
-    log_offset_bytes: u64,
+    /// What it wrote to its standard output and error. Read by this descriptor only: what has the name of a log may be something else.
+    log: File,
+    log_path: PathBuf,
     quote: fn(&str) -> String,
 }
 
 impl Process {
-    /// Starts a command whose output goes to `error.log` in the runtime directory; `quote` finds the last words in it.
+    /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words in it. The server has the open
+    /// file and no more: its user cannot open, replace or remove it.
     pub(super) fn spawn(
         command: &mut Command,
         name: &str,
-        user: OwnUser,
         runtime_directory: &Path,
         quote: fn(&str) -> String,
     ) -> Result<Process> {
-        let log = error_log(runtime_directory);
-        let log_offset_bytes = fs::metadata(&log).map_or(0, |metadata| metadata.len());
-        let log_file = File::options()
-            .append(true)
-            .create(true)
-            .open(&log)
-            .with_context(|| format!("opening {}", log.display()))?;
-        user.give(&log)?;
-        command
-            .current_dir(runtime_directory)
-            .stdin(Stdio::null())
-            .stdout(log_file.try_clone().context("opening the log a second time")?)
-            .stderr(log_file);
+        let log_path = beside(runtime_directory, "log");
+        let log = new_file(&log_path)?;
+        let again = || log.try_clone().context("opening the log a second time");
+        command.current_dir(runtime_directory).stdin(Stdio::null()).stdout(again()?).stderr(again()?);
         let child = command.spawn().with_context(|| format!("starting {name}"))?;
         let first = Pid::from_child(&child);
-        Ok(Process { name: name.to_owned(), child, first, log, log_offset_bytes, quote })
+        Ok(Process { name: name.to_owned(), child, first, log, log_path, quote })
     }
 
     /// Of a command in namespaces of its own the server's first process is the child's own child.
@@ -101,9 +95,9 @@ impl Process {
     }
 
     fn last_words(&self) -> String {
-        match text_from(&self.log, self.log_offset_bytes) {
+        match text_of(&self.log) {
             Ok(text) => (self.quote)(&text),
-            Err(error) => format!("its log {} cannot be read: {error}", self.log.display()),
+            Err(error) => format!("its log {} cannot be read: {error}", self.log_path.display()),
         }
     }
 
@@ -202,6 +196,18 @@ impl Drop for Process {
     }
 }
 
-pub(super) fn error_log(runtime_directory: &Path) -> PathBuf {
-    runtime_directory.join("error.log")
+/// The end of it, if it is long. The server appends by the same descriptor, so the position in it is not ours.
+fn text_of(log: &File) -> std::io::Result<String> {
+    let length_bytes = log.metadata()?.len();
+    let begin = length_bytes.saturating_sub(LOG_BYTES_MAX);
+    let mut text = vec![0; (length_bytes - begin) as usize];
+    let mut done = 0;
+    while done < text.len() {
+        match log.read_at(&mut text[done..], begin + done as u64)? {
+            0 => break,
+            more => done += more,
+        }
+    }
+    text.truncate(done);
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -4,7 +4,8 @@
 //! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db does.
 //! * MariaDB: its own mariadb-install-db, which was mysql_install_db.
 
-use std::fs::{self, File};
+use std::fs;
+use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,7 +15,7 @@ use super::program::Program;
 use super::release::{self, Flavour, Release};
 use super::{SHAPING_SETTINGS, USER, files, option, value_for};
 use crate::server::Instance;
-use crate::server::log::last_words;
+use crate::server::log::quote;
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
@@ -40,15 +41,12 @@ pub(super) fn prepare(program: &Program, release: &Release, instance: &Instance)
     if output.status.success() {
         return Ok(());
     }
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    let log = instance.runtime_directory.join("install.log");
-    fs::write(&log, &text).with_context(|| format!("writing {}", log.display()))?;
+    let text = [output.stdout, output.stderr].concat();
     bail!(
         "making a database in {} failed ({}): {}",
         instance.data_directory.display(),
         output.status,
-        last_words(&log, 0)
+        quote(&String::from_utf8_lossy(&text))
     )
 }
 
@@ -76,11 +74,13 @@ fn by_bootstrap(program: &Program, instance: &Instance) -> Result<Command> {
             program.path.display()
         )
     })?;
-    let sql = instance.runtime_directory.join("system_tables.sql");
-    fs::write(&sql, system_tables(share)?).with_context(|| format!("writing {}", sql.display()))?;
+    let mut sql = tempfile::tempfile().context("making a file for the SQL of the system tables")?;
+    sql.write_all(system_tables(share)?.as_bytes())
+        .and_then(|()| sql.rewind())
+        .context("writing the SQL of the system tables")?;
     USER.own(&instance.data_directory.join("mysql"))?;
     let mut command = by_the_server(program, "--bootstrap");
-    command.stdin(File::open(&sql).with_context(|| format!("opening {}", sql.display()))?);
+    command.stdin(sql);
     Ok(command)
 }
 

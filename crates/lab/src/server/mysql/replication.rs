@@ -25,6 +25,7 @@ use super::files::{self, BINLOG, is_off, plain_name, setting};
 use super::release::{self, Release};
 use super::{Mysql, USER, endpoint, option, socket};
 use crate::record::{ReplicationMode, WaitPoint};
+use crate::server::own_user::beside;
 use crate::server::replication::{
     Access, MemberSettings, Position, Progress, ReplicaSet, Replication, ReplicationSpec,
 };
@@ -94,13 +95,9 @@ impl Replication for Mysql {
         spec: &ReplicationSpec,
         access: &Access,
     ) -> Result<Box<dyn Running>> {
-        let file = instance.runtime_directory.join("accounts.sql");
-        // Not to be read before it is the server's alone.
-        super::own_directories(instance)?;
+        let file = beside(&instance.runtime_directory, "accounts.sql");
         let (_, release) = self.program()?;
-        fs::write(&file, accounts(&release, &access.password))
-            .with_context(|| format!("writing {}", file.display()))?;
-        USER.give(&file)?;
+        USER.write(&file, accounts(&release, &access.password).as_bytes())?;
         let mut options = vec![
             option("bind-address", "127.0.0.1"),
             option("port", &access.port.to_string()),
