@@ -10,6 +10,7 @@ mod prepare;
 mod program;
 mod release;
 mod replication;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,36 +33,16 @@ use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source};
 use crate::layout::FileClass;
 use crate::provenance;
+use files::is_plain;
 pub(crate) use files::redo_bytes;
-use files::{is_plain, plain_name};
 use program::Program;
 pub use release::{Flavour, Release};
+pub(super) use settings::objection;
+use settings::plain_name;
 
 const USER: OwnUser = OwnUser(61_417);
 /// The workload's schema; made when it is loaded.
 const DATABASE: &str = "spindle";
-
-/// What an instance decides for itself; settings must not.
-const OWN_SETTINGS: [&str; 18] = [
-    "datadir",
-    "socket",
-    "pid_file",
-    "log_error",
-    "port",
-    "bind_address",
-    "skip_networking",
-    "user",
-    "defaults_file",
-    "defaults_extra_file",
-    "skip_grant_tables",
-    "bootstrap",
-    "initialize",
-    "initialize_insecure",
-    "basedir",
-    "lc_messages_dir",
-    "secure_file_priv",
-    "mysqlx",
-];
 
 /// Settings that shape the files when they are made.
 const SHAPING_SETTINGS: [&str; 9] = [
@@ -132,11 +113,6 @@ impl Mysql {
     }
 }
 
-/// Settings that are not for a scenario to say: the instance or the layout decides them. By plain name.
-pub(super) fn is_own_setting(name: &str) -> bool {
-    OWN_SETTINGS.contains(&name) || files::PLACING_SETTINGS.contains(&name)
-}
-
 fn kind_of(flavour: Flavour) -> &'static str {
     match flavour {
         Flavour::MariaDb => "mariadb",
@@ -175,13 +151,7 @@ impl Server for Mysql {
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
-        for name in instance.settings.keys() {
-            if OWN_SETTINGS.contains(&plain_name(name).as_str()) {
-                return Err(Refusal(format!(
-                    "setting `{name}`: the server is private, so Spindle decides this one; remove it"
-                )));
-            }
-        }
+        settings::check(&instance.settings)?;
         check_socket(&socket(instance))?;
         files::check(&self.release(), &instance.settings)?;
         check_buffer_pool(&instance.settings)?;
@@ -236,8 +206,10 @@ impl Mysql {
         let (program, release) = self.program()?;
         let runtime = &instance.runtime_directory;
         let mut command = Command::new(&program.path);
+        // Of two values of one option the server takes the later, which is ours.
         command
             .arg("--no-defaults")
+            .args(plain_options(&release, &instance.settings))
             .args(program.options())
             .arg(option("datadir", &instance.data_directory.to_string_lossy()))
             .arg(option("socket", &socket(instance).to_string_lossy()))
@@ -245,7 +217,6 @@ impl Mysql {
             .args(files::options(&release, instance).iter().map(|(name, value)| option(name, value)))
             .arg("--skip-name-resolve")
             .args(own_options(&release))
-            .args(plain_options(&release, &instance.settings))
             .args(more);
         let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
         let socket = socket(instance);
@@ -258,8 +229,14 @@ impl Mysql {
 fn own_options(release: &Release) -> Vec<&'static str> {
     match release.flavour {
         Flavour::MariaDb => Vec::new(),
+        // What a workload told the server to keep (SET PERSIST) would override what we say here.
         _ if release.can(release::NO_FILES) => {
-            vec!["--local-infile=1", "--loose-mysqlx=0", "--secure-file-priv=NULL"]
+            vec![
+                "--local-infile=1",
+                "--loose-mysqlx=0",
+                "--secure-file-priv=NULL",
+                "--loose-persisted-globals-load=0",
+            ]
         }
         _ => vec!["--local-infile=1"],
     }
@@ -335,8 +312,8 @@ fn check_names(
     /// A wrong value of a switch is passed over.
     const PASSED_OVER: &str = "due to invalid value";
     let mut command = Command::new(&program.path);
-    command.arg("--no-defaults").args(program.options()).args(own_options(release));
-    command.args(plain_options(release, settings)).stdin(Stdio::null());
+    command.arg("--no-defaults").args(plain_options(release, settings));
+    command.args(program.options()).args(own_options(release)).stdin(Stdio::null());
     if release.can(release::VALIDATE_CONFIG) {
         // Values that are passed over are warnings.
         command.args(["--validate-config", "--log-error-verbosity=2"]);

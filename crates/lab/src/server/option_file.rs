@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::mysql::is_own_setting;
+use super::mysql::objection;
 
 /// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. `[mysqld-8.0]` and the like are for one version.
 const GROUPS: [&str; 6] = ["mysqld", "mariadbd", "mariadb", "server", "mysqld_safe", "galera"];
@@ -123,10 +123,12 @@ impl OptionFile {
             );
             return self.set(name, "ON".to_owned());
         }
-        if is_own_setting(&name) {
-            return self
-                .dropped
-                .push(format!("{name}: a server of a run is private, so Spindle decides this one"));
+        if let Some(objection) = objection(&name) {
+            let reason = match objection.ends_with("remove it") {
+                true => "a server of a run is private, so Spindle decides this one",
+                false => &objection,
+            };
+            return self.dropped.push(format!("{name}: {reason}"));
         }
         self.set(name, value.unwrap_or_else(|| "ON".to_owned()));
     }

@@ -26,7 +26,7 @@ use spindle_load::{Endpoint, WorkloadSpec};
 use super::monitor::{self, Inquiry};
 use super::own_user::{OwnUser, beside};
 use super::postgres_log::quote;
-use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS};
+use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 pub(crate) use super::postgres_settings::{PAGE_BYTES, log_bytes, size_bytes};
 use super::process::{Process, check_socket};
 use super::{Instance, Refusal, Running, Server};
@@ -92,20 +92,13 @@ impl Server for Postgres {
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         let settings = &instance.settings;
-        for name in settings.keys() {
-            if OWN_SETTINGS.iter().any(|(own, _)| name.eq_ignore_ascii_case(own)) {
-                return Err(Refusal(format!(
-                    "setting `{name}`: the server is private, so Spindle decides this one; remove it"
-                )));
-            }
-        }
         check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
         postgres_settings::check(settings)?;
         self.check_by_the_server(settings)
     }
 
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &&String| SHAPING_SETTINGS.iter().any(|known| name.eq_ignore_ascii_case(known));
+        let shapes = |name: &&String| SHAPING_SETTINGS.iter().any(|known| is_named(name, known));
         let mut chosen: BTreeMap<String, String> = settings
             .iter()
             .filter(|(name, _)| shapes(name))
@@ -160,9 +153,10 @@ impl Server for Postgres {
         command
             .arg("-D")
             .arg(&instance.data_directory)
+            // Of two values the later counts, which is ours.
+            .args(user.chain(own).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
-            .args(own.chain(user).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
             .env("LC_ALL", "C");
         let mut process = Process::spawn(&mut command, "postgres", &instance.runtime_directory, quote)?;
         process.find_first()?;

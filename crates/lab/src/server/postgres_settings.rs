@@ -6,13 +6,15 @@ use super::Refusal;
 use crate::provenance;
 
 /// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
-pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 18] = [
+pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
     ("data_directory", None),
     ("config_file", None),
     ("hba_file", None),
     ("ident_file", None),
     ("external_pid_file", None),
     ("unix_socket_directories", None),
+    // Of PostgreSQL 9.2 and older.
+    ("unix_socket_directory", None),
     ("unix_socket_group", None),
     ("unix_socket_permissions", None),
     ("listen_addresses", Some("")),
@@ -20,6 +22,9 @@ pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 18] = [
     ("log_destination", Some("stderr")),
     ("logging_collector", Some("off")),
     ("log_directory", None),
+    ("log_filename", None),
+    // Of PostgreSQL 14 and older.
+    ("stats_temp_directory", None),
     ("lc_messages", Some("C")),
     ("restart_after_crash", Some("off")),
     // Is in the server's own namespace then, and ends with it.
@@ -45,10 +50,37 @@ pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
 /// Of a number without a unit.
 pub(crate) const PAGE_BYTES: u64 = 8192;
 
-/// The server would start with buffers larger than memory, and the trial would measure the swap.
+/// As the server reads names of its settings (ParseLongOption and guc_name_compare).
+fn plain_name(name: &str) -> String {
+    name.replace('-', "_").to_ascii_lowercase()
+}
+
+/// Whether a setting of the scenario is this one.
+pub(super) fn is_named(setting: &str, name: &str) -> bool {
+    plain_name(setting) == name
+}
+
+/// # Errors
+/// A setting that the instance decides, however it is written, or a name that is more than a name.
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    for name in settings.keys() {
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(Refusal(format!("setting `{name}`: is no name of a setting")));
+        }
+        if OWN_SETTINGS.iter().any(|(own, _)| is_named(name, own)) {
+            return Err(Refusal(format!(
+                "setting `{name}`: the server is private, so Spindle decides this one; remove it"
+            )));
+        }
+    }
+    check_buffers(settings)
+}
+
+/// The server would start with buffers larger than memory, and the trial would measure the swap.
+fn check_buffers(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     const NAME: &str = "shared_buffers";
-    let Some((name, value)) = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case(NAME)) else {
+    let Some((name, value)) = settings.iter().find(|(name, _)| is_named(name, NAME)) else {
         return Ok(());
     };
     // What is no size the server itself refuses.
@@ -69,7 +101,7 @@ pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
     const UNIT_BYTES: u64 = 1 << 20;
     /// The server's own choice.
     const DEFAULT_BYTES: u64 = 1 << 30;
-    let value = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("max_wal_size"));
+    let value = settings.iter().find(|(name, _)| is_named(name, "max_wal_size"));
     value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
@@ -115,11 +147,29 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_of_the_instance_is_refused_however_it_is_written() {
+        let refused = |name: &str| {
+            let settings = BTreeMap::from([(name.to_owned(), "x".to_owned())]);
+            check(&settings).expect_err(name).0
+        };
+        for (name, _) in OWN_SETTINGS {
+            for written in [name.to_owned(), name.replace('_', "-"), name.to_ascii_uppercase()] {
+                assert!(refused(&written).contains("the server is private"), "{written}");
+            }
+        }
+        for name in ["work_mem=4MB listen_addresses", "port=1", "", "a b"] {
+            assert!(refused(name).contains("is no name"), "{name}");
+        }
+    }
+
+    #[test]
     fn buffers_larger_than_memory_are_refused() {
         let settings = |value: &str| BTreeMap::from([("Shared_Buffers".to_owned(), value.to_owned())]);
         assert_eq!(check(&settings("16MB")), Ok(()));
         for value in ["64TB", "1073741823"] {
             assert!(check(&settings(value)).unwrap_err().0.contains("larger than this machine's memory"));
         }
+        let dashed = BTreeMap::from([("shared-buffers".to_owned(), "64TB".to_owned())]);
+        assert!(check(&dashed).is_err());
     }
 }

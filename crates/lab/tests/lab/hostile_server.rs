@@ -90,3 +90,32 @@ fn a_directory_that_is_a_link_is_not_given_away() {
         assert_eq!(fs::metadata(&other).unwrap().uid(), 0, "it was given away");
     }
 }
+
+#[test]
+fn mariadb_is_not_opened_to_others_by_another_spelling_of_a_setting() {
+    for name in ["disable-skip-networking", "loose_port", "skip-skip-networking", "bind-addres", "extra-port"]
+    {
+        MARIADB.check_refused(name, "1", true, &format!("setting `{name}`: "));
+    }
+}
+
+#[test]
+fn no_spelling_of_a_setting_moves_mariadbs_files_off_the_storage() {
+    for name in [
+        "innodb-log-group",
+        "loose_innodb_log_group_home_dir",
+        "plugin-innodb-undo-directory",
+        "aria_log_dir_path",
+    ] {
+        MARIADB.check_refused(name, "/tmp", true, &format!("setting `{name}`: "));
+    }
+}
+
+#[test]
+fn postgresql_is_not_opened_to_others_by_another_spelling_of_a_setting() {
+    for name in
+        ["listen-addresses", "LISTEN-addresses", "unix-socket-directories", "work_mem=4MB listen_addresses"]
+    {
+        POSTGRESQL.check_refused(name, "127.0.0.1", true, &format!("setting `{name}`: "));
+    }
+}

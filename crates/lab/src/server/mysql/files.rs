@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
+use super::settings::plain_name;
 use crate::layout::FileClass;
 use crate::server::memory::parse_size_bytes;
 use crate::server::{Instance, Refusal};
@@ -33,24 +34,6 @@ pub(super) const BINLOG: &str = "binlog";
 /// The servers' defaults.
 const DATA_FILES: &str = "ibdata1:12M:autoextend";
 const TEMP_FILES: &str = "ibtmp1:12M:autoextend";
-
-/// Settings by which a layout could be undone.
-pub(super) const PLACING_SETTINGS: [&str; 9] = [
-    "innodb_undo_directory",
-    "innodb_data_home_dir",
-    "innodb_log_group_home_dir",
-    "log_bin_index",
-    "tmpdir",
-    "innodb_tmpdir",
-    "innodb_doublewrite_dir",
-    "innodb_temp_tablespaces_dir",
-    "slave_load_tmpdir",
-];
-
-/// As the server compares names of options.
-pub(super) fn plain_name(name: &str) -> String {
-    name.replace('-', "_").to_ascii_lowercase()
-}
 
 pub(super) fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     settings.iter().find(|(key, _)| plain_name(key) == name).map(|(_, value)| value.as_str())
@@ -131,11 +114,8 @@ fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Resul
 }
 
 /// # Errors
-/// A setting that would move files away from where the layout has them.
+/// A binary log whose path is named.
 pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    if let Some(name) = settings.keys().find(|name| PLACING_SETTINGS.contains(&plain_name(name).as_str())) {
-        return Err(Refusal(format!("setting `{name}`: where files lie is for a layout to say; remove it")));
-    }
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
@@ -311,7 +291,6 @@ mod tests {
         assert!(refused(FileClass::Undo, &[("innodb-undo-tablespaces", "1")]).contains("at least 2"));
         assert!(refused(FileClass::Binlog, &[("log_bin", "OFF")]).contains("`log_bin = true`"));
         assert!(refused(FileClass::Binlog, &[("log_bin", "/tmp/x")]).contains("neither true nor false"));
-        assert!(check(&mariadb(), &settings(&[("innodb-undo-directory", "/x")])).is_err());
     }
 
     #[test]

@@ -21,8 +21,9 @@ use mysql::{Conn, OptsBuilder, Row};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Check, Endpoint};
 
-use super::files::{self, BINLOG, is_off, plain_name, setting};
+use super::files::{self, BINLOG, is_off, setting};
 use super::release::{self, Release};
+use super::settings::plain_name;
 use super::{Mysql, USER, endpoint, option, socket};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::server::own_user::beside;

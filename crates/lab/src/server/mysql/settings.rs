@@ -1,0 +1,238 @@
+//! Which settings of a scenario a private server takes.
+//!
+//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and prefixes (mysys/my_getopt.c: `skip`,
+//! `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`; sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is
+//! refused by each of them.
+
+use std::collections::BTreeMap;
+
+use crate::server::Refusal;
+
+/// What an instance decides for itself: where the server listens, whom it lets in, where its own files are.
+const OWN: [&str; 25] = [
+    "datadir",
+    "socket",
+    "pid_file",
+    "log_error",
+    "port",
+    "extra_port",
+    "bind_address",
+    "skip_networking",
+    "user",
+    "chroot",
+    "daemonize",
+    "defaults_file",
+    "defaults_extra_file",
+    "defaults_group_suffix",
+    "print_defaults",
+    "skip_grant_tables",
+    "bootstrap",
+    "initialize",
+    "initialize_insecure",
+    "basedir",
+    "lc_messages_dir",
+    "secure_file_priv",
+    "mysqlx",
+    "persisted_globals_load",
+    "create_admin_listener_thread",
+];
+
+/// Whole families of them: more listeners, and clusters, whose members meet over TCP.
+const OWN_FAMILIES: [&str; 5] = ["mysqlx_", "admin_", "wsrep_", "group_replication_", "keyring_migration_"];
+
+/// Settings by which a layout could be undone.
+const PLACING: [&str; 33] = [
+    "innodb_undo_directory",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_tmpdir",
+    "innodb_doublewrite_dir",
+    "innodb_temp_tablespaces_dir",
+    "innodb_directories",
+    "innodb_redo_log_archive_dirs",
+    "aria_log_dir_path",
+    "rocksdb_datadir",
+    "rocksdb_wal_dir",
+    "rocksdb_log_dir",
+    "rocksdb_tmpdir",
+    "rocksdb_persistent_cache_path",
+    "tokudb_data_dir",
+    "tokudb_log_dir",
+    "tokudb_tmp_dir",
+    "log_bin_index",
+    "log",
+    "log_basename",
+    "log_isam",
+    "log_slow_queries",
+    "log_slow_query_file",
+    "log_tc",
+    "general_log_file",
+    "slow_query_log_file",
+    "relay_log",
+    "relay_log_index",
+    "relay_log_info_file",
+    "master_info_file",
+    "tmpdir",
+    "slave_load_tmpdir",
+    "replica_load_tmpdir",
+];
+
+/// Their values name files beside the data.
+const FILE_NAMES: [&str; 3] =
+    ["innodb_data_file_path", "innodb_temp_data_file_path", "innodb_buffer_pool_filename"];
+
+/// Settings whose name is the beginning of one that is refused.
+const BEGINNINGS: [&str; 8] = [
+    "general_log",
+    "innodb",
+    "innodb_doublewrite",
+    "lc_messages",
+    "log_bin",
+    "log_slow_query",
+    "rocksdb",
+    "slow_query_log",
+];
+
+const PREFIXES: [&str; 6] = ["loose_", "enable_", "disable_", "maximum_", "autoset_", "plugin_"];
+/// Settings that begin as if they had such a prefix.
+const NO_PREFIX: [&str; 7] = [
+    "disable_log_bin",
+    "enable_cascade_triggers",
+    "enable_secondary_engine_statistics",
+    "plugin_dir",
+    "plugin_load",
+    "plugin_load_add",
+    "plugin_maturity",
+];
+
+/// As the server compares names of options.
+pub(super) fn plain_name(name: &str) -> String {
+    name.replace('-', "_").to_ascii_lowercase()
+}
+
+/// Why a setting is not for a scenario to say, as the end of a sentence; `None` when it may be said.
+pub(in crate::server) fn objection(name: &str) -> Option<String> {
+    let plain = plain_name(name);
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+    if !plain.starts_with(|letter: char| letter.is_ascii_lowercase()) || !plain.chars().all(is_name) {
+        return Some("is no name of a setting".to_owned());
+    }
+    let has_prefix = |prefix: &&&str| plain.starts_with(**prefix) && !NO_PREFIX.contains(&plain.as_str());
+    if let Some(prefix) = PREFIXES.iter().find(has_prefix) {
+        return Some(format!("write the setting's own name, without `{prefix}`"));
+    }
+    let names = [Some(plain.as_str()), plain.strip_prefix("skip_")];
+    names.into_iter().flatten().find_map(objection_to_plain)
+}
+
+fn objection_to_plain(name: &str) -> Option<String> {
+    if OWN.contains(&name) || OWN_FAMILIES.iter().any(|family| name.starts_with(family)) {
+        return Some("the server is private, so Spindle decides this one; remove it".to_owned());
+    }
+    if PLACING.contains(&name) {
+        return Some("where files lie is for a layout to say; remove it".to_owned());
+    }
+    let is_beginning = |whole: &&&str| whole.starts_with(name) && !BEGINNINGS.contains(&name);
+    let whole = OWN.iter().chain(&PLACING).chain(&OWN_FAMILIES).find(is_beginning)?;
+    Some(format!("is an abbreviation, which the server could take for `{}`", whole.trim_end_matches('_')))
+}
+
+/// # Errors
+/// A setting that would open the private server to others, or move files away from where the layout has them.
+pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    for (name, value) in settings {
+        if let Some(objection) = objection(name) {
+            return Err(Refusal(format!("setting `{name}`: {objection}")));
+        }
+        if FILE_NAMES.contains(&plain_name(name).as_str()) && value.contains('/') {
+            return Err(Refusal(format!(
+                "setting `{name}` = \"{value}\": has a path; where files lie is for a layout to say, so name files only"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_refused(name: &str, expect: &str) {
+        let objection = objection(name).unwrap_or_else(|| panic!("{name} is taken"));
+        assert!(objection.contains(expect), "{name}: {objection}");
+    }
+
+    #[test]
+    fn a_setting_of_the_instance_is_refused_however_it_is_written() {
+        for name in OWN.iter().chain(&PLACING) {
+            for written in [(*name).to_owned(), name.replace('_', "-"), name.to_ascii_uppercase()] {
+                check_refused(&written, "remove it");
+                check_refused(&format!("skip-{written}"), "remove it");
+            }
+        }
+        for name in ["mysqlx-port", "admin_address", "wsrep_on", "group-replication-local-address"] {
+            check_refused(name, "remove it");
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_the_servers_own_making_is_refused() {
+        for prefix in ["loose", "enable", "disable", "maximum", "autoset", "plugin", "LOOSE"] {
+            check_refused(&format!("{prefix}-innodb_log_group_home_dir"), "write the setting's own name");
+            check_refused(&format!("{prefix}_skip_networking"), "write the setting's own name");
+        }
+    }
+
+    #[test]
+    fn every_abbreviation_is_refused_unless_it_is_a_setting_of_its_own() {
+        for whole in OWN.iter().chain(&PLACING) {
+            for length in 1..whole.len() {
+                let name = &whole[..length];
+                assert!(objection(name).is_some() || BEGINNINGS.contains(&name), "{name}");
+            }
+        }
+        check_refused(
+            "innodb-log-group",
+            "abbreviation, which the server could take for `innodb_log_group_home_dir`",
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_more_than_a_name_is_refused() {
+        for name in ["port=3307 x", "port=3307", "", "-x", "a b", "a\nb", "ä"] {
+            check_refused(name, "is no name");
+        }
+    }
+
+    #[test]
+    fn other_settings_are_taken() {
+        let plain = [
+            "innodb_buffer_pool_size",
+            "max-connections",
+            "skip_name_resolve",
+            "skip-innodb-doublewrite",
+            "log_bin",
+        ];
+        let odd = [
+            "hot.key_buffer_size",
+            "tmp_table_size",
+            "log_error_verbosity",
+            "port_open_timeout",
+            "init_file",
+        ];
+        for name in plain.iter().chain(&odd).chain(&NO_PREFIX).chain(&BEGINNINGS) {
+            assert_eq!(objection(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_innodb_cannot_lie_elsewhere() {
+        let check =
+            |value: &str| check(&BTreeMap::from([("innodb-data-file-path".to_owned(), value.to_owned())]));
+        assert_eq!(check("ibdata1:12M;ibdata2:12M:autoextend"), Ok(()));
+        for value in ["/tmp/ibdata1:12M", "../../ibdata1:12M", "ibdata1:12M;x/y:1M"] {
+            assert!(check(value).unwrap_err().0.contains("has a path"), "{value}");
+        }
+    }
+}
