@@ -1,11 +1,41 @@
-//! Child processes that never outlive us: a server or a load generator left behind would ruin the next trial.
+//! Child processes that never outlive us, and who they run as: a server or a load generator left behind would ruin the next trial.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+/// Who another project's program runs as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunAs {
+    /// Whoever runs us: the user has named the program himself.
+    #[default]
+    Caller,
+    /// User and group of this number, if we are root: a file has named the program.
+    User(u32),
+}
+
+impl RunAs {
+    pub fn is_caller(&self) -> bool {
+        *self == RunAs::Caller
+    }
+
+    /// Before [`die_with_parent`], whose request a change of user would clear.
+    pub fn apply(self, command: &mut Command) -> &mut Command {
+        if let (RunAs::User(id), true) = (self, geteuid().is_root()) {
+            // Our own directory may be closed to that user.
+            if command.get_current_dir().is_none() {
+                command.current_dir("/");
+            }
+            command.uid(id).gid(id);
+        }
+        command
+    }
+}
 
 /// Asks the kernel to kill the child when the *thread* that spawns it ends. Spawn from a thread that lives as long as
 /// the child is needed.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
@@ -93,12 +94,13 @@ pub(crate) fn shares_complaint(queries: u32, terminals: u32) -> Option<(&'static
 #[derive(Debug)]
 pub struct Mysqlslap {
     spec: Spec,
+    run_as: RunAs,
 }
 
 impl Mysqlslap {
     /// Its counts must be in range.
-    pub(crate) fn new(spec: Spec) -> Mysqlslap {
-        Mysqlslap { spec }
+    pub(crate) fn new(spec: Spec, run_as: RunAs) -> Mysqlslap {
+        Mysqlslap { spec, run_as }
     }
 }
 
@@ -149,7 +151,7 @@ impl Workload for Mysqlslap {
 
 impl Tool for Mysqlslap {
     fn program(&self) -> Program<'_> {
-        Program { name: NAME, package: PACKAGE, path: &self.spec.program }
+        Program { name: NAME, package: PACKAGE, path: &self.spec.program, run_as: self.run_as }
     }
 
     fn repeats(&self) -> bool {

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::child::RunAs;
+
 /// How to reach a server.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "protocol", rename_all = "kebab-case")]
@@ -61,6 +63,16 @@ pub struct RunSpec {
     /// The workload is a list: the terminals begin with the first `Measure`, and the window ends when they have gone through it once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
+    /// Of the program that is the clients, if one is.
+    #[serde(default, skip_serializing_if = "RunAs::is_caller")]
+    pub tools_run_as: RunAs,
+}
+
+impl RunSpec {
+    /// A workload that goes on until it is told to stop; whatever program it needs runs as the caller.
+    pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
+        RunSpec { endpoint, workload, seed, once: false, tools_run_as: RunAs::Caller }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use crate::child::RunAs;
 use crate::foreign::Tool;
 use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
 use crate::sql::Engine;
@@ -213,8 +214,8 @@ impl WorkloadSpec {
     ///
     /// # Errors
     /// It is missing.
-    pub fn tool_version(&self) -> Result<Option<String>> {
-        self.build()?.tool().map(Tool::version).transpose()
+    pub fn tool_version(&self, run_as: RunAs) -> Result<Option<String>> {
+        self.build_with_tools(run_as)?.tool().map(Tool::version).transpose()
     }
 
     /// Work with a beginning and an end, whose clients can go through it once ([`Client::is_through`]).
@@ -335,15 +336,24 @@ impl WorkloadSpec {
 
     /// The workload behind its parameters, or a sentence saying which parameter is wrong.
     pub fn build(&self) -> Result<Box<dyn Workload>> {
+        self.build_with_tools(RunAs::Caller)
+    }
+
+    /// As [`WorkloadSpec::build`]; a program that is its clients runs as `run_as`.
+    pub fn build_with_tools(&self, run_as: RunAs) -> Result<Box<dyn Workload>> {
         if let Some((key, complaint)) = self.complaint() {
             bail!("workload {}: {key}: {complaint}", self.kind());
         }
         Ok(match self {
             WorkloadSpec::Tpcc(spec) => Box::new(crate::tpcc::Tpcc::new(spec.clone())),
             WorkloadSpec::Oltp(spec) => Box::new(crate::oltp::Oltp::new(spec.clone())),
-            WorkloadSpec::Sysbench(spec) => Box::new(crate::sysbench::oltp::Sysbench::new(spec.clone())),
-            WorkloadSpec::Fileio(spec) => Box::new(crate::sysbench::fileio::Fileio::new(spec.clone())),
-            WorkloadSpec::Mysqlslap(spec) => Box::new(crate::mysqlslap::Mysqlslap::new(spec.clone())),
+            WorkloadSpec::Sysbench(spec) => {
+                Box::new(crate::sysbench::oltp::Sysbench::new(spec.clone(), run_as))
+            }
+            WorkloadSpec::Fileio(spec) => {
+                Box::new(crate::sysbench::fileio::Fileio::new(spec.clone(), run_as))
+            }
+            WorkloadSpec::Mysqlslap(spec) => Box::new(crate::mysqlslap::Mysqlslap::new(spec.clone(), run_as)),
             WorkloadSpec::WideTables(spec) => Box::new(crate::wide_tables::WideTables::new(spec.clone())),
             WorkloadSpec::InsertGrowth(spec) => {
                 Box::new(crate::insert_growth::InsertGrowth::new(spec.clone()))

@@ -157,7 +157,7 @@ pub fn run(args: LoadArgs) -> Result<()> {
 fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
     mistake::check(&workload, args)?;
     eprintln!("seed {}", args.seed);
-    let spec = RunSpec { endpoint: args.server.clone(), workload, seed: args.seed, once: false };
+    let spec = RunSpec::new(args.server.clone(), workload, args.seed);
     let workload = spec.workload.build()?;
     if args.prepare {
         prepare(&*workload, &spec)?;

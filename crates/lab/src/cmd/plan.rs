@@ -11,6 +11,7 @@ use crate::plan::{Plan, plan};
 use crate::provenance;
 use crate::record::{Cell, MountHead, StackHead, StartState};
 use crate::scenario::{Bounds, Scenario};
+use crate::server::{Source, Trust};
 use crate::text;
 
 #[derive(Debug, Args)]
@@ -23,7 +24,16 @@ pub struct PlanArguments {
 }
 
 pub fn run(arguments: &PlanArguments) -> Result<()> {
-    let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
+    let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::ReadOnly };
+    let scenario = Scenario::read(&arguments.scenario, &bounds)?;
+    for (name, server) in &scenario.servers {
+        if let Source::Program(path) = &server.source {
+            eprintln!(
+                "spindle: servers.{name}: a plan does not run {}, so it takes it for the newest release that it knows",
+                path.display()
+            );
+        }
+    }
     let plan = plan(&scenario);
     let mut output = std::io::stdout().lock();
     if arguments.json {

@@ -15,6 +15,7 @@ use crate::records_file::Resume;
 use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
+use crate::server::Trust;
 use crate::user_error::check_output_directory;
 use crate::virtual_answer;
 
@@ -44,7 +45,8 @@ pub struct RunArguments {
 pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
-    let scenario = Scenario::read(&arguments.scenario, &Bounds { memory_bytes: provenance::memory_bytes() })?;
+    let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
+    let scenario = Scenario::read(&arguments.scenario, &bounds)?;
     let plan = plan(&scenario);
     let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")
         && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());

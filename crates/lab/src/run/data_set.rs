@@ -20,7 +20,7 @@ use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::record::ZfsHead;
 use crate::scenario::content_hash;
-use crate::server::{Instance, Running, Server, Source};
+use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -206,7 +206,7 @@ impl Load<'_> {
     }
 
     fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
-        let workload = self.recipe.workload.build()?;
+        let workload = self.recipe.workload.build_with_tools(FOREIGN_TOOLS)?;
         workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
             let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
             progress.activity(format!("loading the database, {:.0} %", share * 100.0));

@@ -21,7 +21,7 @@ use crate::provenance;
 use crate::record::{Header, LimiterKind, Provenance, Trial};
 use crate::records_file::{FILE_NAME, RecordsFile, Resume};
 use crate::scenario::Scenario;
-use crate::server::{Instance, Refusal, Server};
+use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
 use crate::storage;
 use crate::text;
 use crate::user_error::UserError;
@@ -148,7 +148,7 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
 fn tools(scenario: &Scenario) -> Result<BTreeMap<String, String>> {
     let mut tools = BTreeMap::new();
     for name in &scenario.matrix.workload {
-        let version = scenario.workloads[name].tool_version();
+        let version = scenario.workloads[name].tool_version(FOREIGN_TOOLS);
         let version = version.with_context(|| format!("looking for the tool of workload `{name}`"))?;
         tools.extend(version.map(|version| (name.clone(), version)));
     }

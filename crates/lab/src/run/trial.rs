@@ -23,7 +23,7 @@ use crate::provenance;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::scenario::Scenario;
 use crate::server::replication::ReplicationSpec;
-use crate::server::{Instance, Running, Server};
+use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 
 /// A cold start on a hard disk reads everything it needs in random order.
 pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
@@ -214,6 +214,7 @@ impl Laboratory<'_> {
             workload: self.scenario.workloads[&self.cell.workload].clone(),
             seed: planned.seed,
             once: run.once,
+            tools_run_as: FOREIGN_TOOLS,
         };
         let mut client = ClientProcess::spawn(self.program, &run_spec)?;
         let client_id = client.process_id();
@@ -242,7 +243,7 @@ impl Laboratory<'_> {
             replicas.catch_up(&mut window)?;
             phases.enter("verify")?;
         }
-        let workload = run_spec.workload.build()?;
+        let workload = run_spec.workload.build_with_tools(FOREIGN_TOOLS)?;
         let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
         let mut checks = self.interrupt.kill_on_signal(server_id, verify)?;
         checks.extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&*workload))?);

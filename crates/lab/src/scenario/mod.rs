@@ -22,7 +22,7 @@ use crate::layout::Layout;
 use crate::profile_file::StackSpec;
 use crate::record::{Cell, ScenarioHead, StartState};
 use crate::server::replication::ReplicationSpec;
-use crate::server::{self, Server, Source};
+use crate::server::{self, Server, Source, Trust};
 use crate::user_error::UserError;
 
 #[derive(Debug, Clone)]
@@ -51,11 +51,15 @@ pub struct ServerSpec {
     pub settings: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationSpec>,
+    /// Not the scenario's to say.
+    #[serde(skip)]
+    pub trust: Trust,
 }
 
 impl ServerSpec {
     pub fn server(&self) -> Box<dyn Server> {
-        server::by_source(&self.kind, &self.source).expect("a scenario is read with known kinds only")
+        server::with_trust(&self.kind, &self.source, self.trust)
+            .expect("a scenario is read with known kinds only")
     }
 }
 
@@ -84,10 +88,11 @@ pub struct RunSettings {
     pub seed: u64,
 }
 
-/// What a scenario must fit into.
+/// What a scenario must fit into, and what reading it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub memory_bytes: u64,
+    pub trust: Trust,
 }
 
 impl Scenario {

@@ -29,7 +29,7 @@ measure = "30 s"
 seed = 1
 "#;
 
-const BOUNDS: Bounds = Bounds { memory_bytes: 8 << 30 };
+const BOUNDS: Bounds = Bounds { memory_bytes: 8 << 30, trust: Trust::MayRun };
 
 /// The good scenario with one text replaced.
 #[track_caller]

@@ -131,7 +131,8 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
         table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
     fit::check_memory_settings(name, &settings, bounds)?;
     let source = check_source(name, table)?;
-    Ok(ServerSpec { kind: table.kind.clone(), source, settings, replication: None })
+    let trust = bounds.trust;
+    Ok(ServerSpec { kind: table.kind.clone(), source, settings, replication: None, trust })
 }
 
 fn check_source(name: &str, table: &ServerTable) -> Result<Source, Complaint> {

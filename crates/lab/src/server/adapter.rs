@@ -145,10 +145,10 @@ impl Server for Adapter {
 
     fn version(&self) -> Result<String> {
         let [program, arguments @ ..] = self.0.version.as_slice() else { bail!("`version` is empty") };
-        let output = Command::new(program)
-            .args(arguments)
-            .env("PATH", path())
-            .stdin(Stdio::null())
+        let mut command = Command::new(program);
+        command.args(arguments).env("PATH", path()).current_dir("/").stdin(Stdio::null());
+        let output = USER
+            .run(&mut command)
             .output()
             .with_context(|| format!("starting {program}, which `version` of the adapter names"))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -204,8 +204,8 @@ fn temporary_directory(instance: &Instance) -> PathBuf {
 
 fn own_directories(instance: &Instance) -> Result<()> {
     let temporary = temporary_directory(instance);
-    let directories = [&instance.data_directory, &instance.runtime_directory, &temporary];
-    directories.into_iter().try_for_each(|path| USER.own(path))
+    [&instance.data_directory, &temporary].into_iter().try_for_each(|path| USER.own(path))?;
+    USER.own_runtime(&instance.runtime_directory)
 }
 
 #[derive(Debug)]

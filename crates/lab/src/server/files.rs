@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use spindle_load::Endpoint;
 
+use super::own_user::TOOLS;
 use super::{Instance, Refusal, Running, Server};
 
 #[derive(Debug)]
@@ -37,6 +38,7 @@ impl Server for Files {
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        TOOLS.own(&instance.data_directory)?;
         Ok(Box::new(Directory(instance.data_directory.clone())))
     }
 }

@@ -27,10 +27,14 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 use spindle_load::Endpoint;
+use spindle_load::child::RunAs;
 
 use crate::layout::FileClass;
 use mysql::{Flavour, Mysql};
 use replication::Replication;
+
+/// Who runs the programs that a scenario names as the clients of a server.
+pub(crate) const FOREIGN_TOOLS: RunAs = RunAs::User(own_user::TOOLS.0);
 
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,14 +150,28 @@ impl Source {
 pub const KINDS_WITH_SOURCE: [&str; 2] = ["mariadb", "mysql"];
 
 pub fn by_source(kind: &str, source: &Source) -> Option<Box<dyn Server>> {
+    with_trust(kind, source, Trust::MayRun)
+}
+
+/// Whether a program that a file names may be run to see what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trust {
+    /// As its own user.
+    #[default]
+    MayRun,
+    /// Whoever reads a scenario to see what it would do runs nothing of it.
+    ReadOnly,
+}
+
+pub fn with_trust(kind: &str, source: &Source, trust: Trust) -> Option<Box<dyn Server>> {
     match kind {
         "files" => Some(Box::new(files::Files)),
         "adapter" => match source {
             Source::Adapter(commands) => Some(Box::new(adapter::Adapter((**commands).clone()))),
             _ => None,
         },
-        "mariadb" => Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone()))),
-        "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone()))),
+        "mariadb" => Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone(), trust))),
+        "mysql" => Some(Box::new(Mysql::new(Flavour::MySql, source.clone(), trust))),
         "mock" => Some(Box::new(mock::Mock)),
         "postgresql" => Some(Box::new(postgres::Postgres)),
         "running" => match source {

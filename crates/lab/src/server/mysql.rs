@@ -30,7 +30,7 @@ use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
 use super::process::{Process, check_socket};
 use super::replication::Replication;
-use super::{Instance, Refusal, Running, Server, Source};
+use super::{Instance, Refusal, Running, Server, Source, Trust};
 use crate::layout::FileClass;
 use crate::provenance;
 use files::is_plain;
@@ -84,16 +84,18 @@ const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
 pub struct Mysql {
     flavour: Flavour,
     source: Source,
+    trust: Trust,
 }
 
 impl Mysql {
     /// `Percona` is of the same kind as `MySql`.
-    pub fn new(flavour: Flavour, source: Source) -> Mysql {
-        Mysql { flavour, source }
+    pub fn new(flavour: Flavour, source: Source, trust: Trust) -> Mysql {
+        Mysql { flavour, source, trust }
     }
 
     fn program(&self) -> Result<(Program, Release)> {
         let program = Program::find(self.flavour, &self.source)?;
+        USER.check_way(&program.path)?;
         let release = program.release()?;
         let is_mariadb = release.flavour == Flavour::MariaDb;
         if is_mariadb != (self.flavour == Flavour::MariaDb) {
@@ -107,8 +109,11 @@ impl Mysql {
         Ok((program, release))
     }
 
-    /// Of a server that is not here, what the newest can do.
+    /// Of a server that is not here, or that must not be asked, what the newest can do.
     fn release(&self) -> Release {
+        if self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_)) {
+            return Release::newest(self.flavour);
+        }
         self.program().map_or_else(|_| Release::newest(self.flavour), |(_, release)| release)
     }
 }
@@ -338,9 +343,8 @@ fn check_names(
 
 /// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
 fn own_directories(instance: &Instance) -> Result<()> {
-    let mut directories = files::directories(instance);
-    directories.push(instance.runtime_directory.clone());
-    directories.iter().try_for_each(|directory| USER.own(directory))
+    files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
+    USER.own_runtime(&instance.runtime_directory)
 }
 
 /// A connection.

@@ -18,6 +18,9 @@ use crate::child::die_with_parent;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OwnUser(pub(super) u32);
 
+/// Foreign tools that are the clients of a server. Its group may pass through a server's runtime directory, to the socket.
+pub(super) const TOOLS: OwnUser = OwnUser(61_420);
+
 /// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its place.
 pub(super) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
     let mut file_name = runtime_directory.file_name().unwrap_or_default().to_owned();
@@ -43,15 +46,25 @@ impl OwnUser {
     /// # Errors
     /// It is a link. The user cannot walk to it; names the directory in its way.
     pub(super) fn own(self, directory: &Path) -> Result<()> {
+        self.own_with_group(directory, self.0, 0o700)
+    }
+
+    /// As [`OwnUser::own`], but that foreign tools can pass through it.
+    pub(super) fn own_runtime(self, directory: &Path) -> Result<()> {
+        self.own_with_group(directory, TOOLS.0, 0o710)
+    }
+
+    fn own_with_group(self, directory: &Path, group: u32, mode: u32) -> Result<()> {
         fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
         let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(directory);
         let opened =
             opened.with_context(|| format!("{} is not a directory of its own", directory.display()))?;
         opened
-            .set_permissions(fs::Permissions::from_mode(0o700))
+            .set_permissions(fs::Permissions::from_mode(mode))
             .with_context(|| format!("closing {} to other users", directory.display()))?;
-        self.give(&opened).with_context(|| format!("giving {} to user {}", directory.display(), self.0))?;
+        self.give(&opened, group)
+            .with_context(|| format!("giving {} to user {}", directory.display(), self.0))?;
         self.check_way(directory)
     }
 
@@ -59,12 +72,12 @@ impl OwnUser {
     pub(super) fn write(self, path: &Path, content: &[u8]) -> Result<()> {
         let mut file = new_file(path)?;
         file.write_all(content)
-            .and_then(|()| self.give(&file))
+            .and_then(|()| self.give(&file, self.0))
             .with_context(|| format!("writing {}", path.display()))
     }
 
-    fn give(self, opened: &File) -> io::Result<()> {
-        if geteuid().is_root() { fchown(opened, Some(self.0), Some(self.0)) } else { Ok(()) }
+    fn give(self, opened: &File, group: u32) -> io::Result<()> {
+        if geteuid().is_root() { fchown(opened, Some(self.0), Some(group)) } else { Ok(()) }
     }
 
     /// Gives a directory with all that is in it, which was made by us alone. The directory goes last.

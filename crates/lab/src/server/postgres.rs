@@ -79,8 +79,8 @@ impl Server for Postgres {
 
     fn version(&self) -> Result<String> {
         let program = program("postgres")?;
-        let output = Command::new(&program)
-            .arg("--version")
+        let output = USER
+            .run(Command::new(&program).arg("--version").current_dir("/"))
             .output()
             .with_context(|| format!("asking {} for its version", program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -244,8 +244,9 @@ fn program(name: &str) -> Result<PathBuf> {
 }
 
 fn own_directories(instance: &Instance) -> Result<()> {
-    let directories = [&instance.data_directory, &instance.runtime_directory];
-    directories.into_iter().chain(instance.class_directories.values()).try_for_each(|path| USER.own(path))
+    USER.own(&instance.data_directory)?;
+    instance.class_directories.values().try_for_each(|path| USER.own(path))?;
+    USER.own_runtime(&instance.runtime_directory)
 }
 
 /// The log is a link in the data directory, which was made when the mounts were elsewhere.

@@ -1,5 +1,6 @@
 //! Whole runs of sysbench's file I/O, which needs no database, on emulated disks.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -75,9 +76,14 @@ fn file_requests_are_measured_by_the_tool_and_seen_by_the_drive() {
 #[test]
 fn a_tool_that_dies_leaves_a_failed_row_with_its_last_words() {
     let Some(bench) = Bench::new() else { return };
-    let program = bench.path("dies");
+    // It notes its arguments beside itself.
+    let directory = bench.path("tool");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let program = directory.join("dies");
     let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("../load/src/foreign/fake_sysbench");
-    std::os::unix::fs::symlink(fake, &program).unwrap();
+    // The tool runs as a user who may not be able to reach the checkout.
+    std::fs::copy(fake, &program).unwrap();
     bench.write("test.toml", &scenario(&program, "measure = \"2 s\""));
     bench.run_scenario(&[], &[], 1);
     let errors: Vec<String> = bench.trials().into_iter().filter_map(|trial| trial.error).collect();

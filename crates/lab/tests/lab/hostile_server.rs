@@ -1,9 +1,10 @@
 //! A server under test, and whoever runs as its user, is not trusted: what it puts in the way of root changes nothing of root's.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::emulated_support::{Bench, scenario};
 use crate::server_support::{Bed, PATIENCE, directory};
 use rustix::process::geteuid;
 
@@ -118,4 +119,70 @@ fn postgresql_is_not_opened_to_others_by_another_spelling_of_a_setting() {
     {
         POSTGRESQL.check_refused(name, "127.0.0.1", true, &format!("setting `{name}`: "));
     }
+}
+
+/// A program that notes who ran it, and is of no further use.
+fn tell_tale(bench: &Bench, name: &str) -> (PathBuf, PathBuf) {
+    let told = bench.path("told");
+    fs::create_dir_all(&told).unwrap();
+    fs::set_permissions(&told, fs::Permissions::from_mode(0o777)).unwrap();
+    let program = bench.write(name, &format!("#!/bin/sh\nid -u >>{}/by\nexit 1\n", told.display()));
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    (program, told.join("by"))
+}
+
+/// A plan does not run the program, and a run does it as this user.
+#[track_caller]
+fn check_who_runs(name: &str, user: &str, scenario: impl Fn(&Bench, &Path) -> String) {
+    if !geteuid().is_root() {
+        return;
+    }
+    let bench = Bench::anywhere();
+    let (program, told) = tell_tale(&bench, name);
+    bench.write("test.toml", &scenario(&bench, &program));
+    let output = bench.run(&["plan", "test.toml"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!told.exists(), "the plan ran it as {}", fs::read_to_string(&told).unwrap());
+    let output = bench.run(&["run", "test.toml"]);
+    assert!(!output.status.success());
+    let told = fs::read_to_string(&told).unwrap();
+    assert!(told.lines().count() > 0 && told.lines().all(|line| line == user), "{told}");
+}
+
+#[test]
+fn a_program_that_a_scenario_names_as_its_server_runs_as_the_servers_user() {
+    check_who_runs("mysqld", "61417", |_, program| {
+        let card = "[stacks.log]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n[layouts.apart]\ndata = \"card\"\nredo = \"log\"";
+        scenario(&[
+            ("kind = \"mariadb\"", &format!("kind = \"mariadb\"\nprogram = {program:?}")),
+            ("[servers.mariadb]", &format!("{card}\n[servers.mariadb]")),
+            ("stack = [\"card\"]", "layout = [\"apart\"]"),
+        ])
+    });
+}
+
+#[test]
+fn the_programs_of_an_adapter_run_as_the_adapters_user() {
+    check_who_runs("version", "61419", |bench, program| {
+        let adapter = format!(
+            "version = [{program:?}]\nprepare = [\"false\"]\nstart = [\"false\"]\nurl = \"socket:{{runtime}}/s\"\n\
+             setting = \"--{{name}}={{value}}\"\n"
+        );
+        let file = bench.write("adapter.toml", &adapter.replace("start = [", "start = [\"{settings}\", "));
+        scenario(&[("kind = \"mariadb\"", &format!("kind = \"adapter\"\nfile = {file:?}"))])
+    });
+}
+
+#[test]
+fn a_program_that_a_scenario_names_as_its_clients_runs_as_a_user_of_its_own() {
+    let tpcc = "kind = \"tpcc\"\nwarehouses = 1\nterminals = 4";
+    check_who_runs("sysbench", "61420", |_, program| {
+        let sysbench = "kind = \"sysbench\"\nscript = \"read-write\"\ndistribution = \"uniform\"\ntables = 1\nrows = 100\nterminals = 1";
+        scenario(&[(tpcc, &format!("{sysbench}\nprogram = {program:?}"))])
+    });
+    check_who_runs("mysqlslap", "61420", |_, program| {
+        let slap =
+            "kind = \"mysqlslap\"\nload_type = \"mixed\"\nterminals = 1\nqueries = 10\nengine = \"innodb\"";
+        scenario(&[(tpcc, &format!("{slap}\nprogram = {program:?}"))])
+    });
 }

@@ -136,7 +136,7 @@ fn a_server_that_stands_still_is_seen_by_all_that_it_kept_waiting() {
     let running = start(&*server, &instance);
     let WorkloadSpec::Tpcc(closed) = workload(4) else { panic!("not TPC-C") };
     let open = WorkloadSpec::Tpcc(tpcc::Spec { rate: Some(PER_S), ..closed });
-    let spec = RunSpec { endpoint: running.endpoint(), workload: open, seed: SEED, once: false };
+    let spec = RunSpec::new(running.endpoint(), open, SEED);
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     let server_id = running.process_id().to_string();

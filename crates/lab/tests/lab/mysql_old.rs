@@ -226,7 +226,7 @@ fn myrocks_runs_oltp_and_grows() {
     for workload in [oltp(), serde_json::from_str(growth).unwrap()] {
         let built = workload.build().unwrap();
         built.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
-        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
+        let spec = RunSpec::new(running.endpoint(), workload, SEED);
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());

@@ -21,6 +21,7 @@ pub use process::Ended;
 pub(crate) use process::execute;
 pub(crate) use run::serve;
 
+use crate::child::RunAs;
 use crate::protocol::{Endpoint, KindSummary, Second};
 
 /// Of every foreign tool.
@@ -47,6 +48,7 @@ pub struct Program<'a> {
     pub package: &'static str,
     /// A path, or a name that is looked for in `PATH`.
     pub path: &'a Path,
+    pub run_as: RunAs,
 }
 
 /// A program that drives a load.
@@ -58,8 +60,7 @@ pub trait Tool: Debug + Send + Sync {
     /// # Errors
     /// It is missing, or does not know its version.
     fn version(&self) -> Result<String> {
-        let Program { path, package, .. } = self.program();
-        process::version(path, package)
+        process::version(self.program())
     }
 
     /// The command that runs the load. Equal seeds, equal requests.

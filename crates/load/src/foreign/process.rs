@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::child::{die_with_parent, wait_with_cpu};
+use super::Program;
+use crate::child::{RunAs, die_with_parent, wait_with_cpu};
 
 /// Of the last words, in characters.
 const LAST_WORDS_LENGTH: usize = 400;
@@ -39,12 +40,13 @@ impl Process {
     /// There is no such program: names the package.
     pub(super) fn start(
         mut command: Command,
-        package: &str,
+        program: Program<'_>,
         mut take: impl FnMut(String) + Send + 'static,
     ) -> Result<Process> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            die_with_parent(&mut command).spawn().map_err(|error| missing(&command, package, error))?;
+        let mut child = die_with_parent(program.run_as.apply(&mut command))
+            .spawn()
+            .map_err(|error| missing(program, error))?;
         let output = child.stdout.take().context("the tool has no standard output")?;
         let errors = child.stderr.take().context("the tool has no standard error")?;
         std::thread::spawn(move || {
@@ -84,14 +86,20 @@ fn read_errors(mut errors: ChildStderr) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn missing(command: &Command, package: &str, error: std::io::Error) -> anyhow::Error {
-    let program = command.get_program().to_string_lossy();
-    if error.kind() == ErrorKind::NotFound {
-        return anyhow!(
-            "{program} is not installed: it comes with the package `{package}`, which `tools/install tools` installs"
-        );
+fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
+    let Program { path, package, run_as, .. } = program;
+    let path = path.display();
+    match (error.kind(), run_as) {
+        (ErrorKind::NotFound, _) => anyhow!(
+            "{path} is not installed: it comes with the package `{package}`, which `tools/install tools` installs"
+        ),
+        (ErrorKind::PermissionDenied, RunAs::User(id)) => {
+            anyhow!(
+                "starting {path}: {error}: it runs as user {id}, which must be able to reach and execute it"
+            )
+        }
+        _ => anyhow!("starting {path}: {error}"),
     }
-    anyhow!("starting {program}: {error}")
 }
 
 impl Ended {
@@ -134,11 +142,11 @@ fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 pub(crate) fn execute(
     command: Command,
     name: &str,
-    package: &str,
+    program: Program<'_>,
     is_complaint: impl Fn(&str) -> bool,
 ) -> Result<Ended> {
     let (sender, lines) = std::sync::mpsc::channel();
-    let process = Process::start(command, package, move |line| {
+    let process = Process::start(command, program, move |line| {
         let _ = sender.send(line);
     })?;
     let output = lines.iter().collect();
@@ -151,12 +159,12 @@ pub(crate) fn execute(
 ///
 /// # Errors
 /// It is missing or does not know it.
-pub(super) fn version(program: &std::path::Path, package: &str) -> Result<String> {
-    let mut command = Command::new(program);
+pub(super) fn version(program: Program<'_>) -> Result<String> {
+    let path = program.path.display();
+    let mut command = Command::new(program.path);
     command.arg("--version");
-    let ended = execute(command, &format!("{} --version", program.display()), package, |_| false)?;
+    let ended = execute(command, &format!("{path} --version"), program, |_| false)?;
     let line = ended.output.iter().map(|line| line.trim()).find(|line| !line.is_empty());
-    line.map(str::to_owned).with_context(|| {
-        format!("{} does not tell its version: {}", program.display(), ended.last_words(&[]))
-    })
+    line.map(str::to_owned)
+        .with_context(|| format!("{path} does not tell its version: {}", ended.last_words(&[])))
 }

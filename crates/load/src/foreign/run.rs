@@ -132,7 +132,7 @@ impl<Output: Write> Load<'_, Output> {
         let seed = self.spec.seed.wrapping_add(number.into());
         let command = self.tool.command(&self.spec.endpoint, seed, length)?;
         let end = OutputEnd { number, sender: self.sender.clone() };
-        let process = Process::start(command, self.tool.program().package, move |line| {
+        let process = Process::start(command, self.tool.program(), move |line| {
             // Nobody listens any more when the load has already ended.
             let _ = end.sender.send(Message::Line(end.number, line));
         })?;

@@ -85,7 +85,7 @@ pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
 /// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
 pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
-    let workload = spec.workload.build().map(Arc::from);
+    let workload = spec.workload.build_with_tools(spec.tools_run_as).map(Arc::from);
     let tool =
         workload.as_ref().ok().and_then(|workload: &Arc<dyn Workload>| Some((workload, workload.tool()?)));
     if let Some((workload, tool)) = tool {

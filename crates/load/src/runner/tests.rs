@@ -15,7 +15,7 @@ pub(crate) struct Load {
 }
 
 pub(crate) fn start(endpoint: Endpoint, workload: WorkloadSpec) -> Load {
-    start_spec(RunSpec { endpoint, workload, seed: 1, once: false })
+    start_spec(RunSpec::new(endpoint, workload, 1))
 }
 
 fn start_spec(spec: RunSpec) -> Load {
@@ -158,7 +158,7 @@ fn list(directory: &tempfile::TempDir, workload: &str) -> (WorkloadSpec, Load) {
     };
     let workload: WorkloadSpec = serde_json::from_str(workload).unwrap();
     workload.build().unwrap().load(&endpoint, 1, &mut |_| Ok(())).unwrap();
-    let mut load = start_spec(RunSpec { endpoint, workload: workload.clone(), seed: 1, once: true });
+    let mut load = start_spec(RunSpec { once: true, ..RunSpec::new(endpoint, workload.clone(), 1) });
     assert_eq!(load.event(), Event::Ready);
     (workload, load)
 }
@@ -228,7 +228,7 @@ fn check_fatal(workload: WorkloadSpec, commands: &'static str, expect: &str) {
             Ok(())
         }
     }
-    let spec = RunSpec { endpoint: Endpoint::Mock, workload, seed: 1, once: false };
+    let spec = RunSpec::new(Endpoint::Mock, workload, 1);
     let error = serve(&spec, commands.as_bytes(), Shared(events.clone())).unwrap_err();
     assert!(format!("{error:#}").contains(expect), "{error:#}");
     let text = String::from_utf8(events.lock().unwrap().clone()).unwrap();
@@ -258,7 +258,7 @@ fn a_client_that_cannot_connect_is_fatal() {
 
 #[test]
 fn the_specification_is_the_first_line() {
-    let spec = RunSpec { endpoint: Endpoint::Mock, workload: mock(1, 100), seed: 1, once: false };
+    let spec = RunSpec::new(Endpoint::Mock, mock(1, 100), 1);
     let line = serde_json::to_string(&spec).unwrap() + "\n";
     serve_standard(std::io::Cursor::new(line), std::io::sink()).unwrap();
     let mut events = Vec::new();

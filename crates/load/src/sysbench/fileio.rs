@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use crate::runner::histogram;
@@ -167,12 +168,13 @@ fn directory(endpoint: &Endpoint) -> Result<&Path> {
 #[derive(Debug)]
 pub struct Fileio {
     spec: Spec,
+    run_as: RunAs,
 }
 
 impl Fileio {
     /// Its counts must be in range.
-    pub(crate) fn new(spec: Spec) -> Fileio {
-        Fileio { spec }
+    pub(crate) fn new(spec: Spec, run_as: RunAs) -> Fileio {
+        Fileio { spec, run_as }
     }
 }
 
@@ -189,7 +191,7 @@ impl Workload for Fileio {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
-        prepare(self.spec.command(endpoint, 1, seed)?)?;
+        prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
@@ -227,7 +229,7 @@ impl Workload for Fileio {
 
 impl Tool for Fileio {
     fn program(&self) -> Program<'_> {
-        sysbench(&self.spec.program)
+        sysbench(&self.spec.program, self.run_as)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {

@@ -13,6 +13,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::child::RunAs;
 use crate::foreign::{self, Length, Program};
 
 const NAME: &str = "sysbench";
@@ -22,8 +23,8 @@ fn program() -> PathBuf {
     NAME.into()
 }
 
-fn sysbench(path: &Path) -> Program<'_> {
-    Program { name: NAME, package: PACKAGE, path }
+fn sysbench(path: &Path, run_as: RunAs) -> Program<'_> {
+    Program { name: NAME, package: PACKAGE, path, run_as }
 }
 
 /// `test` is a script, or one of its built-in tests.
@@ -36,9 +37,9 @@ fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
 }
 
 /// Runs a command without its verb, which makes what is tested.
-fn prepare(mut command: Command) -> Result<()> {
+fn prepare(mut command: Command, program: Program<'_>) -> Result<()> {
     command.arg("prepare");
-    foreign::execute(command, "sysbench prepare", PACKAGE, is_complaint).map(drop)
+    foreign::execute(command, "sysbench prepare", program, is_complaint).map(drop)
 }
 
 /// Events are never counted down: zero stands for no limit.

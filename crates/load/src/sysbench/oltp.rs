@@ -7,6 +7,7 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::oltp::{self, Distribution, Script};
 use crate::protocol::{Endpoint, KindSummary, Second};
@@ -144,13 +145,14 @@ fn connect(command: &mut Command, endpoint: &Endpoint) -> Result<()> {
 pub struct Sysbench {
     spec: Spec,
     native: Box<oltp::Oltp>,
+    run_as: RunAs,
 }
 
 impl Sysbench {
     /// Its counts must be in range.
-    pub(crate) fn new(spec: Spec) -> Sysbench {
+    pub(crate) fn new(spec: Spec, run_as: RunAs) -> Sysbench {
         let native = Box::new(oltp::Oltp::new(spec.native()));
-        Sysbench { spec, native }
+        Sysbench { spec, native, run_as }
     }
 }
 
@@ -170,7 +172,7 @@ impl Workload for Sysbench {
         progress(Progress { rows_done: 0, rows_total })?;
         let mut session = connect_and_create_database(endpoint)?;
         self.native.drop_tables(&mut *session)?;
-        prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?)?;
+        prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?, self.program())?;
         self.native.finish_load(&mut *session)?;
         progress(Progress { rows_done: rows_total, rows_total })
     }
@@ -194,7 +196,7 @@ impl Workload for Sysbench {
 
 impl Tool for Sysbench {
     fn program(&self) -> Program<'_> {
-        sysbench(&self.spec.program)
+        sysbench(&self.spec.program, self.run_as)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
@@ -237,7 +239,7 @@ mod tests {
 
     fn workload() -> Sysbench {
         let spec = r#"{"script":"read-write","tables":2,"rows":10,"distribution":"uniform","terminals":3}"#;
-        Sysbench::new(serde_json::from_str(spec).unwrap())
+        Sysbench::new(serde_json::from_str(spec).unwrap(), RunAs::Caller)
     }
 
     #[test]

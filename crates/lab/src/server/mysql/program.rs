@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::USER;
 use super::release::{Flavour, Release};
 use crate::server::{Refusal, Source, package};
 
@@ -104,11 +105,10 @@ impl Program {
     /// It does not run here, with the package that has the library which is missing.
     pub(super) fn release(&self) -> Result<Release> {
         let path = self.path.display();
-        let output = Command::new(&self.path)
-            .args(["--no-defaults", "--version"])
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("asking {path} for its version"))?;
+        let mut command = Command::new(&self.path);
+        command.args(["--no-defaults", "--version"]).current_dir("/").stdin(Stdio::null());
+        let output =
+            USER.run(&mut command).output().with_context(|| format!("asking {path} for its version"))?;
         let words = String::from_utf8_lossy(&output.stderr);
         if let Some(library) = missing_library(&words) {
             let hint = package_of(library).map_or_else(

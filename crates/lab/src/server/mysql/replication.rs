@@ -407,7 +407,7 @@ mod tests {
     /// A server that is not here counts as the newest.
     fn members(primary: &[(&str, &str)], own: &[(&str, &str)]) -> Result<MemberSettings, Refusal> {
         let source = crate::server::Source::Program("/nowhere".into());
-        let server = Mysql::new(Flavour::MariaDb, source);
+        let server = Mysql::new(Flavour::MariaDb, source, crate::server::Trust::MayRun);
         Replication::settings(&server, ReplicationMode::SemiSync, &settings(primary), &settings(own))
     }
 

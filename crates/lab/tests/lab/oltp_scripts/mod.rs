@@ -29,7 +29,7 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
             autocommit: false,
             program: "sysbench".into(),
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
+        let spec = RunSpec::new(endpoint.clone(), workload, SEED);
         let workload = spec.workload.build().unwrap();
         workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
             range_size: 100,
             rate: None,
         });
-        let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: false };
+        let spec = RunSpec::new(endpoint.clone(), workload, SEED);
         let workload = spec.workload.build().unwrap();
         // What an insert adds is none of the next script's rows.
         if !std::mem::replace(&mut is_loaded, script != Script::Insert) {
@@ -92,12 +92,7 @@ pub(crate) fn check_mysqlslap(endpoint: &Endpoint) {
         let program = "mariadb-slap".into();
         let workload =
             mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
-        let spec = RunSpec {
-            endpoint: endpoint.clone(),
-            workload: WorkloadSpec::Mysqlslap(workload),
-            seed: SEED,
-            once: false,
-        };
+        let spec = RunSpec::new(endpoint.clone(), WorkloadSpec::Mysqlslap(workload), SEED);
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;

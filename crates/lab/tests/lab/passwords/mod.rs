@@ -113,7 +113,7 @@ fn run_mysqlslap(port: u16, database: &str) {
         program: "mariadb-slap".into(),
     });
     let endpoint = Endpoint::MysqlTcp { host, port, user, password, database: database.to_owned() };
-    let spec = RunSpec { endpoint, workload, seed: 1, once: false };
+    let spec = RunSpec::new(endpoint, workload, 1);
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(crate::server_support::PATIENCE).unwrap();
     assert!(client.measure(Duration::from_secs(1), &mut |_| ()).unwrap().headline_value > 0.0);

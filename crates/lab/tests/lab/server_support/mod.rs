@@ -134,7 +134,7 @@ impl Bed {
         let keys = "SELECT COUNT(*) FROM information_schema.referential_constraints WHERE constraint_schema";
         let keys = session.prepare(&format!("{keys} = '{schema}'")).unwrap();
         assert_eq!(session.first::<(u64,)>(keys, &[]).unwrap(), Some((10,)));
-        let spec = RunSpec { endpoint: running.endpoint(), workload, seed: SEED, once: false };
+        let spec = RunSpec::new(running.endpoint(), workload, SEED);
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
@@ -215,8 +215,7 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 pub(crate) fn load_process(running: &dyn Running, terminals: u32) -> ClientProcess {
-    let spec =
-        RunSpec { endpoint: running.endpoint(), workload: workload(terminals), seed: SEED, once: false };
+    let spec = RunSpec::new(running.endpoint(), workload(terminals), SEED);
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     client

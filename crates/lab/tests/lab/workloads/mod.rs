@@ -45,7 +45,7 @@ fn check(endpoint: &Endpoint, mut workload: Value) {
     if let WorkloadSpec::Custom(spec) = &mut workload {
         spec.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     }
-    let spec = RunSpec { endpoint: endpoint.clone(), workload, seed: SEED, once: is_list };
+    let spec = RunSpec { once: is_list, ..RunSpec::new(endpoint.clone(), workload, SEED) };
     let workload = spec.workload.build().unwrap();
     workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
