@@ -18,6 +18,9 @@ const SUMMARY_PATIENCE: Duration = Duration::from_secs(30);
 /// The client itself waits ten seconds for its transactions.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
+/// For the killed process.
+const DYING_PATIENCE: Duration = Duration::from_secs(10);
+
 /// A running load. Dropping it kills the process.
 #[derive(Debug)]
 pub struct ClientProcess {
@@ -148,8 +151,11 @@ impl ClientProcess {
 
 impl Drop for ClientProcess {
     fn drop(&mut self) {
-        // Both fail only when it is gone already.
+        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when the disk is.
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        let deadline = Instant::now() + DYING_PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod measurement;
 pub mod mounts;
 pub mod near;
 pub mod observe;
+pub mod patience;
 pub mod plain_directory;
 pub mod plan;
 pub mod profile_file;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -16,6 +17,7 @@ use super::cause;
 use crate::interrupt::Interrupt;
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::mounts::{Mounts, MountsRequest};
+use crate::patience::{self, Wait};
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::record::ZfsHead;
@@ -25,6 +27,8 @@ use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
+
+const LOAD_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// Everything that shapes the files of a database.
 #[derive(Debug, Serialize)]
@@ -192,14 +196,15 @@ impl Load<'_> {
         for directory in directories.into_iter().chain(instance.class_directories.values()) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
-        self.server.prepare(&instance)?;
+        // Its own programs are killed by a signal.
+        self.interrupt.kill_on_signal(0, || self.server.prepare(&instance))?;
         self.interrupt.check()?;
         let mut running = self.server.start(&instance).context("starting the server")?;
         let filled = self.interrupt.kill_on_signal(running.process_id(), || {
             running.wait_ready(READY_PATIENCE)?;
             self.fill_server(&*running, progress)?;
             progress.activity("shutting the loaded database down".to_owned());
-            running.stop(STOP_PATIENCE)
+            running.stop(self.patience(STOP_PATIENCE, 1))
         });
         self.interrupt.check()?;
         filled.map_err(|error| cause::of_server(error, &mut *running))
@@ -207,11 +212,36 @@ impl Load<'_> {
 
     fn fill_server(&self, running: &dyn Running, progress: &mut Progress) -> Result<()> {
         let workload = self.recipe.workload.build_with_tools(FOREIGN_TOOLS)?;
-        workload.load(&running.endpoint(), self.recipe.seed, &mut |loaded| {
-            let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
-            progress.activity(format!("loading the database, {:.0} %", share * 100.0));
-            // Where no process could be killed: SQLite, and a server that runs already.
-            Ok(self.interrupt.check()?)
-        })
+        let (endpoint, seed, interrupt) = (running.endpoint(), self.recipe.seed, self.interrupt.clone());
+        let (sender, told) = channel();
+        let load = move || {
+            // A foreign tool is a child of this thread.
+            interrupt.kill_on_signal(0, || {
+                workload.load(&endpoint, seed, &mut |loaded| {
+                    // Nobody listens any more to a load that was given up.
+                    let _ = sender.send(loaded);
+                    // Where no process could be killed: SQLite, and a server that runs already.
+                    Ok(interrupt.check()?)
+                })
+            })
+        };
+        let wait = Wait {
+            patience: self.patience(LOAD_PATIENCE, 4),
+            who: self.recipe.server_kind,
+            interrupt: Some(self.interrupt),
+        };
+        let show = || {
+            if let Some(loaded) = told.try_iter().last() {
+                let share = loaded.rows_done as f64 / loaded.rows_total.max(1) as f64;
+                progress.activity(format!("loading the database, {:.0} %", share * 100.0));
+            }
+        };
+        wait.for_work_with(show, load)
+    }
+
+    /// For work that goes through all data so many times.
+    fn patience(&self, least: Duration, times: u64) -> Duration {
+        let data_bytes = self.recipe.workload.data().map_or(0, |data| data.bytes);
+        patience::for_data(least, data_bytes.saturating_mul(times))
     }
 }

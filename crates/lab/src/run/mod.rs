@@ -11,10 +11,12 @@ mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::interrupt::Interrupt;
+use crate::patience::Wait;
 use crate::plan::{Plan, PlannedTrial};
 use crate::progress::Progress;
 use crate::provenance;
@@ -100,6 +102,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
 }
 
+/// For a tool that is asked what it is.
+const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
+
 type Servers = BTreeMap<String, Box<dyn Server>>;
 
 fn servers(scenario: &Scenario) -> Servers {
@@ -148,7 +153,9 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
 fn tools(scenario: &Scenario) -> Result<BTreeMap<String, String>> {
     let mut tools = BTreeMap::new();
     for name in &scenario.matrix.workload {
-        let version = scenario.workloads[name].tool_version(FOREIGN_TOOLS);
+        let workload = scenario.workloads[name].clone();
+        let wait = Wait { patience: QUESTION_PATIENCE, who: name, interrupt: None };
+        let version = wait.for_work(move || workload.tool_version(FOREIGN_TOOLS));
         let version = version.with_context(|| format!("looking for the tool of workload `{name}`"))?;
         tools.extend(version.map(|version| (name.clone(), version)));
     }

@@ -1,16 +1,18 @@
 //! The replicas of a trial: each a private server on storage of its own, from the same database as the primary's.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
-use super::trial::{READY_PATIENCE, STOP_PATIENCE};
+use super::trial::READY_PATIENCE;
 use crate::interrupt::Interrupt;
 use crate::measurement::{ReplicaFacts, Window};
 use crate::mounts::Mounts;
 use crate::observe::{ReplicaSample, Sample};
+use crate::patience::Wait;
 use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replication, ReplicationSpec};
 use crate::server::{Instance, Running, Server};
 
@@ -244,17 +246,23 @@ impl<'a> Replicas<'a> {
     }
 
     /// What the workload checks on the primary, on every replica, and whether its tables are the primary's.
-    pub(super) fn verify(&mut self, workload: &dyn Workload) -> Result<Vec<Check>> {
+    pub(super) fn verify(&mut self, workload: &Arc<dyn Workload>, patience: Duration) -> Result<Vec<Check>> {
         let mut checks = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
-            let (Some(running), Some(set)) = (&replica.running, &mut self.set) else { continue };
-            let endpoint = running.endpoint();
-            let found = self.interrupt.kill_on_signal(running.process_id(), || {
-                let mut found = workload.verify(&endpoint)?;
-                found.push(set.compare(index)?);
-                anyhow::Ok(found)
+            let (Some(running), Some(mut set)) = (&replica.running, self.set.take()) else { continue };
+            let (endpoint, workload) = (running.endpoint(), workload.clone());
+            // The comparison asks the primary too.
+            let who = format!("{} or its primary", replica.name);
+            let wait = Wait { patience, who: &who, interrupt: Some(self.interrupt) };
+            let verified = self.interrupt.kill_on_signal(running.process_id(), || {
+                wait.for_work(move || {
+                    let mut found = workload.verify(&endpoint)?;
+                    found.push(set.compare(index)?);
+                    Ok((set, found))
+                })
             });
-            let found = found.with_context(|| format!("verifying {}", replica.name))?;
+            let (set, found) = verified.with_context(|| format!("verifying {}", replica.name))?;
+            self.set = Some(set);
             checks.extend(
                 found
                     .into_iter()
@@ -265,12 +273,11 @@ impl<'a> Replicas<'a> {
     }
 
     /// A clean shutdown.
-    pub(super) fn stop(&mut self) -> Result<()> {
+    pub(super) fn stop(&mut self, patience: Duration) -> Result<()> {
         self.set = None;
         for replica in &mut self.replicas {
             if let Some(mut running) = replica.running.take() {
-                let stopped =
-                    self.interrupt.kill_on_signal(running.process_id(), || running.stop(STOP_PATIENCE));
+                let stopped = self.interrupt.kill_on_signal(running.process_id(), || running.stop(patience));
                 stopped.with_context(|| replica.name.clone())?;
             }
         }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use spindle_load::{RunSpec, Second};
+use spindle_load::{RunSpec, Second, Workload};
 
 use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
 use super::replicas::{Replicas, Roles};
@@ -17,6 +18,7 @@ use crate::layout::Layout;
 use crate::measurement::{self, Window};
 use crate::mounts::{Mounts, MountsRequest};
 use crate::observe::Sample;
+use crate::patience::{self, Wait};
 use crate::plan::PlannedTrial;
 use crate::progress::Progress;
 use crate::provenance;
@@ -27,7 +29,9 @@ use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 
 /// A cold start on a hard disk reads everything it needs in random order.
 pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
-pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(300);
+/// For a server with little data; [`patience::for_data`].
+const STOP_PATIENCE: Duration = Duration::from_secs(300);
+const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
 /// How long a signal may go unnoticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
 
@@ -205,8 +209,10 @@ impl Laboratory<'_> {
         let mut names: Vec<String> =
             self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
         names.extend(replicas.told_settings());
-        finding.settings = running.settings(&names).context("asking the server for its settings")?;
-        let log_settings = running.settings(&measurement::LOG_SETTINGS.map(str::to_owned));
+        let ask = |names: &[String]| self.interrupt.kill_on_signal(server_id, || running.settings(names));
+        let told = [names.as_slice(), &measurement::LOG_SETTINGS.map(str::to_owned)].map(ask);
+        let [settings, log_settings] = told;
+        finding.settings = settings?;
         let log_settings = log_settings.context("asking the server for the settings of its logs")?;
         replicas.follow(self.work_directory)?;
         let run_spec = RunSpec {
@@ -243,10 +249,16 @@ impl Laboratory<'_> {
             replicas.catch_up(&mut window)?;
             phases.enter("verify")?;
         }
-        let workload = run_spec.workload.build_with_tools(FOREIGN_TOOLS)?;
-        let verify = || workload.verify(&run_spec.endpoint).context("verifying the database");
-        let mut checks = self.interrupt.kill_on_signal(server_id, verify)?;
-        checks.extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&*workload))?);
+        let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
+        let wait = self.wait(VERIFY_PATIENCE);
+        let verify = {
+            let (workload, endpoint) = (workload.clone(), run_spec.endpoint.clone());
+            move || workload.verify(&endpoint)
+        };
+        let verified = self.interrupt.kill_on_signal(server_id, || wait.for_work(verify));
+        let mut checks = verified.context("verifying the database")?;
+        checks
+            .extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&workload, wait.patience))?);
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
@@ -257,8 +269,19 @@ impl Laboratory<'_> {
         finding.measured = Some(measurement::measurement(&window, checks)?);
 
         phases.enter("stop")?;
-        replicas.stop()?;
-        self.interrupt.kill_on_signal(server_id, || running.stop(STOP_PATIENCE))
+        let patience = self.wait(STOP_PATIENCE).patience;
+        replicas.stop(patience)?;
+        self.interrupt.kill_on_signal(server_id, || running.stop(patience))
+    }
+
+    /// For the server, with as much patience as its data needs.
+    fn wait(&self, least: Duration) -> Wait<'_> {
+        let data_bytes = self.scenario.data_bytes();
+        Wait {
+            patience: patience::for_data(least, data_bytes),
+            who: &self.scenario.servers[&self.cell.server].kind,
+            interrupt: Some(self.interrupt),
+        }
     }
 
     fn snapshot(
@@ -334,10 +357,13 @@ impl Phases<'_> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
+        let (interrupt, server_id) = (self.interrupt, running.process_id());
         let mut look = || -> Result<Sample> {
-            let mut sample = Sample::take(mounts, running)?;
-            replicas.look(&mut sample)?;
-            Ok(sample)
+            interrupt.kill_on_signal(server_id, || {
+                let mut sample = Sample::take(mounts, running)?;
+                replicas.look(&mut sample)?;
+                Ok(sample)
+            })
         };
         let first = look()?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();

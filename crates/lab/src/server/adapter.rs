@@ -14,7 +14,7 @@ use spindle_load::{Endpoint, WorkloadSpec};
 use super::log::quote;
 use super::monitor::Inquiry;
 use super::own_user::OwnUser;
-use super::process::Process;
+use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
 use super::{Instance, Refusal, Running, Server, endpoint};
 
 const USER: OwnUser = OwnUser(61_419);
@@ -115,10 +115,8 @@ fn filled(text: &str, instance: &Instance) -> String {
 
 /// Runs a command to its end.
 fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
-    let output = command
-        .current_dir(&instance.runtime_directory)
-        .stdin(Stdio::null())
-        .output()
+    command.current_dir(&instance.runtime_directory).stdin(Stdio::null());
+    let output = output_within(command, PREPARE_PATIENCE)
         .with_context(|| format!("starting `{what}` of the adapter"))?;
     if !output.status.success() {
         let text = [output.stdout, output.stderr].concat();
@@ -147,9 +145,7 @@ impl Server for Adapter {
         let [program, arguments @ ..] = self.0.version.as_slice() else { bail!("`version` is empty") };
         let mut command = Command::new(program);
         command.args(arguments).env("PATH", path()).current_dir("/").stdin(Stdio::null());
-        let output = USER
-            .run(&mut command)
-            .output()
+        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
             .with_context(|| format!("starting {program}, which `version` of the adapter names"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -192,7 +188,7 @@ impl Server for Adapter {
             commands: self.0.clone(),
             instance: instance.clone(),
             process,
-            inquiry: Inquiry::new(self.0.url(instance)?),
+            inquiry: Inquiry::new(&name, self.0.url(instance)?),
         }))
     }
 }
@@ -247,11 +243,11 @@ impl Running for RunningAdapter {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(&mut self.process, names)
+        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters(&mut self.process)
+        self.inquiry.counters().map_err(|error| self.process.explain(error))
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {

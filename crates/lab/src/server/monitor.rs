@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use spindle_load::Endpoint;
 use spindle_load::sql::describe;
 
-use super::process::Process;
 use super::{mysql, postgres};
+use crate::patience::Wait;
 
-pub(super) trait Monitor: Debug {
+pub(super) trait Monitor: Debug + Send {
     /// See [`super::Running::settings`].
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
 
@@ -19,7 +20,7 @@ pub(super) trait Monitor: Debug {
 }
 
 /// By whichever protocol the endpoint is of.
-pub(super) fn connect(endpoint: &Endpoint) -> Result<Box<dyn Monitor>> {
+fn connect(endpoint: &Endpoint) -> Result<Box<dyn Monitor>> {
     Ok(match endpoint {
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
             Box::new(mysql::Monitor::connect(endpoint)?)
@@ -33,53 +34,56 @@ pub(super) fn connect(endpoint: &Endpoint) -> Result<Box<dyn Monitor>> {
     })
 }
 
-/// Asks a private server about itself, over a connection that is made when it is needed.
+/// Longer than a server with every core busy and a slow disk needs for a question about itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks a server about itself, over a connection that is made when it is needed.
 #[derive(Debug)]
 pub(super) struct Inquiry {
+    who: String,
     endpoint: Endpoint,
     monitor: Option<Box<dyn Monitor>>,
 }
 
 impl Inquiry {
-    pub(super) fn new(endpoint: Endpoint) -> Inquiry {
-        Inquiry { endpoint, monitor: None }
+    /// `who` names the server in sentences.
+    pub(super) fn new(who: &str, endpoint: Endpoint) -> Inquiry {
+        Inquiry { who: who.to_owned(), endpoint, monitor: None }
     }
 
     pub(super) fn connect(&mut self) -> Result<()> {
-        self.monitor = Some(connect(&self.endpoint)?);
-        Ok(())
+        self.ask(|_| Ok(()))
     }
 
     pub(super) fn disconnect(&mut self) {
         self.monitor = None;
     }
 
-    pub(super) fn settings(
-        &mut self,
-        process: &mut Process,
-        names: &[String],
-    ) -> Result<BTreeMap<String, String>> {
-        self.ask(process, |monitor| monitor.settings(names)).context("asking the server for its settings")
+    pub(super) fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let names = names.to_vec();
+        self.ask(move |monitor| monitor.settings(&names)).context("asking the server for its settings")
     }
 
-    pub(super) fn counters(&mut self, process: &mut Process) -> Result<BTreeMap<String, f64>> {
-        self.ask(process, |monitor| monitor.counters()).context("asking the server for its counters")
+    pub(super) fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
     }
 
-    /// When it fails, a process that died is the reason.
-    fn ask<T>(
+    /// A connection whose answer does not come is given up.
+    fn ask<T: Send + 'static>(
         &mut self,
-        process: &mut Process,
-        question: impl FnOnce(&mut dyn Monitor) -> Result<T>,
+        question: impl FnOnce(&mut dyn Monitor) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        if self.monitor.is_none() {
-            process.fail_if_dead()?;
-            self.connect()?;
-        }
-        let monitor = self.monitor.as_mut().context("there is no connection to the server")?;
-        question(&mut **monitor).map_err(|error| {
-            self.monitor = None;
-            process.explain(error)
-        })
+        let (monitor, endpoint) = (self.monitor.take(), self.endpoint.clone());
+        let wait = Wait { patience: PATIENCE, who: &self.who, interrupt: None };
+        let (monitor, answer) = wait.for_work(move || {
+            let mut monitor = match monitor {
+                Some(monitor) => monitor,
+                None => connect(&endpoint)?,
+            };
+            let answer = question(&mut *monitor)?;
+            Ok((monitor, answer))
+        })?;
+        self.monitor = Some(monitor);
+        Ok(answer)
     }
 }

@@ -28,7 +28,7 @@ use super::log::quote;
 use super::memory::parse_size_bytes;
 use super::monitor::{self, Inquiry};
 use super::own_user::OwnUser;
-use super::process::{Process, check_socket};
+use super::process::{Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source, Trust};
 use crate::layout::FileClass;
@@ -225,7 +225,7 @@ impl Mysql {
             .args(more);
         let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
         let socket = socket(instance);
-        let inquiry = Inquiry::new(endpoint(&socket, "mysql"));
+        let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"));
         Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))
     }
 }
@@ -325,7 +325,7 @@ fn check_names(
     } else {
         command.args(["--help", "--verbose"]);
     }
-    let Ok(output) = USER.run(&mut command).output() else { return Ok(()) };
+    let Ok(output) = output_within(USER.run(&mut command), QUESTION_PATIENCE) else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
     let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
     let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));
@@ -427,11 +427,11 @@ impl Running for RunningMysql {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(&mut self.process, names)
+        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters(&mut self.process)
+        self.inquiry.counters().map_err(|error| self.process.explain(error))
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {

@@ -28,7 +28,7 @@ use super::own_user::{OwnUser, beside};
 use super::postgres_log::quote;
 use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 pub(crate) use super::postgres_settings::{PAGE_BYTES, log_bytes, size_bytes};
-use super::process::{Process, check_socket};
+use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::{Instance, Refusal, Running, Server};
 use crate::layout::FileClass;
 
@@ -79,9 +79,9 @@ impl Server for Postgres {
 
     fn version(&self) -> Result<String> {
         let program = program("postgres")?;
-        let output = USER
-            .run(Command::new(&program).arg("--version").current_dir("/"))
-            .output()
+        let mut command = Command::new(&program);
+        command.arg("--version").current_dir("/").stdin(Stdio::null());
+        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
             .with_context(|| format!("asking {} for its version", program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
@@ -130,7 +130,8 @@ impl Server for Postgres {
         if let Some(directory) = instance.class_directories.get(&FileClass::Redo) {
             command.arg("--waldir").arg(directory);
         }
-        let output = command.output().with_context(|| format!("starting {}", program.display()))?;
+        let output = output_within(&mut command, PREPARE_PATIENCE)
+            .with_context(|| format!("starting {}", program.display()))?;
         if !output.status.success() {
             bail!(
                 "making a database in {} failed ({}): {}",
@@ -164,7 +165,7 @@ impl Server for Postgres {
             process,
             data_directory: instance.data_directory.clone(),
             endpoint: endpoint(instance, DATABASE),
-            inquiry: Inquiry::new(endpoint(instance, MAINTENANCE_DATABASE)),
+            inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE)),
         }))
     }
 }
@@ -199,7 +200,7 @@ impl Postgres {
                 .args(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
                 .env("LC_ALL", "C")
                 .stdin(Stdio::null());
-            let output = USER.run(&mut command).output()?;
+            let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)?;
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
         };
@@ -366,11 +367,11 @@ impl Running for RunningPostgres {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(&mut self.process, names)
+        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters(&mut self.process)
+        self.inquiry.counters().map_err(|error| self.process.explain(error))
     }
 
     /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.

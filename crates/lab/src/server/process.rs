@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::own_user::{beside, new_file};
 use crate::observe::children;
+use crate::patience::Wait;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -33,6 +34,28 @@ pub(super) fn check_socket(socket: &Path) -> Result<(), super::Refusal> {
          use a shorter directory",
         socket.display()
     )))
+}
+
+/// For programs that make an empty database, also on a slow disk.
+pub(super) const PREPARE_PATIENCE: Duration = Duration::from_secs(900);
+/// For programs that only say something.
+pub(super) const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
+/// For a killed process. One that waits for a disk which does not answer is gone when the disk is.
+const DYING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs a command to its end, or kills it.
+///
+/// # Errors
+/// It cannot be started, or did not end in time.
+pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result<Output> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let process = Pid::from_child(&child);
+    let wait = Wait { patience, who: &name, interrupt: None };
+    wait.for_work(move || Ok(child.wait_with_output()?)).inspect_err(|_| {
+        // Whoever waits for it still does, so the number is no other process's.
+        let _ = kill_process(process, Signal::KILL);
+    })
 }
 
 /// Dropping it kills the process.
@@ -176,8 +199,21 @@ impl Process {
     /// With all its children, where it has namespaces.
     pub(super) fn crash(&mut self) -> Result<()> {
         self.kill();
-        self.child.wait().with_context(|| format!("waiting for the killed {}", self.name))?;
+        if !self.is_gone_within(DYING_PATIENCE) {
+            bail!("the killed {} did not end within {} s", self.name, DYING_PATIENCE.as_secs());
+        }
         Ok(())
+    }
+
+    fn is_gone_within(&mut self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        true
     }
 
     fn kill(&mut self) {
@@ -191,8 +227,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        // Fails only when it is gone already.
-        let _ = self.child.wait();
+        self.is_gone_within(DYING_PATIENCE);
     }
 }
 

@@ -113,7 +113,7 @@ pub struct MemberSettings {
 }
 
 /// A primary with replicas that were told to follow it.
-pub trait ReplicaSet: Debug {
+pub trait ReplicaSet: Debug + Send {
     /// Whether all replicas receive and apply, and, if commits wait for them, acknowledge.
     ///
     /// # Errors

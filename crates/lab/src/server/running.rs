@@ -11,12 +11,23 @@ use anyhow::{Context, Result};
 use spindle_load::sql::connect_and_create_database;
 use spindle_load::{Endpoint, WorkloadSpec};
 
-use super::monitor::{self, Monitor};
+use super::monitor::Inquiry;
 use super::{Instance, Refusal, Running, Server, endpoint};
+use crate::patience::Wait;
 use crate::provenance;
 
 /// In the recipe of a data set: which run loaded it.
 const LOADED_BY: &str = "loaded by the run of";
+
+/// In sentences.
+const WHO: &str = "the server that runs already";
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
+
+fn create_database(endpoint: &Endpoint) -> Result<()> {
+    let endpoint = endpoint.clone();
+    let wait = Wait { patience: CONNECT_PATIENCE, who: WHO, interrupt: None };
+    wait.for_work(move || connect_and_create_database(&endpoint).map(drop))
+}
 
 #[derive(Debug)]
 pub struct RunsAlready(pub String);
@@ -39,10 +50,13 @@ impl Server for RunsAlready {
     fn version(&self) -> Result<String> {
         let endpoint = self.endpoint()?;
         // Who asks for a server's version is about to load a database there.
-        connect_and_create_database(&endpoint)?;
-        let mut monitor = monitor::connect(&endpoint)?;
+        create_database(&endpoint)?;
         let names = ["version".to_owned(), "server_version".to_owned()];
-        monitor.settings(&names)?.into_values().next().context("the server does not say its version")
+        Inquiry::new(WHO, endpoint)
+            .settings(&names)?
+            .into_values()
+            .next()
+            .context("the server does not say its version")
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
@@ -69,16 +83,17 @@ impl Server for RunsAlready {
 
     fn start(&self, _: &Instance) -> Result<Box<dyn Running>> {
         let endpoint = self.endpoint()?;
-        connect_and_create_database(&endpoint)?;
-        let monitor = monitor::connect(&endpoint)?;
-        Ok(Box::new(Connected { endpoint, monitor }))
+        create_database(&endpoint)?;
+        let mut inquiry = Inquiry::new(WHO, endpoint.clone());
+        inquiry.connect()?;
+        Ok(Box::new(Connected { endpoint, inquiry }))
     }
 }
 
 #[derive(Debug)]
 struct Connected {
     endpoint: Endpoint,
-    monitor: Box<dyn Monitor>,
+    inquiry: Inquiry,
 }
 
 impl Running for Connected {
@@ -100,11 +115,11 @@ impl Running for Connected {
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.monitor.settings(names).context("asking the server for its settings")
+        self.inquiry.settings(names)
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.monitor.counters().context("asking the server for its counters")
+        self.inquiry.counters()
     }
 
     /// It goes on.

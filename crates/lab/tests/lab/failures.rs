@@ -300,3 +300,44 @@ fn a_signal_is_noticed_while_the_database_is_verified() {
     std::thread::sleep(Duration::from_millis(500));
     check_stops_soon(&bench, run);
 }
+
+/// Stops the server in the measured window; it goes on when the test ends, if it is still there.
+fn stand_still(run: &Child) -> Pid {
+    next_part(run, Part::Client, &mut Vec::new());
+    std::thread::sleep(Duration::from_millis(1100));
+    let server = part(run, Part::Server).unwrap();
+    kill(server, Signal::STOP);
+    server
+}
+
+#[test]
+fn a_server_that_stands_still_fails_that_trial_and_is_named() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write(
+        "test.toml",
+        &scenario(&[("trials = 1", "trials = 2"), ("measure = \"1 s\"", "measure = \"3 s\"")]),
+    );
+    let run = bench.start_scenario();
+    let server = stand_still(&run);
+    let stood_still = Instant::now();
+    wait_until("the server to be killed", || rustix::process::test_kill_process(server).is_err());
+    assert!(stood_still.elapsed() > Duration::from_secs(20), "a short stall is no failure");
+    let output = run.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 2);
+    let error = trials[0].error.as_deref().unwrap();
+    assert!(error.contains("mariadbd did not answer within 30 s"), "{error}");
+    check_measured(&trials[1]);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_signal_is_noticed_while_a_server_stands_still() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", &scenario(&[("measure = \"1 s\"", "measure = \"3 s\"")]));
+    let run = bench.start_scenario();
+    stand_still(&run);
+    std::thread::sleep(Duration::from_secs(3));
+    check_stops_soon(&bench, run);
+}

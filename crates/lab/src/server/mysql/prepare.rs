@@ -16,6 +16,7 @@ use super::release::{self, Flavour, Release};
 use super::{SHAPING_SETTINGS, USER, files, option, value_for};
 use crate::server::Instance;
 use crate::server::log::quote;
+use crate::server::process::{PREPARE_PATIENCE, output_within};
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
@@ -37,7 +38,8 @@ pub(super) fn prepare(program: &Program, release: &Release, instance: &Instance)
         }))
         .current_dir(&instance.runtime_directory)
         .env("TMPDIR", files::temporary_directory(instance));
-    let output = command.output().with_context(|| format!("starting {}", program.name()))?;
+    let output = output_within(&mut command, PREPARE_PATIENCE)
+        .with_context(|| format!("starting {}", program.name()))?;
     if output.status.success() {
         return Ok(());
     }

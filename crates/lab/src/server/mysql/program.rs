@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::USER;
 use super::release::{Flavour, Release};
+use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::{Refusal, Source, package};
 
 /// Where packages install it; sbin is often not in the PATH.
@@ -107,8 +108,8 @@ impl Program {
         let path = self.path.display();
         let mut command = Command::new(&self.path);
         command.args(["--no-defaults", "--version"]).current_dir("/").stdin(Stdio::null());
-        let output =
-            USER.run(&mut command).output().with_context(|| format!("asking {path} for its version"))?;
+        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
+            .with_context(|| format!("asking {path} for its version"))?;
         let words = String::from_utf8_lossy(&output.stderr);
         if let Some(library) = missing_library(&words) {
             let hint = package_of(library).map_or_else(

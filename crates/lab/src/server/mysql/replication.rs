@@ -37,6 +37,8 @@ const REPLICATION_USER: &str = "spindle_replica";
 const PRIMARY_SERVER_ID: usize = 1;
 /// A server that does not answer within this time stands still, or has no core to answer on.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
+/// For a server that has just become ready, and is told what it has to know.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 /// Of databases that are the server's own.
 const SYSTEM_DATABASES: &str = "'mysql', 'information_schema', 'performance_schema', 'sys'";
 
@@ -148,7 +150,7 @@ impl Replication for Mysql {
         let replicas: Vec<Endpoint> = replicas.iter().map(system).collect();
         replicas.iter().try_for_each(|replica| follow(replica, access))?;
         Ok(Box::new(Set {
-            monitor: connect(&system(primary))?,
+            monitor: connect_for(&system(primary), CONNECT_PATIENCE)?,
             primary: system(primary),
             binlog_directory: files::binlog_directory(primary).to_owned(),
             replicas: replicas.into_iter().map(|endpoint| Replica { endpoint, connection: None }).collect(),
@@ -194,7 +196,7 @@ fn accounts(release: &Release, password: &str) -> String {
 }
 
 fn follow(replica: &Endpoint, access: &Access) -> Result<()> {
-    let mut connection = connect(replica)?;
+    let mut connection = connect_for(replica, CONNECT_PATIENCE)?;
     let Access { port, password } = access;
     connection
         .query_drop(format!(
@@ -353,7 +355,7 @@ impl Replica {
 
     fn ask(&mut self) -> Option<Row> {
         if self.connection.is_none() {
-            self.connection = impatient(&self.endpoint);
+            self.connection = connect_for(&self.endpoint, ANSWER_PATIENCE).ok();
         }
         let row = self.connection.as_mut()?.query_first("SHOW SLAVE STATUS");
         if row.is_err() {
@@ -363,15 +365,15 @@ impl Replica {
     }
 }
 
-/// A connection whose answers come within [`ANSWER_PATIENCE`].
-fn impatient(endpoint: &Endpoint) -> Option<Conn> {
-    let Endpoint::MysqlSocket { path, user, .. } = endpoint else { return None };
+/// A connection whose answers come within `patience`.
+fn connect_for(endpoint: &Endpoint, patience: Duration) -> Result<Conn> {
+    let Endpoint::MysqlSocket { path, user, .. } = endpoint else { bail!("a private server has a socket") };
     let options = OptsBuilder::new()
         .socket(Some(path.to_string_lossy()))
         .user(Some(user))
-        .read_timeout(Some(ANSWER_PATIENCE))
-        .write_timeout(Some(ANSWER_PATIENCE));
-    Conn::new(options).ok()
+        .read_timeout(Some(patience))
+        .write_timeout(Some(patience));
+    Conn::new(options).with_context(|| format!("connecting to {}", path.display()))
 }
 
 fn text(row: &Row, name: &str) -> Option<String> {
