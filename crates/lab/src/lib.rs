@@ -17,6 +17,7 @@ pub mod near;
 pub mod observe;
 pub mod plain_directory;
 pub mod plan;
+mod private_directory;
 pub mod profile_file;
 pub mod progress;
 pub mod provenance;

@@ -1,7 +1,7 @@
 //! A bench with emulated disks of its own, for tests that run the real binary.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -111,6 +111,15 @@ impl Bench {
         (trial, measurement)
     }
 
+    /// Where a run keeps sockets and logs; `None` before it made it.
+    pub(crate) fn work_directory(&self, run: &Child) -> Option<PathBuf> {
+        let prefix = format!("spindle-run-{}-", run.id());
+        let entries = fs::read_dir(self.path("")).unwrap().flatten();
+        entries
+            .map(|entry| entry.path())
+            .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix))
+    }
+
     /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any settings that
     /// do not shape its files.
     pub(crate) fn with_loaded_database(mut self) -> Bench {
@@ -127,11 +136,11 @@ impl Bench {
         });
         *shared = Arc::downgrade(&loaded);
         // A run adds what it loads itself to the directory, so it gets its own.
-        let snapshots = self.path("results/snapshots");
-        fs::create_dir_all(&snapshots).unwrap();
-        for entry in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
-            symlink(entry.path(), snapshots.join(entry.file_name())).unwrap();
-        }
+        fs::create_dir_all(self.path("results")).unwrap();
+        let from = loaded.path().join("results/snapshots");
+        // Links to the images, in directories of its own.
+        let linked = Command::new("cp").arg("-al").arg(from).arg(self.path("results")).status().unwrap();
+        assert!(linked.success());
         self.loaded = Some(loaded);
         self
     }
