@@ -1,7 +1,7 @@
 //! A bench with emulated disks of its own, for tests that run the real binary.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -136,11 +136,13 @@ impl Bench {
         });
         *shared = Arc::downgrade(&loaded);
         // A run adds what it loads itself to the directory, so it gets its own.
-        fs::create_dir_all(self.path("results")).unwrap();
-        let from = loaded.path().join("results/snapshots");
-        // Links to the images, in directories of its own.
-        let linked = Command::new("cp").arg("-al").arg(from).arg(self.path("results")).status().unwrap();
-        assert!(linked.success());
+        for snapshot in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
+            let own = self.path("results/snapshots").join(snapshot.file_name());
+            fs::create_dir_all(&own).unwrap();
+            for part in fs::read_dir(snapshot.path()).unwrap().flatten() {
+                symlink(part.path(), own.join(part.file_name())).unwrap();
+            }
+        }
         self.loaded = Some(loaded);
         self
     }
