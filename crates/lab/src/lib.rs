@@ -6,6 +6,7 @@ pub mod client;
 pub mod clone;
 pub mod cmd;
 pub mod compare;
+mod control_group;
 pub mod doctor;
 pub mod emulated;
 pub mod interrupt;
