@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use crate::provenance;
-use crate::server::Server as _;
+use crate::server::{Server as _, package};
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,6 +46,7 @@ pub fn examine() -> Vec<Check> {
         program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
         program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),
         postgres(),
+        fetched_servers(),
         program("fio", "fio", false, "measures raw disks"),
         program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
         program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
@@ -184,6 +185,18 @@ fn postgres() -> Check {
             package: None,
         },
     }
+}
+
+/// Their programs are started as root before they become another user.
+fn fetched_servers() -> Check {
+    let (wrong, right_count) = package::examine_cache();
+    let passed = wrong.is_empty();
+    let detail = match right_count {
+        _ if !passed => wrong.join("; "),
+        0 => "none; `spindle server list` says which there are".to_owned(),
+        count => format!("{count}, which nobody else can change"),
+    };
+    Check { name: "fetched servers", passed, required: false, detail, package: None }
 }
 
 /// Programs for administrators are often outside a user's PATH.

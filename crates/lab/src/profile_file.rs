@@ -11,6 +11,8 @@ mod ready_made;
 mod stacks;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -27,6 +29,9 @@ use reader::{
 };
 pub use ready_made::ready_made_names;
 pub use stacks::{On, PoolSpec, StackFile, StackSpec, StackTable, built_in_stack};
+
+/// Of a profile's file.
+const TEXT_BYTES_MOST: u64 = 1 << 20;
 
 /// The profiles inside the binary, by name.
 pub const PROFILES: [(&str, &str); 34] = [
@@ -101,7 +106,7 @@ impl Profile {
     /// A built-in profile by its name, or the user's own by its path (one that has a `/` or ends in `.toml`).
     pub fn find(name: &str) -> Result<Profile, UserError> {
         if name.contains('/') || name.ends_with(".toml") {
-            let text = std::fs::read_to_string(name)
+            let text = read(Path::new(name))
                 .map_err(|error| UserError(format!("{name}: the profile cannot be read: {error}")))?;
             let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
             return Profile::parse(name, &stem.unwrap_or_default(), &text);
@@ -142,6 +147,18 @@ impl Profile {
             misses: read.misses,
         })
     }
+}
+
+/// # Errors
+/// It is far too long for a profile, as `/dev/zero` is.
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(TEXT_BYTES_MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > TEXT_BYTES_MOST {
+        let words = format!("it has more than {TEXT_BYTES_MOST} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, words));
+    }
+    Ok(text)
 }
 
 /// What serde complains about, as one sentence with the line.

@@ -1,7 +1,9 @@
 //! Where a number comes from: version, revision, machine, time of day.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::control_group;
 use crate::record::Machine;
 
 pub const SPINDLE_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -29,15 +31,12 @@ pub fn cpu_count() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// The machine's memory, or the control group's share of it if that is smaller (containers).
+/// The machine's memory, or what its control groups leave this process if that is smaller (containers).
 pub fn memory_bytes() -> u64 {
     let total = field(&read("/proc/meminfo"), "MemTotal", ':')
         .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
         .map_or(0, |kib| kib << 10);
-    match read("/sys/fs/cgroup/memory.max").trim().parse::<u64>() {
-        Ok(limit) => total.min(limit),
-        Err(_) => total,
-    }
+    control_group::memory_limit_bytes(Path::new("/")).map_or(total, |limit| total.min(limit))
 }
 
 fn read(path: &str) -> String {

@@ -3,18 +3,20 @@
 //!
 //! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is cut off.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::FlockOperation;
 
+use crate::private_directory::PrivateDirectory;
 use crate::record::{FORMAT, Header, Line, Trial};
 use crate::user_error::UserError;
 
 pub const FILE_NAME: &str = "records.jsonl";
 const LOCK_NAME: &str = "lock";
+const PAGE_NAME: &str = "report.html";
 
 #[derive(Debug)]
 pub struct RecordsFile {
@@ -36,11 +38,10 @@ pub struct Resume {
 impl RecordsFile {
     /// Opens or makes `directory/records.jsonl`, and returns the trials that stay.
     pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
-        std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
-        let lock = lock(directory)?;
+        let place = open_directory(directory)?;
+        let lock = lock(&place, directory)?;
         let path = directory.join(FILE_NAME);
-        let open = || OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let mut file = open().with_context(|| format!("opening {}", path.display()))?;
+        let mut file = place.file(FILE_NAME)?;
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(|| format!("reading {}", path.display()))?;
         let whole = if resume.fresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
@@ -69,13 +70,14 @@ impl RecordsFile {
         if rewrite {
             let lines =
                 std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
-            replace(directory, &path, lines)?;
-            file = open().with_context(|| format!("opening {}", path.display()))?;
+            place.replace(FILE_NAME, |file| {
+                lines.map(encode).try_for_each(|line| file.write_all(line.as_bytes()))
+            })?;
+            file = place.file(FILE_NAME)?;
         } else if whole < text.len() {
             file.set_len(whole as u64)
                 .with_context(|| format!("cutting a torn line off {}", path.display()))?;
         }
-        file.seek(SeekFrom::End(0)).with_context(|| format!("appending to {}", path.display()))?;
         Ok((RecordsFile { path, file, _lock: lock }, trials))
     }
 
@@ -85,7 +87,7 @@ impl RecordsFile {
 
     /// Returns when the line is on the disk.
     pub fn append(&mut self, trial: &Trial) -> Result<()> {
-        let line = encode(&Line::Trial(trial.clone()));
+        let line = encode(Line::Trial(trial.clone()));
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
@@ -103,9 +105,31 @@ pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
     }
 }
 
-fn lock(directory: &Path) -> Result<File> {
-    let path = directory.join(LOCK_NAME);
-    let file = File::create(&path).with_context(|| format!("making {}", path.display()))?;
+/// Where the records go, and the page beside them; made if need be.
+fn open_directory(directory: &Path) -> Result<PrivateDirectory> {
+    PrivateDirectory::make(directory, 0o755)
+}
+
+/// Before any work: a directory of results that is there must be ours, with all that a run opens in it.
+///
+/// # Errors
+/// [`UserError`].
+pub(crate) fn check_directory(directory: &Path) -> Result<()> {
+    match PrivateDirectory::open(directory)? {
+        Some(place) => [LOCK_NAME, FILE_NAME, PAGE_NAME].iter().try_for_each(|name| place.check_file(name)),
+        None => Ok(()),
+    }
+}
+
+/// The page, beside the records.
+pub(crate) fn write_page(records: &Path, page: &str) -> Result<PathBuf> {
+    let directory = records.parent().context("records are in a directory")?;
+    open_directory(directory)?.replace(PAGE_NAME, |file| file.write_all(page.as_bytes()))?;
+    Ok(directory.join(PAGE_NAME))
+}
+
+fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
+    let file = place.file(LOCK_NAME)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(UserError(format!(
@@ -113,7 +137,7 @@ fn lock(directory: &Path) -> Result<File> {
             directory.display()
         ))
         .into()),
-        Err(error) => Err(error).with_context(|| format!("locking {}", path.display())),
+        Err(error) => Err(error).with_context(|| format!("locking {}", directory.join(LOCK_NAME).display())),
     }
 }
 
@@ -142,23 +166,8 @@ fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), UserEr
     Ok((header, trials))
 }
 
-fn encode(line: &Line) -> String {
-    let mut text = serde_json::to_string(line).expect("records always become JSON");
+fn encode(line: Line) -> String {
+    let mut text = serde_json::to_string(&line).expect("records always become JSON");
     text.push('\n');
     text
-}
-
-/// All or nothing: a crash leaves the old file or the new one.
-fn replace(directory: &Path, path: &Path, lines: impl Iterator<Item = Line>) -> Result<()> {
-    let draft = path.with_extension("jsonl.new");
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&draft)?;
-        for line in lines {
-            file.write_all(encode(&line).as_bytes())?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&draft, path)?;
-        File::open(directory)?.sync_all()
-    };
-    write().with_context(|| format!("writing {}", path.display()))
 }

@@ -8,6 +8,7 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::private_directory::write_beside;
 use crate::report::{self, Format};
 use crate::user_error::check_output_file;
 
@@ -32,18 +33,17 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     let colour =
         terminal && arguments.output.is_none() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let text = report::render(&records, arguments.format, colour)?;
-    let beside = arguments.records.with_extension("html");
-    let output = match &arguments.output {
-        Some(output) => Some(output),
-        // Half a megabyte of page helps nobody in a terminal.
-        None if terminal && arguments.format == Format::Html => Some(&beside),
-        None => None,
-    };
-    match output {
+    match &arguments.output {
         Some(output) => {
             std::fs::write(output, text)
                 .with_context(|| format!("writing the report to {}", output.display()))?;
             println!("{}", output.display());
+        }
+        // Half a megabyte of page helps nobody in a terminal.
+        None if terminal && arguments.format == Format::Html => {
+            let beside = arguments.records.with_extension("html");
+            write_beside(&beside, &text)?;
+            println!("{}", beside.display());
         }
         None => {
             std::io::stdout().write_all(text.as_bytes()).context("writing the report to standard output")?

@@ -10,8 +10,9 @@ use clap::Args;
 use crate::doctor;
 use crate::interrupt::Interrupt;
 use crate::plan::plan;
+use crate::private_directory::refuse_foreign_link;
 use crate::provenance;
-use crate::records_file::Resume;
+use crate::records_file::{self, Resume};
 use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
@@ -66,6 +67,10 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
         program: std::env::current_exe().context("looking for our own binary")?,
     };
+    if arguments.output.is_none() {
+        refuse_foreign_link(Path::new(run::RESULTS))?;
+    }
+    run::check_directory(&options.directory)?;
     let outcome = run::run(&scenario, &plan, &options, &interrupt)?;
     let measured = plan.trials.len() - outcome.trials_failed;
     show(&outcome.records)?;
@@ -79,9 +84,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
 /// The table on standard output, the page next to the records.
 fn show(path: &Path) -> Result<()> {
     let records = report::read(path)?;
-    let page = path.with_file_name("report.html");
-    std::fs::write(&page, report::render(&records, Format::Html, false)?)
-        .with_context(|| format!("writing the report to {}", page.display()))?;
+    let page = records_file::write_page(path, &report::render(&records, Format::Html, false)?)?;
     let mut output = std::io::stdout().lock();
     let colour = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let table = report::render(&records, Format::Text, colour)?;

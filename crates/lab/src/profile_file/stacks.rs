@@ -22,6 +22,10 @@ const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
 
 const BLOCK_BYTES: u64 = 4096;
 
+/// A file of a few lines can name a stack twice in each of its layers, and so on downwards. Beyond any storage that was ever built.
+const DEVICES_MOST: usize = 256;
+const DEPTH_MOST: usize = 16;
+
 /// One `[stacks.NAME]`: a device from a profile, or a layer on other stacks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StackTable {
@@ -116,7 +120,7 @@ impl StackSpec {
         table: &StackTable,
         tables: &BTreeMap<String, StackTable>,
     ) -> Result<StackSpec, (String, String)> {
-        resolve(name, table, None, &mut Context { tables, path: vec![name.to_owned()] })
+        resolve(name, table, None, &mut Context { tables, path: vec![name.to_owned()], device_count: 0 })
     }
 
     /// A ready-made stack or a profile alone, as `spindle disk up NAME --size SIZE` wants it.
@@ -229,11 +233,16 @@ impl StackSpec {
     }
 }
 
+/// How a complaint begins that is about the stack that was asked for, and about none below it.
+const TOO_LARGE: &str = "makes the whole stack";
+
 /// Where the names of other stacks are looked up.
 pub(super) struct Context<'a> {
     tables: &'a BTreeMap<String, StackTable>,
     /// From the stack that was asked for down to the present one.
     path: Vec<String>,
+    /// In that stack so far.
+    device_count: usize,
 }
 
 /// The table of that name: the file's own, a ready-made stack, or a profile alone.
@@ -262,6 +271,9 @@ impl Context<'_> {
             let path = self.path.join(" on ");
             return Err(complaint(key, format!("makes a cycle: {path} on {name}")));
         }
+        if self.path.len() >= DEPTH_MOST {
+            return Err(complaint(key, format!("{TOO_LARGE} more than {DEPTH_MOST} stacks deep")));
+        }
         let Some(table) = find(name, self.tables) else {
             let built_in = ready_made_names().chain(PROFILES.iter().map(|(name, _)| *name));
             let mut known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
@@ -282,7 +294,9 @@ impl Context<'_> {
         self.path.pop();
         resolved.map_err(|(inner, message)| match inner.as_str() {
             "" => complaint(key, format!("stacks.{name}: {message}")),
-            _ if message.starts_with("makes a cycle") => complaint(key, message),
+            _ if message.starts_with("makes a cycle") || message.starts_with(TOO_LARGE) => {
+                complaint(key, message)
+            }
             _ => complaint(key, format!("stacks.{name}.{inner}: {message}")),
         })
     }
@@ -335,7 +349,13 @@ fn resolve(
     }
     let mut keys = Keys::new(&table.keys);
     let parts = match (&table.profile, &table.layer) {
-        (Some(profile), None) => device(profile, table, &mut keys, size)?,
+        (Some(profile), None) => {
+            context.device_count += 1;
+            if context.device_count > DEVICES_MOST {
+                return Err(complaint("profile", format!("{TOO_LARGE} larger than {DEVICES_MOST} devices")));
+            }
+            device(profile, table, &mut keys, size)?
+        }
         (None, Some(layer)) => layers::layer(layer, table.on.as_ref(), &mut keys, size, context)?,
         (Some(_), Some(_)) => {
             return Err(complaint(

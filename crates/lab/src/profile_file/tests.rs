@@ -182,6 +182,47 @@ fn a_cycle_is_shown() {
     );
 }
 
+/// A device `s0`, and as many layers on it, each with this text between its name and the next.
+fn layers(count: usize, layer: impl Fn(usize) -> String) -> String {
+    let device = "[stacks.s0]\nprofile = \"null\"\nsize = \"1 GB\"\n".to_owned();
+    (1..=count).fold(device, |text, index| format!("{text}[stacks.s{index}]\n{}\n", layer(index - 1)))
+}
+
+fn partition_of(below: usize) -> String {
+    format!("layer = \"partition\"\non = \"s{below}\"")
+}
+
+#[test]
+fn a_stack_that_doubles_in_every_layer_is_refused_before_it_is_built() {
+    let mirrored = |below| format!("layer = \"raid\"\nlevel = 1\nmembers = 2\non = \"s{below}\"");
+    let file = StackFile::parse("s.toml", &layers(8, mirrored)).unwrap();
+    file.resolve("s.toml", "s8").unwrap();
+    check_stack(
+        &layers(15, mirrored),
+        "s15",
+        "s.toml: stacks.s15.on: makes the whole stack larger than 256 devices",
+    );
+}
+
+#[test]
+fn a_stack_is_at_most_sixteen_deep() {
+    let file = StackFile::parse("s.toml", &layers(15, partition_of)).unwrap();
+    file.resolve("s.toml", "s15").unwrap();
+    for count in [16, 1_000, 20_000] {
+        let expect = format!("s.toml: stacks.s{count}.on: makes the whole stack more than 16 stacks deep");
+        check_stack(&layers(count, partition_of), &format!("s{count}"), &expect);
+    }
+}
+
+#[test]
+fn a_file_without_an_end_is_no_profile() {
+    check_stack(
+        "[stacks.a]\nprofile = \"/dev/zero\"",
+        "a",
+        "s.toml: stacks.a.profile: /dev/zero: the profile cannot be read: it has more than 1048576 bytes",
+    );
+}
+
 #[test]
 fn a_stack_larger_than_its_drive_is_refused() {
     check_stack(

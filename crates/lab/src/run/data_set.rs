@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::layout::{FileClass, Layout, LayoutMount};
 use crate::mounts::{Mounts, MountsRequest};
 use crate::patience::{self, Wait};
+use crate::private_directory::PrivateDirectory;
 use crate::profile_file::StackSpec;
 use crate::progress::Progress;
 use crate::record::ZfsHead;
@@ -29,6 +31,30 @@ const READY_PATIENCE: Duration = Duration::from_secs(120);
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 
 const LOAD_PATIENCE: Duration = Duration::from_secs(1800);
+const SNAPSHOTS: &str = "snapshots";
+/// A database is in it.
+const CLOSED: u32 = 0o700;
+
+fn close(directory: &Path) -> Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(CLOSED))
+        .with_context(|| format!("closing {} to other users", directory.display()))
+}
+
+/// Before any work: snapshots that are there must be ours.
+///
+/// # Errors
+/// [`crate::user_error::UserError`].
+pub(super) fn check_directory(results: &Path) -> Result<()> {
+    let directory = results.join(SNAPSHOTS);
+    if PrivateDirectory::open(&directory)?.is_none() {
+        return Ok(());
+    }
+    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
+    for entry in entries {
+        PrivateDirectory::open(&entry?.path())?;
+    }
+    Ok(())
+}
 
 /// Everything that shapes the files of a database.
 #[derive(Debug, Serialize)]
@@ -102,8 +128,10 @@ impl DataSets {
     pub(super) fn open(results: &Path) -> Result<DataSets> {
         // Absolute, because the emulator is another process.
         let directory =
-            std::path::absolute(results.join("snapshots")).context("looking for the working directory")?;
-        fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
+            std::path::absolute(results.join(SNAPSHOTS)).context("looking for the working directory")?;
+        PrivateDirectory::make(&directory, CLOSED)?;
+        // An earlier version left it open to readers.
+        close(&directory)?;
         Ok(DataSets { directory, failures: BTreeMap::new() })
     }
 
@@ -119,14 +147,14 @@ impl DataSets {
     ) -> Result<PathBuf> {
         let key = content_hash(recipe);
         let directory = self.directory.join(&key);
-        if directory.exists() {
+        if PrivateDirectory::open(&directory)?.is_some() {
             return Ok(directory);
         }
         if let Some(failure) = self.failures.get(&key) {
             return Err(anyhow!("{failure}"));
         }
         let draft = self.directory.join(format!("{key}.part"));
-        if draft.exists() {
+        if fs::symlink_metadata(&draft).is_ok() {
             fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
         }
         let load = Load { recipe, server, storage, work_directory, interrupt };
@@ -138,7 +166,8 @@ impl DataSets {
         interrupt.check()?;
         match result {
             // The name appears only when the snapshot is whole.
-            Ok(()) => fs::rename(&draft, &directory)
+            Ok(()) => close(&draft)
+                .and_then(|()| Ok(fs::rename(&draft, &directory)?))
                 .with_context(|| format!("moving {} to {}", draft.display(), directory.display()))?,
             Err(error) => {
                 self.failures.insert(key, format!("{error:#}"));

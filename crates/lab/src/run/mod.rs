@@ -21,7 +21,7 @@ use crate::plan::{Plan, PlannedTrial};
 use crate::progress::Progress;
 use crate::provenance;
 use crate::record::{Header, LimiterKind, Provenance, Trial};
-use crate::records_file::{FILE_NAME, RecordsFile, Resume};
+use crate::records_file::{self, FILE_NAME, RecordsFile, Resume};
 use crate::scenario::Scenario;
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
 use crate::storage;
@@ -50,9 +50,21 @@ pub struct Outcome {
     pub trials_failed: usize,
 }
 
+/// Where results go by default, in the working directory.
+pub(crate) const RESULTS: &str = "spindle-results";
+
 /// `spindle-results/NAME-HASH` in the working directory.
 pub fn default_directory(scenario: &Scenario) -> PathBuf {
-    PathBuf::from("spindle-results").join(format!("{}-{}", scenario.name, &scenario.hash()[..8]))
+    Path::new(RESULTS).join(format!("{}-{}", scenario.name, &scenario.hash()[..8]))
+}
+
+/// Before any work: what an earlier run left in the directory must be ours.
+///
+/// # Errors
+/// [`UserError`].
+pub(crate) fn check_directory(directory: &Path) -> Result<()> {
+    records_file::check_directory(directory)?;
+    data_set::check_directory(directory)
 }
 
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {

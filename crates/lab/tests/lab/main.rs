@@ -10,6 +10,7 @@ mod emulated_support;
 mod failures;
 mod file_systems;
 mod fileio_run;
+mod hostile_results;
 mod hostile_server;
 mod layout;
 mod mariadb;

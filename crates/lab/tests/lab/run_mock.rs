@@ -13,12 +13,12 @@ use tempfile::TempDir;
 /// Generous: nothing is measured, a wait only must not hang for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Bench {
+pub(crate) struct Bench {
     directory: TempDir,
 }
 
 impl Bench {
-    fn new(scenario: &str) -> Bench {
+    pub(crate) fn new(scenario: &str) -> Bench {
         let bench = Bench { directory: tempfile::tempdir().unwrap() };
         fs::create_dir(bench.temporary()).unwrap();
         bench.write(scenario);
@@ -30,11 +30,11 @@ impl Bench {
     }
 
     /// Where the run keeps what must be gone after it.
-    fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         self.directory.path().join("temporary")
     }
 
-    fn results(&self) -> PathBuf {
+    pub(crate) fn results(&self) -> PathBuf {
         self.directory.path().join("results")
     }
 
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     #[track_caller]
-    fn run(&self, arguments: &[&str], exit_code: i32) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str], exit_code: i32) -> Output {
         let output = self.command(arguments).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(exit_code), "{stderr}");
@@ -69,7 +69,7 @@ impl Bench {
         records_file::read(&self.records()).unwrap()
     }
 
-    fn trials(&self) -> Vec<(String, u32)> {
+    pub(crate) fn trials(&self) -> Vec<(String, u32)> {
         self.read().1.into_iter().map(|trial| (trial.cell, trial.trial)).collect()
     }
 
@@ -84,14 +84,14 @@ impl Bench {
     }
 
     #[track_caller]
-    fn check_nothing_left(&self) {
+    pub(crate) fn check_nothing_left(&self) {
         let left: Vec<_> =
             fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "left behind: {left:?}");
     }
 }
 
-fn scenario(trials: u32, servers: &[(&str, &str)], measure: &str) -> String {
+pub(crate) fn scenario(trials: u32, servers: &[(&str, &str)], measure: &str) -> String {
     let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
     let servers: String = servers
         .iter()
@@ -127,7 +127,7 @@ seed = 3
     )
 }
 
-const GOOD: &[(&str, &str)] = &[("good", "")];
+pub(crate) const GOOD: &[(&str, &str)] = &[("good", "")];
 const BROKEN: (&str, &str) = ("broken", "fail = \"start\"");
 
 fn signal(child: &Child, signal: Signal) {

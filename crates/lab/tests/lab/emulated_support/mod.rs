@@ -111,6 +111,15 @@ impl Bench {
         (trial, measurement)
     }
 
+    /// Where a run keeps sockets and logs; `None` before it made it.
+    pub(crate) fn work_directory(&self, run: &Child) -> Option<PathBuf> {
+        let prefix = format!("spindle-run-{}-", run.id());
+        let entries = fs::read_dir(self.path("")).unwrap().flatten();
+        entries
+            .map(|entry| entry.path())
+            .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix))
+    }
+
     /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any settings that
     /// do not shape its files.
     pub(crate) fn with_loaded_database(mut self) -> Bench {
@@ -127,10 +136,12 @@ impl Bench {
         });
         *shared = Arc::downgrade(&loaded);
         // A run adds what it loads itself to the directory, so it gets its own.
-        let snapshots = self.path("results/snapshots");
-        fs::create_dir_all(&snapshots).unwrap();
-        for entry in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
-            symlink(entry.path(), snapshots.join(entry.file_name())).unwrap();
+        for snapshot in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
+            let own = self.path("results/snapshots").join(snapshot.file_name());
+            fs::create_dir_all(&own).unwrap();
+            for part in fs::read_dir(snapshot.path()).unwrap().flatten() {
+                symlink(part.path(), own.join(part.file_name())).unwrap();
+            }
         }
         self.loaded = Some(loaded);
         self
