@@ -10,6 +10,7 @@ mod driver;
 mod file;
 mod file_system;
 mod floor;
+mod format_options;
 mod mapping;
 mod misuse;
 pub mod real;

@@ -10,6 +10,7 @@ mod emulated_support;
 mod failures;
 mod file_systems;
 mod fileio_run;
+mod hostile_storage;
 mod layout;
 mod mariadb;
 mod mysql_new;
