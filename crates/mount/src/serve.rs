@@ -243,7 +243,11 @@ impl<P: Send + 'static> Control<P> {
             // What a disk did after it lost a write is of no use to anybody.
             Command::Status => match self.store.failure() {
                 Some(failure) => bail!("{failure}"),
-                None => return Ok(Reply::Status(self.driver.statistics())),
+                None => {
+                    let mut statistics = self.driver.statistics();
+                    statistics.major_faults += self.store.host_reads();
+                    return Ok(Reply::Status(statistics));
+                }
             },
             Command::Physics { on } => self.driver.set_physics(on),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
