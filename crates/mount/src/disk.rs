@@ -119,13 +119,14 @@ impl Disk {
     /// starts from a snapshot, and mounts it. On an error everything is taken down again.
     ///
     /// # Errors
-    /// A name or mount point in use, which is a [`Misuse`]; no privilege, a tool that fails: with what we were doing.
+    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Misuse`]; no privilege, a tool that fails: with what we were doing.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
             bail!(
                 "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
             );
         }
+        options.formatting().check()?;
         let state = &options.serve.state_directory;
         if state.exists() {
             let name = &options.name;

@@ -9,6 +9,7 @@
 //! The loop driver answers FLUSH and FALLOCATE synchronously in one kernel worker, so requests behind one of them wait for it.
 //! A SATA drive does the same with FLUSH (it is not a queued command); an NVMe drive does not.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
@@ -44,13 +45,13 @@ pub(crate) enum Answer {
     Empty { reply: ReplyEmpty },
 }
 
-/// Sends the answer; the data of a read is taken from the store at this moment. A store that lost a write fails every request, a
+/// Sends the answer; the data of a read is taken from the store at this moment. A store that failed fails every request, a
 /// FLUSH above all.
 pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
     let outcome = if store.failure().is_some() { Outcome::Failure } else { outcome };
     match (answer, outcome) {
         (Answer::Read { reply, offset_bytes, size_bytes }, Outcome::Success) => {
-            store.read(offset_bytes, size_bytes, |bytes| reply.data(bytes));
+            send_data(store, reply, offset_bytes, size_bytes);
         }
         (Answer::Write { reply, size_bytes }, Outcome::Success) => reply.written(size_bytes),
         (Answer::Empty { reply }, Outcome::Success) => reply.ok(),
@@ -58,6 +59,21 @@ pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
         (Answer::Write { reply, .. }, Outcome::Failure) => reply.error(Errno::EIO),
         (Answer::Empty { reply }, Outcome::Failure) => reply.error(Errno::EIO),
     }
+}
+
+fn send_data(store: &Store, reply: ReplyData, offset_bytes: u64, size_bytes: usize) {
+    thread_local! {
+        /// Grows to the largest read, so that answers take no memory of their own.
+        static DATA: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    DATA.with_borrow_mut(|data| {
+        data.resize(data.len().max(size_bytes), 0);
+        let data = &mut data[..size_bytes];
+        match store.read(offset_bytes, data) {
+            Ok(()) => reply.data(data),
+            Err(error) => reply.error(error.into()),
+        }
+    });
 }
 
 #[derive(Debug)]

@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::format_options::{mkfs_refusal, mount_refusal};
+use crate::misuse::Misuse;
 use crate::system::{last_words, run};
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
@@ -56,10 +58,29 @@ pub struct Formatting<'a> {
 /// Of ext4: the disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
 const EXT4_EXTENDED: &str = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
 
+/// Come last, so that nothing overrides them: what lies on a disk of a database is data, whoever made the disk.
+const OURS_LAST: [&str; 2] = ["nosuid", "nodev"];
+
 impl Formatting<'_> {
+    /// An option that reaches beyond the one device, or that is not known to stay there: in which of the two lists it is, and a sentence
+    /// that names it. Nothing is tried for that.
+    pub fn refusal(self) -> Option<(&'static str, String)> {
+        let of_mkfs = || mkfs_refusal(self.file_system, self.mkfs_options);
+        let of_mount = || mount_refusal(self.file_system, self.mount_options);
+        let of_mkfs = of_mkfs().map(|words| ("mkfs_options", words));
+        of_mkfs.or_else(|| of_mount().map(|words| ("mount_options", words)))
+    }
+
     /// # Errors
-    /// mkfs is missing or refuses.
+    /// [`Formatting::refusal`], as a [`Misuse`].
+    pub(crate) fn check(self) -> Result<(), Misuse> {
+        self.refusal().map_or(Ok(()), |(key, words)| Err(Misuse(format!("{key}: {words}"))))
+    }
+
+    /// # Errors
+    /// mkfs is missing or refuses; [`Formatting::check`].
     pub(crate) fn make(self, device: &Path) -> Result<()> {
+        self.check()?;
         let Some((program, arguments)) = self.mkfs_command(device, EXT4_EXTENDED) else { return Ok(()) };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         run(program, &arguments).map(drop).context("making a file system")
@@ -99,8 +120,9 @@ impl Formatting<'_> {
     }
 
     /// # Errors
-    /// mount refuses.
+    /// mount refuses; [`Formatting::check`].
     pub(crate) fn mount(self, device: &Path, at: &Path) -> Result<()> {
+        self.check()?;
         fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
         // Two disks may come from one snapshot. xfs can be told to look away; btrfs must forget the other.
         self.forget(device);
@@ -117,6 +139,7 @@ impl Formatting<'_> {
             options.push("nouuid");
         }
         options.extend(self.mount_options.iter().map(String::as_str));
+        options.extend(OURS_LAST);
         options.join(",")
     }
 
@@ -128,14 +151,17 @@ impl Formatting<'_> {
         }
     }
 
-    /// Tries the options on a sparse file in `directory`, as large as the disk will be: what mkfs or mount say against them, and in which
-    /// of the two lists it is. Leaves nothing mounted or attached, even if it is killed.
+    /// [`Formatting::refusal`]; and then tries the options on a sparse file in `directory`, as large as the disk will be: what mkfs or mount
+    /// say against them, and in which of the two lists it is. Leaves nothing mounted or attached, even if it is killed.
     ///
     /// # Errors
     /// The attempt itself was not possible.
     pub fn complaint(self, size_bytes: u64, directory: &Path) -> Result<Option<(&'static str, String)>> {
         if self.mkfs_options.is_empty() && self.mount_options.is_empty() {
             return Ok(None);
+        }
+        if let Some(refusal) = self.refusal() {
+            return Ok(Some(refusal));
         }
         let file = directory.join("format-check");
         let at = directory.join("format-check-mount");
@@ -197,6 +223,27 @@ mod tests {
             "mkfs.ext4 -q -F -b 4096 -E ours,stride=16,stripe_width=64 /dev/x",
         );
         check(FileSystem::Ext4, &[], "mkfs.ext4 -q -F -E ours /dev/x");
+    }
+
+    #[test]
+    fn nothing_overrides_our_own_last_mount_options() {
+        let mount_options = ["inode64".to_owned()];
+        let formatting =
+            Formatting { file_system: FileSystem::Xfs, mkfs_options: &[], mount_options: &mount_options };
+        assert_eq!(formatting.all_mount_options(), "noatime,nouuid,inode64,nosuid,nodev");
+    }
+
+    #[test]
+    fn an_option_that_reaches_beyond_the_device_is_refused_by_whoever_would_use_it() {
+        let mount_options = ["loop=/dev/loop7".to_owned()];
+        let formatting =
+            Formatting { file_system: FileSystem::Ext4, mkfs_options: &[], mount_options: &mount_options };
+        let nowhere = Path::new("/nonexistent");
+        let (key, words) = formatting.complaint(1 << 20, nowhere).unwrap().unwrap();
+        assert!(key == "mount_options" && words.starts_with("`loop` is not among"), "{key}: {words}");
+        for refused in [formatting.make(nowhere), formatting.mount(nowhere, nowhere)] {
+            assert!(refused.unwrap_err().downcast_ref::<Misuse>().is_some());
+        }
     }
 
     #[test]

@@ -46,8 +46,11 @@ pub struct RealDisk {
 
 impl RealDisk {
     /// # Errors
-    /// The name is in use, the device is in use, or a tool fails: with what we were doing.
+    /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: with what we were doing.
     pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
+        if let Place::BlockDevice { file_system, mkfs_options, mount_options, .. } = place {
+            Formatting { file_system: *file_system, mkfs_options, mount_options }.check()?;
+        }
         let state = state(name)?;
         if state.exists() {
             bail!("a real disk called {name} is in use already: `spindle disk down --all` takes it down");

@@ -77,6 +77,8 @@ pub(crate) struct Ring {
     memory: Memory,
     payload_bytes: usize,
     queue_of: Vec<u16>,
+    /// Of each slot: whether a request lies in it that is not committed yet. Only then is its memory ours.
+    holds_request: Vec<bool>,
     /// Slots that the kernel has not given up.
     live: usize,
     pace: Pace,
@@ -147,6 +149,7 @@ impl Ring {
             woken: Box::new([0; 8]),
             memory,
             payload_bytes,
+            holds_request: vec![false; queue_of.len()],
             queue_of,
             live,
             pace: Pace::default(),
@@ -172,7 +175,7 @@ impl Ring {
             .addr(Some(vectors.as_ptr() as u64))
             .build()
             .user_data(slot.0.into());
-        // SAFETY: `Entry128` is the kernel's `struct io_uring_sqe` (repr(C), 128 bytes), whose `len` is a u32 at byte 24.
+        // SAFETY: `Entry128` is the kernel's `struct io_uring_sqe` (repr(C), 128 bytes), whose `len` is a u32 at byte 24; `entry` is ours.
         unsafe { ptr::from_mut(&mut entry).cast::<u32>().add(6).write(vectors.len() as u32) };
         self.push(entry)?;
         // The kernel copies the vectors before this returns.
@@ -189,7 +192,8 @@ impl Ring {
         if self.io.submission().is_full() {
             self.io.submit()?;
         }
-        // SAFETY: what the entry points to lives as long as the ring, or until the entry is submitted.
+        // SAFETY: an entry points to the vectors of `offer`, which submits before it returns; to `woken` and to the ring's memory, which
+        // `Ring` drops after `io`, and with it the kernel's use of them.
         unsafe { self.io.submission().push(&entry) }.map_err(io::Error::other)
     }
 
@@ -235,7 +239,10 @@ impl Ring {
         for completion in self.io.completion() {
             match (completion.user_data(), -completion.result()) {
                 (WAKE, _) => woken = true,
-                (slot, ..=0) => arrived.push(Slot(slot as u32)),
+                (slot, ..=0) => {
+                    self.holds_request[slot as usize] = true;
+                    arrived.push(Slot(slot as u32));
+                }
                 // What the slots of an unmounted file system come back with.
                 (_, libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED) => self.live -= 1,
                 (slot, error) => {
@@ -276,7 +283,9 @@ impl Ring {
         }
     }
 
+    /// The request in a slot that [`Ring::wait`] gave and that is not committed yet.
     pub(crate) fn request(&self, slot: Slot) -> Arrived<'_> {
+        self.check_ours(slot);
         let start = self.start(slot);
         let head = self.memory.bytes(start, HEADER_BYTES);
         let payload_bytes = u32_at(head, PAYLOAD_SIZE_AT) as usize;
@@ -288,8 +297,9 @@ impl Ring {
         }
     }
 
-    /// Where the answer's data belongs.
+    /// Where the answer's data belongs, in the place of what [`Ring::request`] said.
     pub(crate) fn answer(&mut self, slot: Slot) -> &mut [u8] {
+        self.check_ours(slot);
         let start = self.start(slot) + PAYLOAD_AT;
         self.memory.bytes_mut(start, self.payload_bytes)
     }
@@ -297,6 +307,8 @@ impl Ring {
     /// Answers the request: with so many bytes of [`Ring::answer`], or with an error number. It leaves with the next
     /// [`Ring::submit`] or [`Ring::wait`].
     pub(crate) fn commit(&mut self, slot: Slot, result: Result<usize, i32>) -> io::Result<()> {
+        self.check_ours(slot);
+        self.holds_request[slot.0 as usize] = false;
         let start = self.start(slot);
         let head = self.memory.bytes_mut(start, HEADER_BYTES);
         let commit_id = u64_at(head, COMMIT_ID_AT);
@@ -318,6 +330,10 @@ impl Ring {
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         self.io.submit().map(drop)
     }
+
+    fn check_ours(&self, slot: Slot) {
+        assert!(self.holds_request[slot.0 as usize], "slot {} of the FUSE ring is the kernel's", slot.0);
+    }
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -328,14 +344,17 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Memory of our own that the kernel reads and writes too; a slot's part of it belongs to the kernel from its commit until it arrives
-/// again. Pages that no request has used take no memory.
+/// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has used take no memory.
+///
+/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits for one: from its registering
+/// or its commit until it arrives ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes to
+/// none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before it looks at the memory.
 struct Memory {
     start: *mut u8,
     size: usize,
 }
 
-// SAFETY: plain memory, owned.
+// SAFETY: an address and a size; the memory belongs to the process, not to a thread.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -347,28 +366,38 @@ impl Memory {
         Ok(Memory { start: start.cast(), size })
     }
 
+    /// For the kernel alone.
     fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset < self.size, "outside the ring's memory");
+        self.check(offset, 1);
         // SAFETY: inside the map.
         unsafe { self.start.add(offset) }
     }
 
+    /// Of a slot that holds a request.
     fn bytes(&self, offset: usize, size: usize) -> &[u8] {
-        assert!(offset + size <= self.size, "outside the ring's memory");
-        // SAFETY: inside the map; the slot is ours while its request is being looked at.
+        self.check(offset, size);
+        // SAFETY: inside the map, and initialised (anonymous memory is zero). The kernel does not write it while the slot holds a request,
+        // and the slot cannot be committed while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.start.add(offset), size) }
     }
 
+    /// As [`Memory::bytes`].
     fn bytes_mut(&mut self, offset: usize, size: usize) -> &mut [u8] {
-        assert!(offset + size <= self.size, "outside the ring's memory");
-        // SAFETY: as for `bytes`, and `self` is borrowed exclusively.
+        self.check(offset, size);
+        // SAFETY: as for `bytes`; `self` is borrowed exclusively, so this is the only reference into the map.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(offset), size) }
+    }
+
+    fn check(&self, offset: usize, size: usize) {
+        let end = offset.checked_add(size);
+        assert!(end.is_some_and(|end| end <= self.size), "outside the ring's memory");
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `new` mapped; the ring that the kernel knew it by was closed before.
+        // SAFETY: exactly the range that `new` mapped, and nobody has a reference into it. The kernel pinned or copied nothing that it would
+        // still write: it looks up the address anew for each request, and a ring that is closed gets none.
         let _ = unsafe { munmap(self.start.cast(), self.size) };
     }
 }
@@ -376,6 +405,12 @@ impl Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "outside the ring's memory")]
+    fn an_offset_that_wraps_around_is_outside_the_memory() {
+        Memory::new(4096).unwrap().bytes(usize::MAX, 2);
+    }
 
     #[test]
     fn looks_out_only_while_requests_keep_coming_soon() {

@@ -263,7 +263,7 @@ impl Turn {
         Ok(())
     }
 
-    /// The data of a read is taken from the store at this moment. A store that lost a write fails every request, a FLUSH above all.
+    /// The data of a read is taken from the store at this moment. A store that failed fails every request, a FLUSH above all.
     fn send(&mut self, answer: RingAnswer, outcome: Outcome) -> io::Result<()> {
         let RingAnswer { slot, content } = answer;
         let outcome = if self.store.failure().is_some() { Outcome::Failure } else { outcome };
@@ -271,8 +271,7 @@ impl Turn {
             (Outcome::Failure, _) => Err(libc::EIO),
             (Outcome::Success, Content::Read { offset_bytes, size_bytes }) => {
                 let into = &mut self.ring.answer(slot)[..size_bytes];
-                self.store.read(offset_bytes, size_bytes, |bytes| into.copy_from_slice(bytes));
-                Ok(size_bytes)
+                self.store.read(offset_bytes, into).map(|()| size_bytes).map_err(|_| libc::EIO)
             }
             // `struct fuse_write_out`
             (Outcome::Success, Content::Write { size_bytes }) => {

@@ -94,8 +94,8 @@ pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
 fn mount<F: Filesystem>(file: F, options: &ServeOptions) -> Result<Session<F>> {
     let mount_point = fuse_directory(&options.state_directory);
     let mut config = Config::default();
-    config.mount_options =
-        vec![MountOption::FSName("spindle".to_owned()), MountOption::NoSuid, MountOption::NoAtime];
+    let name = MountOption::FSName("spindle".to_owned());
+    config.mount_options = vec![name, MountOption::NoSuid, MountOption::NoDev, MountOption::NoAtime];
     config.n_threads = Some(receivers());
     config.clone_fd = true;
     Session::new(file, &mount_point, &config)
@@ -243,7 +243,11 @@ impl<P: Send + 'static> Control<P> {
             // What a disk did after it lost a write is of no use to anybody.
             Command::Status => match self.store.failure() {
                 Some(failure) => bail!("{failure}"),
-                None => return Ok(Reply::Status(self.driver.statistics())),
+                None => {
+                    let mut statistics = self.driver.statistics();
+                    statistics.major_faults += self.store.host_reads();
+                    return Ok(Reply::Status(statistics));
+                }
             },
             Command::Physics { on } => self.driver.set_physics(on),
             Command::SetFloor(floor) => self.driver.set_floor(floor),

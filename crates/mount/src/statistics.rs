@@ -35,7 +35,7 @@ pub struct Statistics {
     pub late_ns: u64,
     /// Lateness of every reply: HDR histogram of nanoseconds, V2 encoding, base64.
     pub lateness_histogram: String,
-    /// Page faults of the emulator that had to read the host's disk.
+    /// How often the emulator had to read the host's disk: page faults, and reads of its files that the page cache could not answer.
     pub major_faults: u64,
 }
 

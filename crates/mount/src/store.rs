@@ -1,89 +1,100 @@
 //! The store: what a disk holds (the model says when, the store says what).
 //!
 //! An immutable base image plus a copy-on-write overlay, in clusters of 4 KiB. All layers use the disk's own offsets
-//! in sparse files, and one byte per cluster names the layer that holds it, so a request that lies in one layer is one
-//! slice of memory. The overlay is in memory up to a budget and spills to a file after that; a trial's writes
-//! thus never touch the host's disk while something is being timed, unless the budget is too small for them.
+//! in sparse files, and one byte per cluster names the layer that holds it. The overlay is in memory up to a budget and spills to a file
+//! after that; a trial's writes thus never touch the host's disk while something is being timed, unless the budget is too small for
+//! them.
+//!
+//! Only the overlay in memory is mapped: it is a file that nobody else has and that cannot be shortened. The base image has a name, and
+//! whoever shortens it would kill the reader of a map (SIGBUS); it is read with pread(2), which gives an error.
 //!
 //! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:* a store that
 //! lost a write keeps nothing more, and says so: a disk that goes on after that would give numbers that mean nothing, and
 //! a file system that retries the write for ever.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, Permissions};
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use anyhow::{Context, Result, bail};
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
-use serde::{Deserialize, Serialize};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
+use crate::layers::{BASE, LayerMap, MEMORY, NOWHERE, SPILL};
 use crate::mapping::Mapping;
+use crate::snapshot::{self, Draft, SnapshotHead};
 
 pub(crate) const CLUSTER_BYTES: u64 = 4096;
 const CLUSTER: usize = CLUSTER_BYTES as usize;
-/// Longest reply that can be given as zeros without allocating.
-const ZEROS: usize = 1 << 20;
+/// How much of a disk is kept in a snapshot at a time.
+const SNAPSHOT_CLUSTERS: usize = 256;
 
-const NOWHERE: u8 = 0;
-const BASE: u8 = 1;
-const MEMORY: u8 = 2;
-const SPILL: u8 = 3;
+/// Largest disk: about as long as a file can be on ext4, where most hosts have spill files and snapshots.
+pub(crate) const SIZE_BYTES_MAX: u64 = 16 << 40;
 
-/// What a snapshot directory says about itself; written last, so that a directory without it is not a snapshot.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-pub struct SnapshotHead {
-    pub format: u32,
-    pub size_bytes: u64,
-    /// Clusters that hold data.
-    pub clusters: u64,
+/// Why a disk cannot have that size.
+pub fn size_refusal(size_bytes: u64) -> Option<String> {
+    (size_bytes > SIZE_BYTES_MAX).then(|| {
+        format!(
+            "a disk of {size_bytes} bytes is too large: at most {} TiB can be emulated",
+            SIZE_BYTES_MAX >> 40
+        )
+    })
 }
 
-const SNAPSHOT_FORMAT: u32 = 1;
-
+/// The part of the overlay that is in memory: a file without a name, of which we have the only descriptor.
 #[derive(Debug)]
-struct Layer {
+struct MemoryLayer {
     file: File,
     mapping: Mapping,
 }
 
-impl Layer {
-    /// Makes the file long enough for the last cluster, which may reach beyond the disk's end.
-    fn new(file: File, size_bytes: u64) -> io::Result<Layer> {
-        file.set_len(size_bytes.next_multiple_of(CLUSTER_BYTES))?;
-        Layer::existing(file, size_bytes)
-    }
-
-    fn existing(file: File, size_bytes: u64) -> io::Result<Layer> {
-        let mapping = Mapping::new(&file, size_bytes.next_multiple_of(CLUSTER_BYTES) as usize)?;
-        Ok(Layer { file, mapping })
+impl MemoryLayer {
+    /// Long enough for the last cluster, which may reach beyond the disk's end; and for good, because the kernel refuses to shorten it.
+    fn new(size_bytes: u64) -> io::Result<MemoryLayer> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(memfd_create("spindle-overlay", flags)?);
+        let size_bytes = size_bytes.next_multiple_of(CLUSTER_BYTES);
+        file.set_len(size_bytes)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let mapping = Mapping::new(&file, size_bytes as usize)?;
+        Ok(MemoryLayer { file, mapping })
     }
 }
 
 #[derive(Debug)]
 pub struct Store {
     size_bytes: u64,
-    layer_of: Box<[AtomicU8]>,
-    base: Option<Layer>,
-    memory: Layer,
+    layers: LayerMap,
+    base: Option<Base>,
+    memory: MemoryLayer,
     memory_clusters: AtomicU64,
     memory_clusters_max: u64,
-    spill: Layer,
+    spill: File,
     spill_directory: PathBuf,
-    /// Why a write was lost, if one was.
+    /// Why something was lost, if something was.
     failure: OnceLock<String>,
     /// Held while part of a cluster is copied up from a lower layer.
     copy_up: Mutex<()>,
-    zeros: Box<[u8]>,
+    /// Reads of a file that the page cache could not answer.
+    host_reads: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Base {
+    image: File,
+    directory: PathBuf,
 }
 
 impl Store {
-    /// A disk of zeros, or of `base`'s content. The spill file is made in `spill_directory` and unlinked at once.
+    /// A disk of zeros, or of `base`'s content. The spill file is made in `spill_directory` and has no name.
     ///
     /// # Errors
-    /// A size of zero; a base of another size; files that cannot be made.
+    /// A size of zero or beyond the bound; a base of another size, or that is not ours alone; files that cannot be made.
     pub fn open(
         size_bytes: u64,
         base: Option<&Path>,
@@ -93,28 +104,28 @@ impl Store {
         if size_bytes == 0 {
             bail!("a disk of no bytes cannot store any");
         }
-        let mut layer_of: Box<[AtomicU8]> =
-            (0..size_bytes.div_ceil(CLUSTER_BYTES)).map(|_| AtomicU8::new(NOWHERE)).collect();
-        let base = match base {
-            Some(directory) => Some(open_base(directory, size_bytes, &mut layer_of)?),
-            None => None,
+        if let Some(refusal) = size_refusal(size_bytes) {
+            bail!("{refusal}");
+        }
+        let mut layers = LayerMap::new(size_bytes.div_ceil(CLUSTER_BYTES) as usize);
+        let open_base = |directory: &Path| -> Result<Base> {
+            let image = snapshot::open(directory, size_bytes, &mut layers)?;
+            Ok(Base { image, directory: directory.to_owned() })
         };
-        let memory = File::from(
-            memfd_create("spindle-overlay", MemfdFlags::CLOEXEC).context("making the overlay in memory")?,
-        );
+        let base = base.map(open_base).transpose()?;
         let store = Store {
             size_bytes,
+            layers,
             base,
-            memory: Layer::new(memory, size_bytes).context("mapping the overlay in memory")?,
+            memory: MemoryLayer::new(size_bytes).context("making the overlay in memory")?,
             memory_clusters: AtomicU64::new(0),
             memory_clusters_max: memory_budget_bytes / CLUSTER_BYTES,
-            spill: Layer::new(unlinked_file(spill_directory)?, size_bytes)
+            spill: nameless_file(spill_directory)
                 .with_context(|| format!("making the spill file in {}", spill_directory.display()))?,
             spill_directory: spill_directory.to_owned(),
             failure: OnceLock::new(),
             copy_up: Mutex::new(()),
-            zeros: vec![0; ZEROS].into(),
-            layer_of,
+            host_reads: AtomicU64::new(0),
         };
         if store.base_bytes() <= memory_budget_bytes {
             store.populate_base()?;
@@ -126,47 +137,50 @@ impl Store {
         self.size_bytes
     }
 
-    /// Gives the bytes to `reader` without copying them, where they lie in one layer.
-    pub fn read<T>(&self, offset_bytes: u64, size_bytes: usize, reader: impl FnOnce(&[u8]) -> T) -> T {
-        let (start, end) = (offset_bytes as usize, offset_bytes as usize + size_bytes);
-        let first = self.layer_at(start / CLUSTER);
-        let same =
-            (start / CLUSTER + 1..end.div_ceil(CLUSTER)).all(|cluster| self.layer_at(cluster) == first);
-        match self.mapping(first) {
-            Some(mapping) if same => reader(mapping.bytes(start..end)),
-            None if same && size_bytes <= ZEROS => reader(&self.zeros[..size_bytes]),
-            _ => {
-                let mut assembled = vec![0; size_bytes];
-                self.copy_out(start, &mut assembled);
-                reader(&assembled)
-            }
-        }
+    /// Fills `into` with what lies at the offset; that must be on the disk.
+    ///
+    /// # Errors
+    /// The host cannot read what it keeps, now or earlier: EIO, as from a drive that died.
+    pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
+        let lost = |error| format!("the host could not read what the emulated disk holds: {error}");
+        self.unless_failed(|| self.copy_out(offset_bytes as usize, into), lost)
     }
 
-    /// The sentence about the first write that was lost; from then on nothing that is read can be trusted.
+    /// The sentence about the first read or write that failed; from then on nothing that is read can be trusted.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
+    }
+
+    /// How often the host's disk was waited for.
+    pub(crate) fn host_reads(&self) -> u64 {
+        self.host_reads.load(Ordering::Relaxed)
     }
 
     /// # Errors
     /// The host's disk is full or broken, now or at an earlier write: EIO, as from a drive that died.
     pub fn write(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
-        self.unless_failed(|| self.write_all(offset_bytes, data))
+        self.unless_failed(|| self.write_all(offset_bytes, data), |error| self.lost_write(error))
     }
 
-    fn unless_failed(&self, change: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    fn unless_failed(
+        &self,
+        work: impl FnOnce() -> io::Result<()>,
+        sentence: impl FnOnce(io::Error) -> String,
+    ) -> io::Result<()> {
         if self.failure().is_none() {
-            let Err(error) = change() else { return Ok(()) };
-            self.failure.get_or_init(|| {
-                format!(
-                    "the host could not keep what was written to the emulated disk (up to {} MiB in memory, the rest in a file \
-                     in {}, where TMPDIR points): {error}",
-                    (self.memory_clusters_max * CLUSTER_BYTES) >> 20,
-                    self.spill_directory.display()
-                )
-            });
+            let Err(error) = work() else { return Ok(()) };
+            self.failure.get_or_init(|| sentence(error));
         }
-        Err(rustix::io::Errno::IO.into())
+        Err(Errno::IO.into())
+    }
+
+    fn lost_write(&self, error: io::Error) -> String {
+        format!(
+            "the host could not keep what was written to the emulated disk (up to {} MiB in memory, the rest in a file \
+             in {}, where TMPDIR points): {error}",
+            (self.memory_clusters_max * CLUSTER_BYTES) >> 20,
+            self.spill_directory.display()
+        )
     }
 
     fn write_all(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
@@ -192,22 +206,21 @@ impl Store {
     /// # Errors
     /// As for [`Store::write`].
     pub fn clear(&self, offset_bytes: u64, size_bytes: u64) -> io::Result<()> {
-        self.unless_failed(|| self.clear_all(offset_bytes, size_bytes))
+        self.unless_failed(|| self.clear_all(offset_bytes, size_bytes), |error| self.lost_write(error))
     }
 
     fn clear_all(&self, offset_bytes: u64, size_bytes: u64) -> io::Result<()> {
         let end = offset_bytes + size_bytes;
         let first_whole = offset_bytes.next_multiple_of(CLUSTER_BYTES).min(end);
         let last_whole = (end / CLUSTER_BYTES * CLUSTER_BYTES).max(first_whole);
-        self.write_all(offset_bytes, &self.zeros[..(first_whole - offset_bytes) as usize])?;
-        self.write_all(last_whole, &self.zeros[..(end - last_whole) as usize])?;
+        self.write_all(offset_bytes, &[0; CLUSTER][..(first_whole - offset_bytes) as usize])?;
+        self.write_all(last_whole, &[0; CLUSTER][..(end - last_whole) as usize])?;
         let mut cluster = (first_whole / CLUSTER_BYTES) as usize;
-        while cluster < (last_whole / CLUSTER_BYTES) as usize {
-            let layer = self.layer_at(cluster);
-            let run_end = self.run_end(cluster, (last_whole / CLUSTER_BYTES) as usize, layer);
-            for index in cluster..run_end {
-                self.layer_of[index].store(NOWHERE, Ordering::Release);
-            }
+        let limit = (last_whole / CLUSTER_BYTES) as usize;
+        while cluster < limit {
+            let layer = self.layers.at(cluster);
+            let run_end = self.layers.run_end(cluster, limit, layer);
+            self.layers.set(cluster..run_end, NOWHERE);
             if let Some(file) = self.own_file(layer) {
                 let (offset, size) = ((cluster * CLUSTER) as u64, ((run_end - cluster) * CLUSTER) as u64);
                 fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, size)?;
@@ -229,45 +242,19 @@ impl Store {
         if let Some(failure) = self.failure() {
             bail!("{failure}");
         }
-        if directory.exists() {
-            bail!("{} exists already", directory.display());
-        }
-        let unfinished = directory.with_extension("unfinished");
-        let _ = fs::remove_dir_all(&unfinished);
-        let head = self.write_snapshot(&unfinished).and_then(|head| {
-            fs::rename(&unfinished, directory).with_context(|| format!("naming {}", directory.display()))?;
-            Ok(head)
-        });
-        if head.is_err() {
-            // On a full disk it would keep everybody else from writing too.
-            let _ = fs::remove_dir_all(&unfinished);
-        }
-        head.with_context(|| format!("keeping a snapshot in {}", directory.display()))
+        self.write_snapshot(directory)
+            .with_context(|| format!("keeping a snapshot in {}", directory.display()))
     }
 
-    fn write_snapshot(&self, unfinished: &Path) -> Result<SnapshotHead> {
-        fs::create_dir_all(unfinished).with_context(|| format!("making {}", unfinished.display()))?;
-        let image = File::create(unfinished.join("image")).context("making the image")?;
-        image.set_len(self.size_bytes.next_multiple_of(CLUSTER_BYTES))?;
-        let mut map = vec![NOWHERE; self.layer_of.len()];
-        let mut head = SnapshotHead { format: SNAPSHOT_FORMAT, size_bytes: self.size_bytes, clusters: 0 };
-        let mut cluster = 0;
-        while cluster < map.len() {
-            let layer = self.layer_at(cluster);
-            let run_end = self.run_end(cluster, map.len().min(cluster + ZEROS / CLUSTER), layer);
-            if let Some(mapping) = self.mapping(layer) {
-                let bytes = mapping.bytes(cluster * CLUSTER..run_end * CLUSTER);
-                image.write_all_at(bytes, (cluster * CLUSTER) as u64).context("writing the image")?;
-                map[cluster..run_end].fill(BASE);
-                head.clusters += (run_end - cluster) as u64;
-            }
-            cluster = run_end;
+    fn write_snapshot(&self, directory: &Path) -> Result<SnapshotHead> {
+        let mut draft = Draft::new(directory, self.size_bytes, self.layers.len())?;
+        let mut part = vec![0; SNAPSHOT_CLUSTERS * CLUSTER];
+        for (run, _) in self.layers.runs(SNAPSHOT_CLUSTERS).filter(|(_, layer)| *layer != NOWHERE) {
+            let clusters = &mut part[..run.len() * CLUSTER];
+            self.copy_out(run.start * CLUSTER, clusters).context("reading what the disk holds")?;
+            draft.keep(run.start, clusters)?;
         }
-        image.sync_data().context("writing the image")?;
-        fs::write(unfinished.join("map"), &map).context("writing the map")?;
-        fs::write(unfinished.join("snapshot.json"), serde_json::to_vec(&head)?)
-            .context("writing the head")?;
-        Ok(head)
+        draft.finish()
     }
 
     /// Bytes written since the store was opened and not cleared, in memory.
@@ -275,77 +262,82 @@ impl Store {
         self.memory_clusters.load(Ordering::Relaxed) * CLUSTER_BYTES
     }
 
-    fn base_bytes(&self) -> u64 {
-        self.layer_of.iter().filter(|layer| layer.load(Ordering::Relaxed) == BASE).count() as u64
-            * CLUSTER_BYTES
+    fn base_runs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        self.layers.runs(usize::MAX).filter(|(_, layer)| *layer == BASE).map(|(run, _)| run)
     }
 
+    fn base_bytes(&self) -> u64 {
+        self.base_runs().map(|run| run.len() as u64 * CLUSTER_BYTES).sum()
+    }
+
+    /// Brings the base image into the page cache, waiting for the host's disk if it must.
     fn populate_base(&self) -> Result<()> {
         let Some(base) = &self.base else { return Ok(()) };
-        let mut cluster = 0;
-        while cluster < self.layer_of.len() {
-            let layer = self.layer_at(cluster);
-            let run_end = self.run_end(cluster, self.layer_of.len(), layer);
-            if layer == BASE {
-                let range = cluster * CLUSTER..run_end * CLUSTER;
-                base.mapping.populate(range).context("reading the base image into memory")?;
-            }
-            cluster = run_end;
-        }
-        Ok(())
-    }
-
-    fn layer_at(&self, cluster: usize) -> u8 {
-        self.layer_of[cluster].load(Ordering::Acquire)
-    }
-
-    /// First cluster after `start` (at most `limit`) that another layer holds.
-    fn run_end(&self, start: usize, limit: usize, layer: u8) -> usize {
-        (start + 1..limit).find(|&cluster| self.layer_at(cluster) != layer).unwrap_or(limit)
-    }
-
-    fn mapping(&self, layer: u8) -> Option<&Mapping> {
-        match layer {
-            NOWHERE => None,
-            BASE => self.base.as_ref().map(|base| &base.mapping),
-            MEMORY => Some(&self.memory.mapping),
-            _ => Some(&self.spill.mapping),
-        }
+        let size_bytes = self.size_bytes.next_multiple_of(CLUSTER_BYTES) as usize;
+        let populate = || -> io::Result<()> {
+            // Only for the moment, and nobody looks through it.
+            let mapping = Mapping::new(&base.image, size_bytes)?;
+            self.base_runs().try_for_each(|run| mapping.populate(run.start * CLUSTER..run.end * CLUSTER))
+        };
+        populate().context("reading the base image into memory")
     }
 
     /// The file of a layer that this store may write.
     fn own_file(&self, layer: u8) -> Option<&File> {
         match layer {
             MEMORY => Some(&self.memory.file),
-            SPILL => Some(&self.spill.file),
+            SPILL => Some(&self.spill),
             _ => None,
         }
     }
 
-    fn copy_out(&self, start: usize, into: &mut [u8]) {
-        let mut done = 0;
-        while done < into.len() {
-            let offset = start + done;
-            let size = (CLUSTER - offset % CLUSTER).min(into.len() - done);
-            if let Some(mapping) = self.mapping(self.layer_at(offset / CLUSTER)) {
-                into[done..done + size].copy_from_slice(mapping.bytes(offset..offset + size));
+    fn copy_out(&self, start: usize, into: &mut [u8]) -> io::Result<()> {
+        let end = start + into.len();
+        let mut offset = start;
+        while offset < end {
+            let cluster = offset / CLUSTER;
+            let layer = self.layers.at(cluster);
+            let run_end = (self.layers.run_end(cluster, end.div_ceil(CLUSTER), layer) * CLUSTER).min(end);
+            let part = &mut into[offset - start..run_end - start];
+            match (layer, &self.base) {
+                (MEMORY, _) => self.memory.mapping.copy_to(offset, part),
+                (SPILL, _) => self.read_file(&self.spill, offset as u64, part)?,
+                (BASE, Some(base)) => self.read_file(&base.image, offset as u64, part).map_err(|error| {
+                    io::Error::other(format!("reading the snapshot {}: {error}", base.directory.display()))
+                })?,
+                _ => part.fill(0),
             }
-            done += size;
+            offset = run_end;
         }
+        Ok(())
+    }
+
+    /// What the page cache has is read at once; having to wait for the host's disk is counted.
+    fn read_file(&self, file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let at_once = preadv2(file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT);
+        let read = match at_once {
+            Ok(size) if size == into.len() => return Ok(()),
+            Ok(size) => size,
+            Err(Errno::AGAIN) => 0,
+            // Some file systems cannot say.
+            Err(_) => return read_exact(file, offset, into),
+        };
+        self.host_reads.fetch_add(1, Ordering::Relaxed);
+        read_exact(file, offset + read as u64, &mut into[read..])
     }
 
     /// Part of one cluster.
     fn write_part(&self, offset: usize, data: &[u8]) -> io::Result<()> {
         let cluster = offset / CLUSTER;
-        if let Some(file) = self.own_file(self.layer_at(cluster)) {
+        if let Some(file) = self.own_file(self.layers.at(cluster)) {
             return file.write_all_at(data, offset as u64);
         }
         let _guard = self.copy_up.lock().expect("no writer panics");
-        if let Some(file) = self.own_file(self.layer_at(cluster)) {
+        if let Some(file) = self.own_file(self.layers.at(cluster)) {
             return file.write_all_at(data, offset as u64);
         }
         let mut whole = [0; CLUSTER];
-        self.copy_out(cluster * CLUSTER, &mut whole);
+        self.copy_out(cluster * CLUSTER, &mut whole)?;
         whole[offset % CLUSTER..][..data.len()].copy_from_slice(data);
         self.write_clusters(cluster, &whole).map(drop)
     }
@@ -353,16 +345,14 @@ impl Store {
     /// Whole clusters from the front of `data`, as many as go to one layer; returns the bytes taken.
     fn write_clusters(&self, first: usize, data: &[u8]) -> io::Result<usize> {
         let count = data.len() / CLUSTER;
-        let now = self.layer_at(first);
-        let run_end = self.run_end(first, first + count, now);
+        let now = self.layers.at(first);
+        let run_end = self.layers.run_end(first, first + count, now);
         let taken = (run_end - first) * CLUSTER;
         let target = if self.own_file(now).is_some() { now } else { self.allocate((run_end - first) as u64) };
         let file = self.own_file(target).expect("own layer");
         file.write_all_at(&data[..taken], (first * CLUSTER) as u64)?;
         if target != now {
-            for cluster in first..run_end {
-                self.layer_of[cluster].store(target, Ordering::Release);
-            }
+            self.layers.set(first..run_end, target);
         }
         Ok(taken)
     }
@@ -378,52 +368,27 @@ impl Store {
     }
 }
 
-fn open_base(directory: &Path, size_bytes: u64, layer_of: &mut [AtomicU8]) -> Result<Layer> {
-    let reading = || format!("reading the snapshot {}", directory.display());
-    let head = fs::read(directory.join("snapshot.json")).with_context(reading)?;
-    let head: SnapshotHead = serde_json::from_slice(&head).with_context(reading)?;
-    if head.format != SNAPSHOT_FORMAT || head.size_bytes != size_bytes {
-        bail!(
-            "the snapshot {} is of a disk of {} bytes (format {}), this disk has {size_bytes} bytes (format {SNAPSHOT_FORMAT})",
-            directory.display(),
-            head.size_bytes,
-            head.format
-        );
-    }
-    let map = fs::read(directory.join("map")).with_context(reading)?;
-    if map.len() != layer_of.len() {
-        bail!(
-            "the snapshot {} has a map of {} clusters instead of {}",
-            directory.display(),
-            map.len(),
-            layer_of.len()
-        );
-    }
-    for (layer, &held) in layer_of.iter_mut().zip(&map) {
-        *layer.get_mut() = held;
-    }
-    let image = File::open(directory.join("image")).with_context(reading)?;
-    if image.metadata().with_context(reading)?.len() != size_bytes.next_multiple_of(CLUSTER_BYTES) {
-        bail!("the snapshot {} has an image of the wrong size", directory.display());
-    }
-    Layer::existing(image, size_bytes).with_context(reading)
+/// For us alone, and nobody can put anything in its place beforehand.
+fn nameless_file(directory: &Path) -> io::Result<File> {
+    let file = tempfile::tempfile_in(directory)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }
 
-fn unlinked_file(directory: &Path) -> Result<File> {
-    let path: PathBuf = directory.join(format!("spill-{}", std::process::id()));
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)
-        .with_context(|| format!("making {}", path.display()))?;
-    fs::remove_file(&path)?;
-    Ok(file)
+fn read_exact(file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
+    file.read_exact_at(into, offset).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            io::Error::new(error.kind(), "the file is shorter than it was when the disk came up")
+        }
+        _ => error,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     /// The last cluster reaches beyond the disk's end.
@@ -434,7 +399,9 @@ mod tests {
     }
 
     fn content(store: &Store) -> Vec<u8> {
-        store.read(0, SIZE as usize, <[u8]>::to_vec)
+        let mut content = vec![0xff; SIZE as usize];
+        store.read(0, &mut content).unwrap();
+        content
     }
 
     /// Sector-aligned writes, clears and reads, the same on the store and on plain memory, must agree; also after a snapshot, on which a
@@ -460,7 +427,11 @@ mod tests {
                         store.clear(offset, size).unwrap();
                         expected[range].fill(0);
                     }
-                    1 => store.read(offset, size as usize, |bytes| assert_eq!(bytes, &expected[range])),
+                    1 => {
+                        let mut bytes = vec![0xff; size as usize];
+                        store.read(offset, &mut bytes).unwrap();
+                        assert_eq!(bytes, expected[range]);
+                    }
                     _ => {
                         let data = vec![(1 + step % 255) as u8; size as usize];
                         store.write(offset, &data).unwrap();
@@ -514,7 +485,7 @@ mod tests {
         let mut store = open(None, 1, directory.path());
         store.write(0, &[1; CLUSTER]).unwrap();
         // Open for reading only: what goes beyond the one cluster of memory is lost.
-        store.spill.file = File::open("/dev/null").unwrap();
+        store.spill = File::open("/dev/null").unwrap();
         assert_eq!(store.failure(), None);
         let lost = store.write(CLUSTER_BYTES, &[2; CLUSTER]).unwrap_err();
         assert_eq!(lost.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
@@ -532,7 +503,7 @@ mod tests {
         let snapshot = directory.path().join("snapshot");
         open(None, 256, directory.path()).snapshot(&snapshot).unwrap();
         let error = Store::open(2 * SIZE, Some(&snapshot), 0, directory.path()).unwrap_err();
-        assert!(error.to_string().contains("is of a disk of 1048064 bytes"), "{error}");
+        assert!(format!("{error:#}").contains("is of a disk of 1048064 bytes"), "{error:#}");
     }
 
     #[test]
@@ -540,5 +511,60 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("half")).unwrap();
         assert!(Store::open(SIZE, Some(&directory.path().join("half")), 0, directory.path()).is_err());
+    }
+
+    #[test]
+    fn a_base_image_that_is_shortened_gives_errors_and_a_sentence() {
+        let directory = tempfile::tempdir().unwrap();
+        let snapshot = directory.path().join("snapshot");
+        let first = open(None, 256, directory.path());
+        first.write(0, &vec![1; SIZE as usize - 512]).unwrap();
+        first.snapshot(&snapshot).unwrap();
+        let store = open(Some(&snapshot), 256, directory.path());
+        let image = std::fs::OpenOptions::new().write(true).open(snapshot.join("image")).unwrap();
+        image.set_len(SIZE / 2).unwrap();
+        let mut bytes = [0; CLUSTER];
+        store.read(0, &mut bytes).unwrap();
+        assert_eq!(bytes, [1; CLUSTER]);
+        let lost = store.read(SIZE / CLUSTER_BYTES * CLUSTER_BYTES - CLUSTER_BYTES, &mut bytes).unwrap_err();
+        assert_eq!(lost.raw_os_error(), Some(Errno::IO.raw_os_error()));
+        let failure = store.failure().unwrap();
+        assert!(
+            failure.starts_with("the host could not read what the emulated disk holds: reading the snapshot")
+        );
+        assert!(failure.ends_with("the file is shorter than it was when the disk came up"), "{failure}");
+        assert!(store.write(0, &bytes).is_err());
+    }
+
+    #[test]
+    fn a_link_where_the_spill_file_might_be_leads_nowhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        fs::write(&victim, "not ours").unwrap();
+        let link = directory.path().join(format!("spill-{}", std::process::id()));
+        symlink(&victim, &link).unwrap();
+        let store = open(None, 0, directory.path());
+        store.write(0, &[1; CLUSTER]).unwrap();
+        assert_eq!(fs::read_to_string(&link).unwrap(), "not ours");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "the spill file has a name");
+        assert_eq!(rustix::fs::fstat(&store.spill).unwrap().st_mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_overlay_in_memory_cannot_be_shortened() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = open(None, 256, directory.path());
+        assert!(store.memory.file.set_len(0).is_err());
+    }
+
+    #[test]
+    fn a_disk_beyond_the_bound_is_refused_and_a_large_one_costs_what_is_written_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = Store::open(SIZE_BYTES_MAX + 1, None, 0, directory.path()).unwrap_err().to_string();
+        assert!(error.ends_with("is too large: at most 16 TiB can be emulated"), "{error}");
+        let store = Store::open(SIZE_BYTES_MAX, None, 1 << 20, directory.path()).unwrap();
+        store.write(SIZE_BYTES_MAX - CLUSTER_BYTES, &[1; CLUSTER]).unwrap();
+        store.clear(0, SIZE_BYTES_MAX).unwrap();
+        assert_eq!(store.memory_bytes(), 0);
     }
 }

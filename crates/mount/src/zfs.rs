@@ -46,6 +46,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
+use crate::format_options::zfs_refusal;
 use crate::misuse::Misuse;
 use crate::system::{is_mount_point, mounts_of, unmount};
 
@@ -168,6 +169,9 @@ impl Pool {
         }
         if !(16 << 20..=16 << 30).contains(&options.arc_bytes) || !options.arc_bytes.is_multiple_of(1 << 20) {
             bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
+        }
+        if let Some(words) = zfs_refusal(&options.properties) {
+            return Err(Misuse(words).into());
         }
         let state = state_directory(name)?;
         refuse_name_in_use(name)?;

@@ -64,6 +64,7 @@ fn xfs_is_told_of_stripes_when_it_is_mounted(bench: &Bench) {
     let disk = up(bench, "mount_options = [\"sunit=128\", \"swidth=512\"]", None);
     // In sectors.
     assert!(mounted_with(&disk).contains("sunit=128,swidth=512"), "{}", mounted_with(&disk));
+    assert!(mounted_with(&disk).contains("nosuid,nodev"), "{}", mounted_with(&disk));
     disk.down().unwrap();
 }
 

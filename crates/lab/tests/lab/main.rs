@@ -12,6 +12,7 @@ mod file_systems;
 mod fileio_run;
 mod hostile_results;
 mod hostile_server;
+mod hostile_storage;
 mod layout;
 mod mariadb;
 mod mysql_new;

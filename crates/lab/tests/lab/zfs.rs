@@ -319,6 +319,10 @@ fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
     let disks = status.as_array().unwrap();
     assert_eq!(disks.len(), 3, "{status}");
     assert!(disks.iter().all(|disk| disk["mount"] == mount), "{status}");
+    let options =
+        Command::new("findmnt").args(["--noheadings", "--output", "OPTIONS", mount]).output().unwrap();
+    let options = String::from_utf8(options.stdout).unwrap();
+    assert!(options.contains("nosuid,nodev"), "{options}");
     let before = bench.client("pool-zfs-log").statistics().unwrap();
     write_and_sync(&Path::new(mount).join("file"), &[1; 65_536]);
     assert!(bench.client("pool-zfs-log").statistics().unwrap().flush.count > before.flush.count);

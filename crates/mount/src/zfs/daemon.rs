@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::fs::CWD;
 use rustix::mount::{
-    MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_bind, mount_change, move_mount,
-    open_tree, unmount,
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_bind, mount_change,
+    mount_remount, move_mount, open_tree, unmount,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -196,7 +196,8 @@ fn with_path(command: &mut Command) -> &mut Command {
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"))
 }
 
-/// Shows the file system that the daemon mounted at `at`, in its namespace, at the same path in ours.
+/// Shows the file system that the daemon mounted at `at`, in its namespace, at the same path in ours. A pool may come from elsewhere and
+/// say of itself that its devices and set-user-ID programs count; here they do not.
 ///
 /// # Errors
 /// Nothing is mounted there.
@@ -206,6 +207,7 @@ pub(super) fn show_mount(daemon: u32, at: &Path) -> Result<()> {
     let tree = in_thread(|| -> Result<OwnedFd> {
         leave(UnshareFlags::FS)?;
         move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(LinkNameSpaceType::Mount))?;
+        mount_remount(at, MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV, c"")?;
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         Ok(open_tree(CWD, at, flags)?)
     });
