@@ -256,8 +256,7 @@ fn lend_configuration(home: &Path, name: &str) -> Result<()> {
     if let Some(directory) = lent.parent() {
         USER.own(directory)?;
     }
-    fs::copy(&ours, &lent).with_context(|| format!("copying {}", ours.display()))?;
-    USER.give(&lent)
+    USER.write(&lent, &fs::read(&ours).with_context(|| format!("reading {}", ours.display()))?)
 }
 
 /// Copies a file out of the directory of a user who may put anything else in its place at any time.
