@@ -4,6 +4,7 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
 
 use spindle_lab::emulated::{self, Wishes};
 use spindle_lab::profile_file::StackFile;
@@ -98,4 +99,33 @@ fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its
     assert!(words.ends_with("the file is shorter than it was when the disk came up"), "{words}");
     drop(device);
     disk.down().unwrap();
+}
+
+/// A limit on the emulator's address space that everything fits into but the ring, which has 128 slots of 1 MiB for each core that there
+/// could be.
+#[test]
+fn where_the_ring_is_refused_threads_serve_the_disk() {
+    let Some(bench) = Bench::new() else { return };
+    if !spindle_mount::has_ring() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have FUSE over io_uring");
+        eprintln!("skipped: no FUSE over io_uring");
+        return;
+    }
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
+    let cores = 1 + possible.trim().rsplit(['-', ',']).next().unwrap().parse::<u64>().unwrap();
+    let (disk_bytes, ring_bytes) = (64 << 20, cores * (128 << 20));
+    let mut up = Command::new("prlimit");
+    up.arg(format!("--as={}", disk_bytes + ring_bytes + (64 << 20)));
+    up.arg(env!("CARGO_BIN_EXE_spindle"));
+    up.args(["disk", "up", "null", "--size", "64 MiB", "--file-system", "none"]);
+    up.env("SPINDLE_RUN_DIRECTORY", bench.path("run")).current_dir(bench.path(""));
+    let output = up.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let status = bench.json(&["disk", "status", "--json"]);
+    assert_eq!(status[0]["statistics"]["transport"], "threads", "{status}");
+    let log = fs::read_to_string(bench.path("run/null/log")).unwrap();
+    let reason = "registering the FUSE ring: Cannot allocate memory (os error 12); threads serve instead\n";
+    assert_eq!(log, reason);
+    assert!(bench.run(&["disk", "down", "null"]).status.success());
+    bench.assert_clean();
 }
