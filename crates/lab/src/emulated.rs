@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use spindle_model::{Device, Parameters};
-use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk};
+use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk, size_refusal};
 
 use crate::profile_file::{StackFile, StackSpec};
 use crate::provenance;
@@ -52,8 +52,11 @@ pub fn memory_budget_bytes() -> Result<u64, UserError> {
 }
 
 /// # Errors
-/// A name that cannot be a directory's; see also [`memory_budget_bytes`].
+/// A name that cannot be a directory's, a size that no disk can have; see also [`memory_budget_bytes`].
 pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
+    if let Some(words) = size_refusal(stack.size_bytes()) {
+        return Err(UserError(format!("--size: {words}")).into());
+    }
     // ZFS wants the raw device.
     let file_system = match stack.pool() {
         Some(_) => FileSystem::None,

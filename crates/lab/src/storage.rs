@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use spindle_mount::real::{self, Place};
-use spindle_mount::{FileSystem, Formatting, Statistics, disk, zfs};
+use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
 
 use crate::emulated::{self, EmulatedVolume, Wishes};
 use crate::observe::{BlockCounters, MountSample};
@@ -95,8 +95,8 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
-/// Why a stack cannot be used, and because of which key: a block device in use, or options for mkfs or mount that these do not know,
-/// tried on a sparse file in `directory`.
+/// Why a stack cannot be used, and because of which key: a block device in use, a size that no emulated disk can have, or options for
+/// mkfs or mount that reach beyond the disk or that these do not know, tried on a sparse file in `directory`.
 ///
 /// # Errors
 /// The attempt itself was not possible.
@@ -112,6 +112,9 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
         return Ok(Some(("file_system", words.to_owned())));
     }
     let head = stack.head();
+    if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {
+        return Ok(Some(("size", words)));
+    }
     let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
     let (mkfs_options, mount_options) = (&head.mkfs_options, &head.mount_options);
     Formatting { file_system, mkfs_options, mount_options }.complaint(head.size_bytes, directory)

@@ -81,6 +81,8 @@ pub(crate) struct Ring {
     holds_request: Vec<bool>,
     /// Slots that the kernel has not given up.
     live: usize,
+    /// Requests that came while the slots were registered.
+    early: Vec<Slot>,
     pace: Pace,
 }
 
@@ -152,11 +154,19 @@ impl Ring {
             holds_request: vec![false; queue_of.len()],
             queue_of,
             live,
+            early: Vec::new(),
             pace: Pace::default(),
         };
         for slot in 0..ring.queue_of.len() as u32 {
             ring.offer(Slot(slot))?;
         }
+        // A slot that is refused is answered at once, and any other when a request comes.
+        let mut early = Vec::new();
+        ring.collect(&mut early)?;
+        if ring.live < ring.queue_of.len() {
+            return Err(io::Error::other("the file system went away while the FUSE ring was registered"));
+        }
+        ring.early = early;
         ring.listen()?;
         ring.io.submit()?;
         Ok(ring)
@@ -219,6 +229,10 @@ impl Ring {
         until: Option<(Duration, Duration)>,
         arrived: &mut Vec<Slot>,
     ) -> io::Result<bool> {
+        if !self.early.is_empty() {
+            arrived.append(&mut self.early);
+            return Ok(true);
+        }
         let begun = Instant::now();
         match until {
             None => {
@@ -235,6 +249,14 @@ impl Ring {
                 }
             }
         }
+        if self.collect(arrived)? {
+            self.listen()?;
+        }
+        Ok(self.live > 0)
+    }
+
+    /// Takes what the kernel has completed; true when [`Waker::wake`] is among it.
+    fn collect(&mut self, arrived: &mut Vec<Slot>) -> io::Result<bool> {
         let mut woken = false;
         for completion in self.io.completion() {
             match (completion.user_data(), -completion.result()) {
@@ -254,10 +276,7 @@ impl Ring {
                 }
             }
         }
-        if woken {
-            self.listen()?;
-        }
-        Ok(self.live > 0)
+        Ok(woken)
     }
 
     /// Spins until something arrives or the time has come.
@@ -405,6 +424,19 @@ impl Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ring_whose_slots_are_refused_is_refused_with_the_reason() {
+        if !is_possible() {
+            assert!(std::env::var_os("CI").is_none(), "CI must have io_uring");
+            eprintln!("skipped: no io_uring");
+            return;
+        }
+        // No file of FUSE, and none that knows any command of a ring.
+        let file = tempfile::tempfile().unwrap();
+        let refused = Ring::register(file.into(), Waker::new().unwrap(), 4096).err().expect("a refusal");
+        assert!(refused.to_string().starts_with("slot 0 of the FUSE ring: "), "{refused}");
+    }
 
     #[test]
     #[should_panic(expected = "outside the ring's memory")]

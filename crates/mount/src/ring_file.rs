@@ -123,23 +123,29 @@ impl Inbox {
 /// Answers requests until the file system is unmounted.
 #[derive(Debug)]
 pub(crate) struct RingServer {
-    pub(crate) fuse: OwnedFd,
     pub(crate) store: Arc<Store>,
     pub(crate) driver: Arc<Driver<RingAnswer>>,
     pub(crate) inbox: Inbox,
 }
 
 impl RingServer {
+    /// To be called by the thread that will [`RingServer::run`].
+    ///
     /// # Errors
-    /// The kernel refuses the ring, or an answer.
-    pub(crate) fn run(self) -> Result<()> {
-        let RingServer { fuse, store, driver, inbox } = self;
+    /// The kernel refuses the ring, or any of its slots.
+    pub(crate) fn register(fuse: OwnedFd, inbox: &Inbox) -> Result<Ring> {
+        Ring::register(fuse, inbox.waker.clone(), REQUEST_BYTES_MAX as usize)
+            .context("registering the FUSE ring")
+    }
+
+    /// # Errors
+    /// The kernel refuses an answer.
+    pub(crate) fn run(self, ring: Ring) -> Result<()> {
+        let RingServer { store, driver, inbox } = self;
         realtime::set_timer_slack();
         if realtime::set_fifo(realtime::ANSWERING) {
             driver.set_scheduler("SCHED_FIFO");
         }
-        let ring = Ring::register(fuse, inbox.waker.clone(), REQUEST_BYTES_MAX as usize)
-            .context("registering the FUSE ring")?;
         let mut turn = Turn { ring, store, driver, due: Vec::new() };
         let mut arrived = Vec::new();
         loop {

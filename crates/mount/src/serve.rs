@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::control::{Command, Reply};
 use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
-use crate::ring_file::{Inbox, Permission, RingFile, RingServer};
+use crate::ring_file::{Inbox, Permission, RingAnswer, RingFile, RingServer};
 use crate::store::Store;
 use crate::system::{core_ticks, loops_of};
 use crate::workers;
@@ -102,39 +102,60 @@ fn mount<F: Filesystem>(file: F, options: &ServeOptions) -> Result<Session<F>> {
         .with_context(|| format!("mounting a FUSE file system on {}", mount_point.display()))
 }
 
+/// Where the kernel refuses the ring after all (its memory, or a slot of it), threads serve.
 fn serve_by_ring(
     device: Box<dyn Device>,
     store: &Arc<Store>,
     options: &ServeOptions,
     permission: Permission,
 ) -> Result<()> {
-    let inbox = Inbox::new().context("making an event")?;
-    let for_driver = inbox.clone();
-    let driver = Arc::new(Driver::unattended(device, move |answer, outcome| for_driver.put(answer, outcome)));
-    driver.set_physics(false);
     let session = mount(RingFile, options)?;
     drop(permission);
-    let server = RingServer {
-        fuse: session.as_fd().try_clone_to_owned().context("sharing the FUSE connection")?,
-        store: store.clone(),
-        driver: driver.clone(),
-        inbox,
-    };
+    let fuse = session.as_fd().try_clone_to_owned().context("sharing the FUSE connection")?;
+    let inbox = Inbox::new().context("making an event")?;
     let (end, ended) = channel();
-    let for_ring = end.clone();
-    std::thread::Builder::new().name("ring".to_owned()).spawn(move || {
-        if let Err(error) = server.run() {
-            eprintln!("{error:#}");
-        }
-        // Fails only when the emulator is ending already.
-        let _ = for_ring.send(());
-    })?;
+    let ring = RingThread::start(fuse, inbox.clone(), end.clone())?;
+    if let Err(refused) = ring.registered.recv().context("the thread of the FUSE ring ended")? {
+        eprintln!("{refused:#}; threads serve instead");
+        // What came by then waits for ever in the ring's queues; nobody but the kernel can have asked anything.
+        drop(session);
+        return serve_by_threads(device, store, options);
+    }
+    let driver = Arc::new(Driver::unattended(device, move |answer, outcome| inbox.put(answer, outcome)));
+    driver.set_physics(false);
+    // Fails only when the thread is gone, which `ended` says.
+    let _ = ring.begin.send((store.clone(), driver.clone()));
     let session = session.spawn().context("starting the FUSE thread")?;
     watch_and_obey(&driver, store, options, end)?;
     // An error means that every thread that could end the emulator is gone, which ends it all the same.
-    let _ = ended.recv();
+    let result = ended.recv().unwrap_or(Ok(()));
     drop(session);
-    Ok(())
+    result
+}
+
+/// The thread of a ring, which only the thread that registers it can use.
+struct RingThread {
+    registered: Receiver<Result<()>>,
+    /// What to serve, once it is registered.
+    begin: Sender<(Arc<Store>, Arc<Driver<RingAnswer>>)>,
+}
+
+impl RingThread {
+    fn start(fuse: OwnedFd, inbox: Inbox, end: Sender<Result<()>>) -> Result<RingThread> {
+        let (tell, registered) = channel();
+        let (begin, begun) = channel();
+        std::thread::Builder::new().name("ring".to_owned()).spawn(move || {
+            let ring = match RingServer::register(fuse, &inbox) {
+                Ok(ring) => ring,
+                // Fails, as below, only when the emulator is ending already.
+                Err(refused) => return drop(tell.send(Err(refused))),
+            };
+            let _ = tell.send(Ok(()));
+            let Ok((store, driver)) = begun.recv() else { return };
+            let _ = end.send(RingServer { store, driver, inbox }.run(ring));
+        })?;
+        Ok(RingThread { registered, begin })
+    }
 }
 
 /// For kernels without FUSE over io_uring: fuser's threads receive, a timer thread answers.
@@ -152,9 +173,9 @@ fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &Serve
     let (end, ended) = channel();
     watch_and_obey(&driver, store, options, end)?;
     // As in `serve_by_ring`.
-    let _ = ended.recv();
+    let result = ended.recv().unwrap_or(Ok(()));
     drop(session);
-    Ok(())
+    result
 }
 
 /// Starts the threads for the machine and for the control socket.
@@ -162,7 +183,7 @@ fn watch_and_obey<P: Send + 'static>(
     driver: &Arc<Driver<P>>,
     store: &Arc<Store>,
     options: &ServeOptions,
-    end: Sender<()>,
+    end: Sender<Result<()>>,
 ) -> Result<()> {
     let listener =
         UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
@@ -195,7 +216,7 @@ fn watch_machine<P: Send + 'static>(driver: &Driver<P>, file: &Path) -> ! {
 struct Control<P: Send + 'static> {
     store: Arc<Store>,
     driver: Arc<Driver<P>>,
-    end: Sender<()>,
+    end: Sender<Result<()>>,
 }
 
 impl<P: Send + 'static> Clone for Control<P> {
@@ -232,7 +253,7 @@ impl<P: Send + 'static> Control<P> {
             text.push('\n');
             writer.write_all(text.as_bytes())?;
             if ends {
-                self.end.send(())?;
+                self.end.send(Ok(()))?;
             }
         }
         Ok(())

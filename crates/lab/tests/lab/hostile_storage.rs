@@ -1,7 +1,14 @@
 //! Storage that is against us: options that reach for other files, disks in use, emulators that stand still, images that change under
 //! their reader. Always one clear sentence, and nothing is hurt or left behind.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use spindle_lab::emulated::{self, Wishes};
+use spindle_lab::profile_file::StackFile;
+use spindle_mount::Disk;
 
 use crate::emulated_support::{Bench, scenario};
 
@@ -37,4 +44,88 @@ fn an_option_that_names_another_file_is_refused_before_it_is_tried() {
         r#"mount_options = ["suid,dev"]"#,
         "mount_options: `suid` is not among the options of mount -t xfs that can be given",
     );
+}
+
+#[test]
+fn a_disk_larger_than_can_be_emulated_is_refused_before_any_work() {
+    let Some(bench) = Bench::new() else { return };
+    let too_large = "a disk of 109951162777600 bytes is too large: at most 16 TiB can be emulated\n";
+    let output = bench.run(&["disk", "up", "null", "--size", "100 TiB"]);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), talk), (Some(2), format!("spindle: --size: {too_large}")));
+    let card = "profile = \"iodrive-160\"\nsize = \"1 GiB\"";
+    bench.write("test.toml", &scenario(&[(card, "profile = \"null\"\nsize = \"100 TiB\"")]));
+    let talk = bench.run_scenario(&[], &[], 2);
+    assert_eq!(talk, format!("spindle: test.toml: stacks.card.size: {too_large}"));
+    bench.assert_clean();
+}
+
+/// As somebody does who may write to the snapshots: the disk gives errors, and its emulator says why and lives.
+#[test]
+fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its_emulator() {
+    let Some(bench) = Bench::new() else { return };
+    let file = StackFile::parse(
+        "stack",
+        "[stacks.disk]\nprofile = \"null\"\nsize = \"64 MiB\"\nfile_system = \"none\"\n",
+    );
+    let stack = file.unwrap().resolve("stack", "disk").unwrap();
+    let snapshot = bench.path("snapshot");
+    let (program, directory) = (Path::new(env!("CARGO_BIN_EXE_spindle")), bench.path("."));
+    let up = |snapshot: Option<&Path>| {
+        let name = format!("shortened-{}", std::process::id());
+        let wishes = Wishes {
+            name,
+            seed: 1,
+            mount_at: None,
+            physics: false,
+            snapshot,
+            spill_directory: &directory,
+            die_with_parent: false,
+        };
+        Disk::up(program, &emulated::options(&stack, &wishes).unwrap()).unwrap()
+    };
+    let mut disk = up(None);
+    let device = OpenOptions::new().write(true).open(&disk.device).unwrap();
+    device.write_all_at(&vec![1; 64 << 20], 0).and_then(|()| device.sync_all()).unwrap();
+    drop(device);
+    disk.snapshot(&snapshot).unwrap();
+    disk.down().unwrap();
+
+    let mut disk = up(Some(&snapshot));
+    OpenOptions::new().write(true).open(snapshot.join("image")).unwrap().set_len(4096).unwrap();
+    let device = fs::File::open(&disk.device).unwrap();
+    assert!(device.read_exact_at(&mut [0; 4096], 32 << 20).is_err());
+    let words = disk.statistics().unwrap_err().to_string();
+    assert!(words.ends_with("the file is shorter than it was when the disk came up"), "{words}");
+    drop(device);
+    disk.down().unwrap();
+}
+
+/// A limit on the emulator's address space that everything fits into but the ring, which has 128 slots of 1 MiB for each core that there
+/// could be.
+#[test]
+fn where_the_ring_is_refused_threads_serve_the_disk() {
+    let Some(bench) = Bench::new() else { return };
+    if !spindle_mount::has_ring() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have FUSE over io_uring");
+        eprintln!("skipped: no FUSE over io_uring");
+        return;
+    }
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
+    let cores = 1 + possible.trim().rsplit(['-', ',']).next().unwrap().parse::<u64>().unwrap();
+    let (disk_bytes, ring_bytes) = (64 << 20, cores * (128 << 20));
+    let mut up = Command::new("prlimit");
+    up.arg(format!("--as={}", disk_bytes + ring_bytes + (64 << 20)));
+    up.arg(env!("CARGO_BIN_EXE_spindle"));
+    up.args(["disk", "up", "null", "--size", "64 MiB", "--file-system", "none"]);
+    up.env("SPINDLE_RUN_DIRECTORY", bench.path("run")).current_dir(bench.path(""));
+    let output = up.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let status = bench.json(&["disk", "status", "--json"]);
+    assert_eq!(status[0]["statistics"]["transport"], "threads", "{status}");
+    let log = fs::read_to_string(bench.path("run/null/log")).unwrap();
+    let reason = "registering the FUSE ring: Cannot allocate memory (os error 12); threads serve instead\n";
+    assert_eq!(log, reason);
+    assert!(bench.run(&["disk", "down", "null"]).status.success());
+    bench.assert_clean();
 }
