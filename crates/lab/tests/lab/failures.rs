@@ -11,6 +11,7 @@ use crate::emulated_support::{
 };
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::Trial;
+use spindle_lab::records_file::FILE_NAME;
 
 /// With one more setting of the server.
 fn with_setting(setting: &str) -> String {
@@ -129,8 +130,9 @@ fn records_that_cannot_be_written_end_the_run_and_stay_as_they_are() {
     let results = bench.path("results");
     fs::rename(&results, bench.path("kept")).unwrap();
     let small = SmallDisk::mount(results.clone(), 1 << 20);
-    let copied = std::process::Command::new("cp").arg("-a").arg(bench.path("kept/.")).arg(&results).status();
-    assert!(copied.unwrap().success());
+    fs::copy(bench.path("kept").join(FILE_NAME), bench.records()).unwrap();
+    fs::create_dir(results.join("snapshots")).unwrap();
+    rustix::mount::mount_bind(bench.path("kept/snapshots"), results.join("snapshots")).unwrap();
     bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
     let run = bench.start_scenario();
     next_part(&run, Part::Client, &mut Vec::new());
@@ -149,6 +151,7 @@ fn records_that_cannot_be_written_end_the_run_and_stay_as_they_are() {
     let trials = bench.trials();
     assert_eq!((trials.len(), &trials[..1]), (2, &before[..]));
     check_measured(&trials[1]);
+    rustix::mount::unmount(results.join("snapshots"), rustix::mount::UnmountFlags::empty()).unwrap();
     small.unmount();
     bench.assert_clean();
 }

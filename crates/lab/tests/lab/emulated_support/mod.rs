@@ -1,7 +1,7 @@
 //! A bench with emulated disks of its own, for tests that run the real binary.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -135,14 +135,8 @@ impl Bench {
             loaded
         });
         *shared = Arc::downgrade(&loaded);
-        // A run adds what it loads itself to the directory, so it gets its own.
-        for snapshot in fs::read_dir(loaded.path().join("results/snapshots")).unwrap().flatten() {
-            let own = self.path("results/snapshots").join(snapshot.file_name());
-            fs::create_dir_all(&own).unwrap();
-            for part in fs::read_dir(snapshot.path()).unwrap().flatten() {
-                symlink(part.path(), own.join(part.file_name())).unwrap();
-            }
-        }
+        // A run adds what it loads itself to the directory, so it gets its own. It trusts no links but these.
+        hard_link_all(&loaded.path().join("results/snapshots"), &self.path("results/snapshots"));
         self.loaded = Some(loaded);
         self
     }
@@ -188,6 +182,18 @@ impl Drop for Bench {
     fn drop(&mut self) {
         // A test that failed half-way must not leave its disks on the machine.
         let _ = self.run(&["disk", "down", "--all"]);
+    }
+}
+
+/// Directories of its own, with the same files in them.
+fn hard_link_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().flatten() {
+        let own = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => hard_link_all(&entry.path(), &own),
+            false => fs::hard_link(entry.path(), own).unwrap(),
+        }
     }
 }
 
