@@ -281,3 +281,23 @@ fn forget_below(directory: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::misuse::Misuse;
+
+    #[test]
+    fn an_option_that_reaches_beyond_a_block_device_is_refused_before_the_device_is_touched() {
+        let place = Place::BlockDevice {
+            path: "/nonexistent".into(),
+            file_system: FileSystem::Btrfs,
+            mkfs_options: vec!["/dev/loop0".to_owned()],
+            mount_options: Vec::new(),
+        };
+        let refused = RealDisk::up("options", &place).unwrap_err();
+        assert!(refused.is::<Misuse>(), "{refused:#}");
+        assert!(refused.to_string().starts_with("mkfs_options: `/dev/loop0` is not an option of mkfs.btrfs"));
+        assert!(!state("options").unwrap().exists());
+    }
+}
