@@ -111,13 +111,26 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
             "`zfs` needs zfs-fuse, which is not installed: on Debian, `apt-get install zfs-fuse` does it";
         return Ok(Some(("file_system", words.to_owned())));
     }
+    match formatting(stack) {
+        Some(formatting) => formatting.complaint(stack.head().size_bytes, directory),
+        None => Ok(None),
+    }
+}
+
+/// What of it needs no trying: a size that no disk has, or an option for mkfs or mount that reaches beyond the disk; with its key.
+pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
     let head = stack.head();
     if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {
-        return Ok(Some(("size", words)));
+        return Some(("size", words));
     }
-    let Some(file_system) = FileSystem::by_name(&head.file_system) else { return Ok(None) };
-    let (mkfs_options, mount_options) = (&head.mkfs_options, &head.mount_options);
-    Formatting { file_system, mkfs_options, mount_options }.complaint(head.size_bytes, directory)
+    formatting(stack)?.refusal()
+}
+
+/// `None` of a ZFS pool.
+fn formatting(stack: &StackSpec) -> Option<Formatting<'_>> {
+    let head = stack.head();
+    let file_system = FileSystem::by_name(&head.file_system)?;
+    Some(Formatting { file_system, mkfs_options: &head.mkfs_options, mount_options: &head.mount_options })
 }
 
 /// What the user can do wrong outside the scenario.

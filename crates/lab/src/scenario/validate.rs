@@ -12,7 +12,7 @@ use crate::near;
 use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
 use crate::server::{self, Source, adapter, package};
-use crate::text;
+use crate::{storage, text};
 
 /// A trial table longer than this is a mistake, not a plan.
 const TRIALS_MAX: i64 = 1000;
@@ -42,6 +42,9 @@ pub(super) fn validate(
     for (name, table) in &file.stacks {
         let stack = StackSpec::resolve(name, table, &file.stacks)
             .map_err(|(key, message)| complaint(format!("stacks.{name}{}{key}", dot(&key)), message))?;
+        if let Some((key, words)) = storage::refusal(&stack) {
+            return Err(complaint(format!("stacks.{name}.{key}"), words));
+        }
         stacks.insert(name.clone(), stack);
     }
     let mut servers = BTreeMap::new();

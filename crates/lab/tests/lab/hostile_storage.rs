@@ -25,6 +25,8 @@ fn check_refused(lines: &str, expect: &str) {
     let talk = bench.run_scenario(&[], &[], 2);
     let expect = format!("spindle: test.toml: stacks.card.{expect}");
     assert!(talk.starts_with(&expect), "{talk}");
+    let planned = bench.run(&["plan", "test.toml"]);
+    assert_eq!((planned.status.code(), String::from_utf8(planned.stderr).unwrap()), (Some(2), talk));
     assert_eq!(fs::read_to_string(victim).unwrap(), "not ours");
     assert!(!bench.path("results").exists(), "work was begun");
     bench.assert_clean();
