@@ -21,6 +21,7 @@ mod serve;
 mod statistics;
 mod store;
 mod system;
+mod watchdog;
 mod workers;
 pub mod zfs;
 
