@@ -19,6 +19,7 @@ use crate::control::{self, Client};
 use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
 use crate::misuse::Misuse;
+use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount};
@@ -67,7 +68,7 @@ pub fn run_directory() -> PathBuf {
 /// The state directory of the disk of that name.
 ///
 /// # Errors
-/// A name that could leave the run directory: a [`Misuse`].
+/// A name that could leave the run directory, or that of a directory of ours in it: a [`Misuse`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
@@ -78,6 +79,10 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
     Ok(run_directory().join(name))
 }
 
+    if name == real::DIRECTORY {
+        let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
+        return Err(Misuse(words).into());
+    }
 /// The state directory of a disk that has one, up or broken.
 ///
 /// # Errors
