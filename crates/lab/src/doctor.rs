@@ -1,5 +1,6 @@
 //! What this machine can do for Spindle: every check names what it found or the command that helps.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -59,11 +60,11 @@ pub fn emulation_blockers() -> Vec<&'static str> {
     if !is_root() {
         blockers.push("it is not run as root");
     }
-    if !Path::new("/dev/fuse").exists() {
-        blockers.push("there is no /dev/fuse");
+    if !is_character_device("/dev/fuse") {
+        blockers.push("there is no device /dev/fuse");
     }
-    if !Path::new("/dev/loop-control").exists() {
-        blockers.push("there is no /dev/loop-control");
+    if !is_character_device("/dev/loop-control") {
+        blockers.push("there is no device /dev/loop-control");
     }
     blockers
 }
@@ -117,9 +118,18 @@ fn root() -> Check {
 }
 
 fn device(path: &'static str, without: &str) -> Check {
-    let passed = Path::new(path).exists();
-    let detail = if passed { "present" } else { without };
-    Check { name: path, passed, required: true, detail: detail.to_owned(), package: None }
+    let passed = is_character_device(path);
+    let detail = match Path::new(path).exists() {
+        _ if passed => "present".to_owned(),
+        true => format!("not a character device: {without}"),
+        false => without.to_owned(),
+    };
+    Check { name: path, passed, required: true, detail, package: None }
+}
+
+/// Who writes to a device that is not there makes a file of that name.
+fn is_character_device(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device())
 }
 
 /// Asked of the system by doing it: limits, capabilities and containers all have a say.
@@ -228,3 +238,11 @@ mod tests {
         assert!(checks.iter().all(|check| !check.detail.is_empty()), "{checks:?}");
     }
 }
+    #[test]
+    fn a_file_in_the_place_of_a_device_is_not_one() {
+        assert!(device("/dev/null", "").passed);
+        assert_eq!(device("/no/such/device", "load the module").detail, "load the module");
+        let file = device("/proc/self/comm", "load the module");
+        assert_eq!((file.passed, file.detail.as_str()), (false, "not a character device: load the module"));
+    }
+
