@@ -91,7 +91,12 @@ impl ZfsVolume {
             die_with_parent: wishes.die_with_parent,
         };
         let bring_up = if wishes.snapshot.is_some() { Pool::import } else { Pool::create };
-        Ok(ZfsVolume { pool: bring_up(&wishes.name, &devices, &options)?, disks })
+        let mut pool = bring_up(&wishes.name, &devices, &options)?;
+        if wishes.die_with_parent {
+            // Nobody comes back to it, and the next trial has one of the same name.
+            pool.insist();
+        }
+        Ok(ZfsVolume { pool, disks })
     }
 }
 

@@ -22,7 +22,9 @@ use crate::misuse::Misuse;
 use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount};
+use crate::system::{
+    file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount,
+};
 use crate::watchdog::{self, LOG_FILE, Watchdog};
 use crate::workers;
 
@@ -76,13 +78,13 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
             format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
         return Err(Misuse(words).into());
     }
-    Ok(run_directory().join(name))
-}
-
     if name == real::DIRECTORY {
         let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
         return Err(Misuse(words).into());
     }
+    Ok(run_directory().join(name))
+}
+
 /// The state directory of a disk that has one, up or broken.
 ///
 /// # Errors
@@ -445,6 +447,19 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     }
     workers::relax();
     remove(state).and(ended)
+}
+
+/// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the device waits for it any more.
+pub(crate) fn end_if_silent(device: &Path) {
+    let Some(file) = file_of_loop(device) else { return };
+    // In the directory for FUSE, in that of the disk.
+    let Some(state) = file.parent().and_then(Path::parent).filter(|state| state.join(OPTIONS_FILE).exists())
+    else {
+        return;
+    };
+    if let Some(process) = emulator_process(state).filter(|&process| watchdog::is_silent(state, process)) {
+        watchdog::end_at_once(state, process, "did not answer");
+    }
 }
 
 /// The loop device goes at once, or when its last user does.

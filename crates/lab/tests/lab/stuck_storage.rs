@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::record::Trial;
+use spindle_mount::zfs;
 
 use crate::emulated_support::{Bench, Part, SCENARIO, kill, next_part, part, scenario, tool, wait_until};
 
@@ -109,6 +110,27 @@ fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     let down = spindle(&bench, &["disk", "down", "--all"]);
     assert!(down.status.success(), "{}", text(&down.stderr));
     assert!(!finish(writer).status.success(), "nothing can be durable on a dead disk");
+    drop(emulator);
+    bench.assert_clean();
+}
+
+#[test]
+fn a_pool_on_an_emulator_that_stands_still_is_taken_down() {
+    let Some(bench) = Bench::new() else { return };
+    if !zfs::is_installed() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have zfs-fuse");
+        return eprintln!("skipped: zfs-fuse is not installed");
+    }
+    let up = ["disk", "up", "null", "--size", "1 GiB", "--file-system", "zfs", "--name", "pool", "--json"];
+    let pool = bench.json(&up);
+    let process = fs::read_to_string(bench.path("run/pool-zfs-data/pid")).unwrap();
+    let emulator = Stopped::stop(Pid::from_raw(process.trim().parse().unwrap()).unwrap());
+    let file = Path::new(pool["mount"].as_str().unwrap()).join("file");
+    let write = "dd if=/dev/zero bs=1M count=4 conv=fsync of=\"$0\"";
+    let writer = Command::new("sh").args(["-c", write]).arg(file).stderr(Stdio::piped()).spawn().unwrap();
+    let down = spindle(&bench, &["disk", "down", "--all"]);
+    assert!(down.status.success(), "{}", text(&down.stderr));
+    assert!(!finish(writer).status.success(), "nothing can be durable on a dead pool");
     drop(emulator);
     bench.assert_clean();
 }
