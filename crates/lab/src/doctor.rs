@@ -36,6 +36,7 @@ pub fn examine() -> Vec<Check> {
         device("/dev/fuse", "emulated disks are FUSE files; load the module with `modprobe fuse`"),
         device("/dev/loop-control", "emulated disks need loop devices; load the module with `modprobe loop`"),
         real_time(),
+        io_flusher(),
         ring(),
         program("fusermount3", "fuse3", true, "mounts the emulated disk's file"),
         program("losetup", "util-linux", true, "makes block devices of emulated disks"),
@@ -147,6 +148,16 @@ fn real_time() -> Check {
     Check { name: "SCHED_FIFO", passed: allowed, required: false, detail: detail.to_owned(), package: None }
 }
 
+fn io_flusher() -> Check {
+    let passed = spindle_mount::has_io_flusher();
+    let detail = if passed {
+        "allowed"
+    } else {
+        "not allowed, so where memory is short an emulator can come to wait for its own disk, and is ended; grant CAP_SYS_RESOURCE"
+    };
+    Check { name: "PR_SET_IO_FLUSHER", passed, required: false, detail: detail.to_owned(), package: None }
+}
+
 fn ring() -> Check {
     let passed = spindle_mount::has_ring();
     let detail = if passed {
@@ -232,13 +243,6 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_can_be_examined() {
-        let checks = examine();
-        assert!(checks.iter().any(|check| check.name == "kernel" && check.passed), "{checks:?}");
-        assert!(checks.iter().all(|check| !check.detail.is_empty()), "{checks:?}");
-    }
-}
-    #[test]
     fn a_file_in_the_place_of_a_device_is_not_one() {
         assert!(device("/dev/null", "").passed);
         assert_eq!(device("/no/such/device", "load the module").detail, "load the module");
@@ -246,3 +250,10 @@ mod tests {
         assert_eq!((file.passed, file.detail.as_str()), (false, "not a character device: load the module"));
     }
 
+    #[test]
+    fn this_machine_can_be_examined() {
+        let checks = examine();
+        assert!(checks.iter().any(|check| check.name == "kernel" && check.passed), "{checks:?}");
+        assert!(checks.iter().all(|check| !check.detail.is_empty()), "{checks:?}");
+    }
+}

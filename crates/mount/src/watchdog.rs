@@ -57,7 +57,10 @@ impl Watchdog {
                 return;
             }
         };
-        std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch).context("starting a watchdog")?;
+        std::thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(watch)
+            .context("starting a watchdog")?;
         Ok(Watchdog { _end: end })
     }
 }

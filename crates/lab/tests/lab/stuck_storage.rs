@@ -114,6 +114,26 @@ fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     bench.assert_clean();
 }
 
+/// Without the privilege by which the kernel spares an emulator.
+#[test]
+fn an_emulator_that_can_come_to_wait_for_its_own_disk_says_so() {
+    let Some(bench) = Bench::new() else { return };
+    let unprivileged = |arguments: &[&str]| {
+        let plain = bench.command(arguments);
+        let mut command = Command::new("setpriv");
+        command.arg("--bounding-set=-sys_resource").arg(plain.get_program()).args(plain.get_args());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        text(&command.current_dir(bench.path("")).output().unwrap().stdout)
+    };
+    unprivileged(&["disk", "up", "null", "--size", "1 GiB", "--name", "poor"]);
+    assert_eq!(bench.json(&["disk", "status", "--json"])[0]["statistics"]["io_flusher_refused"], true);
+    let doctor = unprivileged(&["doctor"]);
+    let line = doctor.lines().find(|line| line.contains("PR_SET_IO_FLUSHER")).unwrap();
+    assert!(line.starts_with("optional") && line.contains("grant CAP_SYS_RESOURCE"), "{line}");
+    assert!(bench.run(&["disk", "down", "poor"]).status.success());
+    bench.assert_clean();
+}
+
 #[test]
 fn a_pool_on_an_emulator_that_stands_still_is_taken_down() {
     let Some(bench) = Bench::new() else { return };
