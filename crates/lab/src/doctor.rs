@@ -1,5 +1,6 @@
 //! What this machine can do for Spindle: every check names what it found or the command that helps.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,6 +36,7 @@ pub fn examine() -> Vec<Check> {
         device("/dev/fuse", "emulated disks are FUSE files; load the module with `modprobe fuse`"),
         device("/dev/loop-control", "emulated disks need loop devices; load the module with `modprobe loop`"),
         real_time(),
+        io_flusher(),
         ring(),
         program("fusermount3", "fuse3", true, "mounts the emulated disk's file"),
         program("losetup", "util-linux", true, "makes block devices of emulated disks"),
@@ -60,11 +62,11 @@ pub fn emulation_blockers() -> Vec<&'static str> {
     if !is_root() {
         blockers.push("it is not run as root");
     }
-    if !Path::new("/dev/fuse").exists() {
-        blockers.push("there is no /dev/fuse");
+    if !is_character_device("/dev/fuse") {
+        blockers.push("there is no device /dev/fuse");
     }
-    if !Path::new("/dev/loop-control").exists() {
-        blockers.push("there is no /dev/loop-control");
+    if !is_character_device("/dev/loop-control") {
+        blockers.push("there is no device /dev/loop-control");
     }
     blockers
 }
@@ -118,9 +120,18 @@ fn root() -> Check {
 }
 
 fn device(path: &'static str, without: &str) -> Check {
-    let passed = Path::new(path).exists();
-    let detail = if passed { "present" } else { without };
-    Check { name: path, passed, required: true, detail: detail.to_owned(), package: None }
+    let passed = is_character_device(path);
+    let detail = match Path::new(path).exists() {
+        _ if passed => "present".to_owned(),
+        true => format!("not a character device: {without}"),
+        false => without.to_owned(),
+    };
+    Check { name: path, passed, required: true, detail, package: None }
+}
+
+/// Who writes to a device that is not there makes a file of that name.
+fn is_character_device(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device())
 }
 
 /// Asked of the system by doing it: limits, capabilities and containers all have a say.
@@ -136,6 +147,16 @@ fn real_time() -> Check {
         "not allowed, so emulated latencies can be late while the cores are busy; run as root or grant CAP_SYS_NICE"
     };
     Check { name: "SCHED_FIFO", passed: allowed, required: false, detail: detail.to_owned(), package: None }
+}
+
+fn io_flusher() -> Check {
+    let passed = spindle_mount::has_io_flusher();
+    let detail = if passed {
+        "allowed"
+    } else {
+        "not allowed, so where memory is short an emulator can come to wait for its own disk, and is ended; grant CAP_SYS_RESOURCE"
+    };
+    Check { name: "PR_SET_IO_FLUSHER", passed, required: false, detail: detail.to_owned(), package: None }
 }
 
 fn ring() -> Check {
@@ -232,6 +253,14 @@ mod tests {
     fn only_required_things_stand_in_the_way() {
         assert!(can_run_scenarios(&[check(true, true, None), check(false, false, Some("fio"))]));
         assert!(!can_run_scenarios(&[check(false, true, None)]));
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_device_is_not_one() {
+        assert!(device("/dev/null", "").passed);
+        assert_eq!(device("/no/such/device", "load the module").detail, "load the module");
+        let file = device("/proc/self/comm", "load the module");
+        assert_eq!((file.passed, file.detail.as_str()), (false, "not a character device: load the module"));
     }
 
     #[test]

@@ -210,6 +210,8 @@ pub struct Symptoms {
     pub late_share: f64,
     pub lateness_p99_us: f64,
     pub major_faults: u64,
+    /// Of one emulator at least.
+    pub io_flusher_refused: bool,
     pub transactions: u64,
     pub failed_transactions: u64,
     /// Of the open loop: how late transactions started at the end.
@@ -225,6 +227,9 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
         }
         if scheduler != "SCHED_FIFO" {
             warnings.push(Warning::NoRealTime);
+        }
+        if symptoms.io_flusher_refused {
+            warnings.push(Warning::NoIoFlusher);
         }
         if symptoms.major_faults as f64 > symptoms.requests as f64 * HOST_READ_SHARE {
             warnings.push(Warning::HostDiskReads { major_faults: symptoms.major_faults });

@@ -128,6 +128,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         late_share: latest.map_or(0.0, |emulator| emulator.late_time_share),
         lateness_p99_us: latest.map_or(0.0, |emulator| emulator.lateness_p99_us),
         major_faults: storage::major_faults(first, last),
+        io_flusher_refused: storage::io_flusher_refused(last),
         transactions: ended,
         failed_transactions: failed,
         behind_s: summary.behind_s.unwrap_or(0.0),

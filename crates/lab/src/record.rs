@@ -506,6 +506,8 @@ pub enum Warning {
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
     NoRealTime,
+    /// The kernel refused the emulator PR_SET_IO_FLUSHER.
+    NoIoFlusher,
     /// Throughput still had a trend in the measured window.
     NotSteady { drift: f64 },
     /// The server failed some transactions.
@@ -523,6 +525,11 @@ pub enum Warning {
 }
 
 impl Warning {
+    /// Whether it is the same in every trial on a machine, so that saying it once is enough.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self, Warning::NoIoFlusher)
+    }
+
     /// The fact, and what to do about it.
     pub fn sentence(&self) -> String {
         match self {
@@ -544,6 +551,11 @@ impl Warning {
             Warning::NoRealTime => {
                 "The emulator's timer runs without SCHED_FIFO, so its answers can be late under load: \
                  run as root, or grant CAP_SYS_NICE."
+                    .to_owned()
+            }
+            Warning::NoIoFlusher => {
+                "The emulator is not spared by memory reclaim (PR_SET_IO_FLUSHER was refused): where memory is short it can come to wait for \
+                 its own disk, and is ended then; grant CAP_SYS_RESOURCE, or leave memory free."
                     .to_owned()
             }
             Warning::NotSteady { drift } => format!(

@@ -91,7 +91,12 @@ impl ZfsVolume {
             die_with_parent: wishes.die_with_parent,
         };
         let bring_up = if wishes.snapshot.is_some() { Pool::import } else { Pool::create };
-        Ok(ZfsVolume { pool: bring_up(&wishes.name, &devices, &options)?, disks })
+        let mut pool = bring_up(&wishes.name, &devices, &options)?;
+        if wishes.die_with_parent {
+            // Nobody comes back to it, and the next trial has one of the same name.
+            pool.insist();
+        }
+        Ok(ZfsVolume { pool, disks })
     }
 }
 
@@ -198,6 +203,7 @@ fn sum(each: &[Statistics]) -> Result<Statistics> {
             total.scheduler.clone_from(&other.scheduler);
         }
         total.physics &= other.physics;
+        total.io_flusher_refused |= other.io_flusher_refused;
         for (to, from) in [
             (&mut total.read, &other.read),
             (&mut total.write, &other.write),
@@ -241,6 +247,12 @@ mod tests {
             lateness_histogram: encode(&recorded),
             ..Statistics::default()
         }
+    }
+
+    #[test]
+    fn one_emulator_that_memory_reclaim_does_not_spare_is_told() {
+        let refused = Statistics { io_flusher_refused: true, ..device(4, &[10], "SCHED_FIFO") };
+        assert!(sum(&[device(3, &[10], "SCHED_FIFO"), refused]).unwrap().io_flusher_refused);
     }
 
     #[test]

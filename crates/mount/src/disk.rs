@@ -12,15 +12,20 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use rustix::mount::UnmountFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
 use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
 use crate::misuse::Misuse;
+use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount};
+use crate::system::{
+    file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount,
+};
+use crate::watchdog::{self, LOG_FILE, Watchdog};
 use crate::workers;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -65,12 +70,16 @@ pub fn run_directory() -> PathBuf {
 /// The state directory of the disk of that name.
 ///
 /// # Errors
-/// A name that could leave the run directory: a [`Misuse`].
+/// A name that could leave the run directory, or that of a directory of ours in it: a [`Misuse`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
         let words =
             format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
+        return Err(Misuse(words).into());
+    }
+    if name == real::DIRECTORY {
+        let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
         return Err(Misuse(words).into());
     }
     Ok(run_directory().join(name))
@@ -91,7 +100,6 @@ fn existing(name: &str) -> Result<PathBuf> {
 
 /// In the state directory: what the emulator was started with.
 pub const OPTIONS_FILE: &str = "disk.json";
-const LOG_FILE: &str = "log";
 const PROCESS_FILE: &str = "pid";
 /// The base image may have to be read from the host's disk first.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
@@ -111,6 +119,7 @@ pub struct Disk {
     client: Client,
     /// Reaped when it ends.
     emulator: Option<Child>,
+    _watchdog: Watchdog,
     down: bool,
 }
 
@@ -141,9 +150,9 @@ impl Disk {
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
-        if brought_up.is_err() {
+        if brought_up.is_err() && down(&options.name).is_err() {
             // The first error is the one to report; what cannot be undone now, `disk down --all` will.
-            let _ = down(&options.name);
+            let _ = take_away(&options.name, state);
         }
         brought_up
     }
@@ -164,15 +173,7 @@ impl Disk {
     /// The emulator's last words, if it is dead or dying.
     fn death(&mut self) -> Option<anyhow::Error> {
         let log = self.socket.with_file_name(LOG_FILE);
-        let emulator = self.emulator.as_mut()?;
-        let started = Instant::now();
-        while started.elapsed() < DYING_TIME {
-            match emulator.try_wait() {
-                Ok(None) => sleep(Duration::from_millis(5)),
-                ended => return ended.ok().flatten().map(|status| last_words(status, &log)),
-            }
-        }
-        None
+        death(self.emulator.as_mut()?, &log)
     }
 
     /// Unmounts and keeps the content as an immutable image in a new directory.
@@ -202,7 +203,7 @@ impl Disk {
     /// Unmounts, detaches and ends the emulator; what was written is gone.
     ///
     /// # Errors
-    /// The file system is in use.
+    /// The file system is in use: it is taken away all the same, and whoever uses it gets I/O errors.
     pub fn down(mut self) -> Result<()> {
         self.take_down()
     }
@@ -214,9 +215,15 @@ impl Disk {
         // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all the same.
         let _ = self.client.call(&control::Command::Physics { on: false });
         let result = down(&self.name);
+        if result.is_err()
+            && let Ok(state) = existing(&self.name)
+            && let Err(error) = take_away(&self.name, &state)
+        {
+            eprintln!("spindle: taking the disk {} away: {error:#}", self.name);
+        }
         if let Some(mut emulator) = self.emulator.take() {
-            // It ended because `down` told it to; waiting only reaps it.
-            let _ = emulator.wait();
+            // It was ended; waiting only reaps it, unless another disk on which it waits never answers.
+            let _ = wait_for("the emulator to end", || !matches!(emulator.try_wait(), Ok(None)));
         }
         result
     }
@@ -248,8 +255,27 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
     write(PROCESS_FILE, emulator.id().to_string().into_bytes())?;
-    let mut client = wait_until_served(&mut emulator, state)?;
+    let client = wait_until_served(&mut emulator, state)?;
+    let watchdog = Watchdog::start(state, emulator.id())?;
+    let attached = attach(client, options);
+    let (client, device, mount) =
+        attached.map_err(|error| death(&mut emulator, &state.join(LOG_FILE)).unwrap_or(error))?;
+    Ok(Disk {
+        name: options.name.clone(),
+        device,
+        mount,
+        socket: socket(state),
+        process_id: emulator.id(),
+        client,
+        emulator: Some(emulator),
+        _watchdog: watchdog,
+        down: false,
+    })
+}
 
+/// Makes a block device of the FUSE file, and a mounted file system on it.
+fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf, Option<PathBuf>)> {
+    let state = &options.serve.state_directory;
     let file = disk_file(state);
     let device = run("losetup", &["--find", "--show", "--direct-io=on", &file.to_string_lossy()])
         .context("attaching a loop device")?;
@@ -275,16 +301,19 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         }
     };
     client.call(&control::Command::Physics { on: options.physics })?;
-    Ok(Disk {
-        name: options.name.clone(),
-        device,
-        mount,
-        socket: socket(state),
-        process_id: emulator.id(),
-        client,
-        emulator: Some(emulator),
-        down: false,
-    })
+    Ok((client, device, mount))
+}
+
+/// The emulator's last words, if it is dead or dying.
+fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
+    let started = Instant::now();
+    while started.elapsed() < DYING_TIME {
+        match emulator.try_wait() {
+            Ok(None) => sleep(Duration::from_millis(5)),
+            ended => return ended.ok().flatten().map(|status| last_words(status, log)),
+        }
+    }
+    None
 }
 
 fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
@@ -362,9 +391,14 @@ pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathB
 /// A connection to the emulator of a disk that is up.
 ///
 /// # Errors
-/// There is no such disk, or its emulator is dead.
+/// There is no such disk, or its emulator is dead or does not answer.
 pub fn connect(name: &str) -> Result<Client> {
-    Client::connect(&socket(&existing(name)?))
+    let socket = socket(&existing(name)?);
+    let client = Client::connect(&socket)?;
+    if !control::answers(&socket) {
+        bail!("the emulator of {name} does not answer (for {} s)", control::PING_TIME.as_secs());
+    }
+    Ok(client)
 }
 
 /// Whether the process that started this disk is gone, or its emulator is: then nobody will take it down.
@@ -378,39 +412,79 @@ pub fn is_abandoned(name: &str) -> bool {
 /// There is no such disk, or a living file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = existing(name)?;
-    let process = emulator_process(&state);
+    let Some(process) = emulator_process(&state).filter(|&process| !watchdog::is_silent(&state, process))
+    else {
+        return take_away(name, &state);
+    };
     let devices = loops_of(&disk_file(&state));
     for device in &devices {
-        for at in mounts_of(device) {
-            match process {
-                Some(_) => unmount(&at)?,
-                // Nothing can be written any more; whoever still has files open gets errors.
-                None => rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH)
-                    .with_context(|| format!("unmounting {}", at.display()))?,
-            }
-        }
-        if let Ok((options, ..)) = inspect(name) {
-            options.formatting().forget(device);
-        }
-        // The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
-        let _ = tell_queue(device, "write_cache", "write back");
-        run("losetup", &["--detach", &device.to_string_lossy()])?;
+        mounts_of(device).iter().try_for_each(|at| unmount(at))?;
+        detach(name, device)?;
     }
     workers::relax();
     wait_for("the loop device to be detached", || loops_of(&disk_file(&state)).is_empty())?;
+    end_emulator(process, &state)?;
+    remove(&state)
+}
+
+/// As [`down`], of a disk that is dead, stands still or is in use: whoever uses it gets errors, and its loop device goes with the last of them.
+fn take_away(name: &str, state: &Path) -> Result<()> {
+    let devices = loops_of(&disk_file(state));
+    let process = emulator_process(state);
     if let Some(process) = process {
-        end_emulator(process, &state)?;
+        watchdog::end_at_once(state, process, "was taken away");
     }
-    let fuse = fuse_directory(&state);
+    // Also when it was killed before: some of its threads may wait for its own disk.
+    watchdog::abort(state);
+    let gone = || process.is_none() || emulator_process(state) != process;
+    let ended = wait_for("the killed emulator to end", gone);
+    for device in &devices {
+        for at in mounts_of(device) {
+            rustix::mount::unmount(&at, UnmountFlags::DETACH)
+                .with_context(|| format!("unmounting {}", at.display()))?;
+        }
+        detach(name, device)?;
+    }
+    workers::relax();
+    remove(state).and(ended)
+}
+
+/// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the device waits for it any more.
+pub(crate) fn end_if_silent(device: &Path) {
+    let Some(file) = file_of_loop(device) else { return };
+    // In the directory for FUSE, in that of the disk.
+    let Some(state) = file.parent().and_then(Path::parent).filter(|state| state.join(OPTIONS_FILE).exists())
+    else {
+        return;
+    };
+    if let Some(process) = emulator_process(state).filter(|&process| watchdog::is_silent(state, process)) {
+        watchdog::end_at_once(state, process, "did not answer");
+    }
+}
+
+/// The loop device goes at once, or when its last user does.
+fn detach(name: &str, device: &Path) -> Result<()> {
+    if let Ok((options, ..)) = inspect(name) {
+        options.formatting().forget(device);
+    }
+    // The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
+    let _ = tell_queue(device, "write_cache", "write back");
+    run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
+}
+
+/// The FUSE file and the state directory. The path of the file is then no longer that of a loop device that is still in use, so that a
+/// later disk of the same name is not taken for this one.
+fn remove(state: &Path) -> Result<()> {
+    let fuse = fuse_directory(state);
     if is_mount_point(&fuse) {
-        rustix::mount::unmount(&fuse, rustix::mount::UnmountFlags::DETACH)
+        rustix::mount::unmount(&fuse, UnmountFlags::DETACH)
             .with_context(|| format!("unmounting {}", fuse.display()))?;
     }
     // Not remove_dir_all: a directory that turned out to hold somebody's mount must stay as it is.
     for file in [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket"] {
         let _ = fs::remove_file(state.join(file));
     }
-    for directory in [fuse, state.join("mount"), state.clone()] {
+    for directory in [&fuse, &state.join("mount"), state] {
         let _ = fs::remove_dir(directory);
     }
     if state.exists() {
@@ -425,10 +499,8 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
         let _ = client.call(&control::Command::Shutdown);
     }
     let gone = || emulator_process(state) != Some(process);
-    if wait_for("the emulator to end", gone).is_err()
-        && let Some(id) = rustix::process::Pid::from_raw(process as i32)
-    {
-        rustix::process::kill_process(id, rustix::process::Signal::KILL).context("killing the emulator")?;
+    if wait_for("the emulator to end", gone).is_err() {
+        watchdog::end_at_once(state, process, "did not end");
         wait_for("the killed emulator to end", gone)?;
     }
     Ok(())
@@ -440,7 +512,7 @@ fn emulator_process(state: &Path) -> Option<u32> {
     process_names(process, state).then_some(process)
 }
 
-fn wait_for(what: &str, done: impl Fn() -> bool) -> Result<()> {
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
     let started = Instant::now();
     while !done() {
         if started.elapsed() > END_TIMEOUT {

@@ -31,7 +31,7 @@ use spindle_model::{
 
 use crate::clock::Clock;
 use crate::constant::Constant;
-use crate::realtime;
+use crate::realtime::{self, IoFlusher};
 use crate::statistics::{Floor, OperationStatistics, Statistics};
 
 /// Called, from whichever thread finds it due, with what was submitted.
@@ -320,6 +320,7 @@ impl<P: Send + 'static> Driver<P> {
             uptime_ns: self.shared.clock.now().0,
             physics: core.physics,
             scheduler: totals.scheduler.to_owned(),
+            io_flusher_refused: realtime::io_flusher() == IoFlusher::Refused,
             transport: if self.shared.timer.is_some() { "threads" } else { "io_uring" }.to_owned(),
             floor: core.floor,
             read: totals.read,

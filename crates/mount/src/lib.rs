@@ -23,6 +23,7 @@ mod snapshot;
 mod statistics;
 mod store;
 mod system;
+mod watchdog;
 mod workers;
 pub mod zfs;
 
@@ -33,6 +34,7 @@ pub use driver::{Driver, OnComplete};
 pub use file_system::{FILE_SYSTEMS, FileSystem, Formatting};
 pub use floor::while_cores_are_busy;
 pub use misuse::Misuse;
+pub use realtime::has_io_flusher;
 pub use ring_file::has_ring;
 pub use serve::{ServeOptions, serve};
 pub use snapshot::SnapshotHead;

@@ -119,8 +119,11 @@ impl Drop for RealDisk {
     }
 }
 
+/// Beside the state directories of emulated disks.
+pub(crate) const DIRECTORY: &str = "real";
+
 fn directory() -> PathBuf {
-    run_directory().join("real")
+    run_directory().join(DIRECTORY)
 }
 
 fn state(name: &str) -> Result<PathBuf> {

@@ -24,8 +24,9 @@ pub(crate) fn keep_cores_awake() -> Option<File> {
 pub(crate) const ANSWERING: i32 = 23;
 pub(crate) const RECEIVING: i32 = 13;
 
-/// linux/prctl.h; libc does not have it for every target.
+/// linux/prctl.h; libc does not have them for every target.
 const PR_SET_IO_FLUSHER: libc::c_int = 57;
+const PR_GET_IO_FLUSHER: libc::c_int = 58;
 
 /// Puts the calling thread (and threads that it will start) under SCHED_FIFO. False when the kernel refuses.
 pub(crate) fn set_fifo(priority: i32) -> bool {
@@ -72,13 +73,38 @@ pub(crate) fn set_timer_slack() {
 }
 
 /// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that memory
-/// reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege, which is harmless.
+/// reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see [`io_flusher`].
 pub(crate) fn protect_process() {
     // SAFETY: integers only; MCL_CURRENT locks what is mapped now, before the store is.
     unsafe {
         libc::prctl(PR_SET_IO_FLUSHER, 1 as libc::c_ulong, 0, 0, 0);
         libc::mlockall(libc::MCL_CURRENT);
     }
+}
+
+/// What the kernel says about memory reclaim by the calling thread, which inherits it from the one that started it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IoFlusher {
+    /// Reclaim never waits for a disk.
+    Yes,
+    No,
+    /// The kernel neither says nor grants it (no CAP_SYS_RESOURCE): where memory is short, reclaim may wait for the very disk that this
+    /// thread emulates, for ever.
+    Refused,
+}
+
+pub(crate) fn io_flusher() -> IoFlusher {
+    // SAFETY: integers only.
+    match unsafe { libc::prctl(PR_GET_IO_FLUSHER, 0, 0, 0, 0) } {
+        0 => IoFlusher::No,
+        1 => IoFlusher::Yes,
+        _ => IoFlusher::Refused,
+    }
+}
+
+/// Whether emulators of this process's privilege are spared by memory reclaim: otherwise they can come to wait for their own disks.
+pub fn has_io_flusher() -> bool {
+    io_flusher() != IoFlusher::Refused
 }
 
 /// The process gets SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.

@@ -15,7 +15,7 @@ use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
 use spindle_model::{Ageing, Device};
 
-use crate::control::{Command, Reply};
+use crate::control::{self, Command, Reply};
 use crate::driver::Driver;
 use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
@@ -229,7 +229,7 @@ impl<P: Send + 'static> Control<P> {
     fn listen(&self, listener: &UnixListener) {
         for connection in listener.incoming().map_while(Result::ok) {
             let control = self.clone();
-            let started = std::thread::Builder::new().name("connection".to_owned()).spawn(move || {
+            let started = std::thread::Builder::new().name(control::THREAD.to_owned()).spawn(move || {
                 if let Err(error) = control.talk(connection) {
                     eprintln!("control connection: {error:#}");
                 }
@@ -285,7 +285,7 @@ impl<P: Send + 'static> Control<P> {
             Command::Snapshot { directory } => {
                 self.store.snapshot(&directory)?;
             }
-            Command::Shutdown => {}
+            Command::Ping | Command::Shutdown => {}
         }
         Ok(Reply::Done)
     }

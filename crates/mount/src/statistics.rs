@@ -10,6 +10,9 @@ pub struct Statistics {
     pub physics: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     pub scheduler: String,
+    /// Whether the emulator could come to wait for its own disk where memory is short, because the kernel refused it PR_SET_IO_FLUSHER.
+    #[serde(default)]
+    pub io_flusher_refused: bool,
     /// How requests reach the emulator: `io_uring` or `threads`.
     pub transport: String,
     /// Subtracted from every service time.

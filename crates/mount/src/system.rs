@@ -72,15 +72,20 @@ pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Ok(backing) = fs::read_to_string(entry.path().join("loop/backing_file")) else { continue };
-        let backing = backing.trim_end_matches('\n').trim_end_matches(" (deleted)");
-        if Path::new(backing) == file {
-            found.push(Path::new("/dev").join(name));
+        let device = Path::new("/dev").join(entry.file_name());
+        if file_of_loop(&device).is_some_and(|backing| backing == file) {
+            found.push(device);
         }
     }
     found.sort();
     found
+}
+
+/// The backing file of a loop device that has one; also when the file system under it is dead.
+pub(crate) fn file_of_loop(device: &Path) -> Option<PathBuf> {
+    let attribute = Path::new("/sys/block").join(device.file_name()?).join("loop/backing_file");
+    let file = fs::read_to_string(attribute).ok()?;
+    Some(file.trim_end_matches('\n').trim_end_matches(" (deleted)").into())
 }
 
 /// Mount points of a source, the newest first.

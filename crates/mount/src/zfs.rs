@@ -103,6 +103,8 @@ pub struct Pool {
     pub process_id: u32,
     /// Reaped when it ends.
     daemon: Option<Child>,
+    /// See [`Pool::insist`].
+    insists: bool,
     down: bool,
 }
 
@@ -181,7 +183,14 @@ impl Pool {
             let daemon = daemon::start(&state, options.arc_bytes, options.die_with_parent)?;
             let mount = mount_of(name)?;
             let process_id = daemon.id();
-            let pool = Pool { name: name.to_owned(), mount, process_id, daemon: Some(daemon), down: false };
+            let pool = Pool {
+                name: name.to_owned(),
+                mount,
+                process_id,
+                daemon: Some(daemon),
+                insists: false,
+                down: false,
+            };
             open(&pool, &state)?;
             daemon::show_mount(process_id, &pool.mount)?;
             Ok(pool)
@@ -231,9 +240,14 @@ impl Pool {
     /// Unmounts and ends zfs-fuse at once: what was not written by then is not on the devices.
     ///
     /// # Errors
-    /// The file system is in use.
+    /// The file system is in use; see also [`Pool::insist`].
     pub fn down(mut self) -> Result<()> {
         self.take_down()
+    }
+
+    /// From now on a pool that cannot be taken down is taken away: whoever uses it gets I/O errors.
+    pub fn insist(&mut self) {
+        self.insists = true;
     }
 
     /// Leaves the pool running without this handle.
@@ -248,8 +262,18 @@ impl Pool {
         // Killed processes stay in the table until they are waited for.
         let daemon = self.daemon.take();
         let result = down(&self.name);
-        if let (Some(mut daemon), Ok(())) = (daemon, &result) {
-            let _ = daemon.wait();
+        if result.is_err()
+            && self.insists
+            && let Ok(state) = state_directory(&self.name)
+            && let Err(error) = take_away(&state)
+        {
+            eprintln!("spindle: taking the ZFS pool {} away: {error:#}", self.name);
+        }
+        if let Some(mut daemon) = daemon.filter(|_| result.is_ok() || self.insists) {
+            // It was killed; this only reaps it, unless a device below never answers.
+            let _ = retry(|| {
+                daemon.try_wait().map_err(Into::into).and_then(|ended| ended.context("it is there"))
+            });
         }
         result
     }
@@ -407,20 +431,26 @@ pub fn down(name: &str) -> Result<()> {
     if !state.exists() {
         bail!("there is no ZFS pool called {name}");
     }
-    let mount = mount_of(name)?;
-    if is_dead(&state) {
-        // Whoever still waits for the dead disks gets errors.
-        daemon::kill(&state)?;
-        while is_mount_point(&mount) {
-            rustix::mount::unmount(&mount, UnmountFlags::DETACH)
-                .with_context(|| format!("unmounting {}", mount.display()))?;
-        }
+    for device in devices_of(&state) {
+        disk::end_if_silent(&device);
     }
-    while is_mount_point(&mount) {
+    // Whoever still waits for dead disks gets errors.
+    let mount = mount_of(name)?;
+    while !is_dead(&state) && is_mount_point(&mount) {
         unmount(&mount)?;
     }
-    daemon::kill(&state)?;
-    remove(&state)
+    take_away(&state)
+}
+
+/// Whoever uses the file system gets errors.
+fn take_away(state: &Path) -> Result<()> {
+    daemon::kill(state)?;
+    let mount = state.join("mount");
+    while is_mount_point(&mount) {
+        rustix::mount::unmount(&mount, UnmountFlags::DETACH)
+            .with_context(|| format!("unmounting {}", mount.display()))?;
+    }
+    remove(state)
 }
 
 /// Not `remove_dir_all`: a directory that turned out to hold somebody's mount must stay as it is.
@@ -452,7 +482,7 @@ pub fn clear_leftovers() -> Result<()> {
     Ok(())
 }
 
-fn retry(attempt: impl Fn() -> Result<String>) -> Result<()> {
+fn retry<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<()> {
     let started = Instant::now();
     loop {
         match attempt() {

@@ -190,6 +190,12 @@ fn missing_real_time_is_told() {
 }
 
 #[test]
+fn an_emulator_that_memory_reclaim_does_not_spare_is_told() {
+    let symptoms = Symptoms { io_flusher_refused: true, ..emulated() };
+    check_warnings(&idle(), &symptoms, &[Warning::NoIoFlusher]);
+}
+
+#[test]
 fn a_fault_now_and_then_is_not_worth_a_word() {
     check_warnings(&idle(), &Symptoms { major_faults: 100, ..emulated() }, &[]);
     let symptoms = Symptoms { major_faults: 5000, ..emulated() };

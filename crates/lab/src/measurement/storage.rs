@@ -25,12 +25,18 @@ pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<M
 
 /// Reads of the host's disk by all emulators.
 pub(super) fn major_faults(first: &Sample, last: &Sample) -> u64 {
-    let faults = |sample: &Sample| -> u64 {
-        let of_replicas = sample.replicas.iter().flat_map(|replica| &replica.mounts);
-        let mounts = sample.mounts.iter().chain(of_replicas);
-        mounts.filter_map(|mount| Some(mount.statistics.as_ref()?.major_faults)).sum()
-    };
+    let faults = |sample| all_statistics(sample).map(|statistics| statistics.major_faults).sum::<u64>();
     faults(last).saturating_sub(faults(first))
+}
+
+/// Whether one of the emulators could come to wait for its own disk.
+pub(super) fn io_flusher_refused(sample: &Sample) -> bool {
+    all_statistics(sample).any(|statistics| statistics.io_flusher_refused)
+}
+
+fn all_statistics(sample: &Sample) -> impl Iterator<Item = &Statistics> {
+    let of_replicas = sample.replicas.iter().flat_map(|replica| &replica.mounts);
+    sample.mounts.iter().chain(of_replicas).filter_map(|mount| mount.statistics.as_ref())
 }
 
 fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Result<MountView> {

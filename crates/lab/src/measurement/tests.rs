@@ -438,6 +438,15 @@ fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
 }
 
 #[test]
+fn an_emulator_that_memory_reclaim_does_not_spare_is_warned_of() {
+    let window = changed(window(10), |mounts, _| {
+        mounts[0].statistics.as_mut().unwrap().io_flusher_refused = true;
+    });
+    let (_, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert!(warnings.contains(&Warning::NoIoFlusher), "{warnings:?}");
+}
+
+#[test]
 fn the_latest_device_of_a_pool_is_the_one_that_is_warned_of() {
     let window = changed(pool(10), |mounts, second| {
         let log = mounts[0].devices[1].1.statistics.as_mut().unwrap();

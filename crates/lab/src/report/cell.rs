@@ -197,7 +197,8 @@ impl CellView {
         let failed =
             records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
         let mut warnings: Vec<String> = Vec::new();
-        for warning in trials.iter().flat_map(|(trial, _)| &trial.warnings) {
+        let of_trials = trials.iter().flat_map(|(trial, _)| &trial.warnings);
+        for warning in of_trials.filter(|warning| !warning.is_of_machine()) {
             let name = super::view::short_name(warning).to_owned();
             if !warnings.contains(&name) {
                 warnings.push(name);

@@ -137,6 +137,7 @@ pub(super) fn short_name(warning: &Warning) -> &'static str {
         Warning::CpuSaturated { .. } => "CPU saturated",
         Warning::ClientSaturated { .. } => "client saturated",
         Warning::NoRealTime => "no real time",
+        Warning::NoIoFlusher => "no I/O flusher",
         Warning::NotSteady { .. } => "not steady",
         Warning::TransactionsFailed { .. } => "failures",
         Warning::BehindSchedule { .. } => "behind schedule",
@@ -153,7 +154,7 @@ fn severity(warning: &Warning) -> f64 {
         Warning::Late { p99_us, .. } => *p99_us,
         Warning::CpuSaturated { busy, .. } => *busy,
         Warning::ClientSaturated { share } | Warning::TransactionsFailed { share } => *share,
-        Warning::NoRealTime => 0.0,
+        Warning::NoRealTime | Warning::NoIoFlusher => 0.0,
         Warning::NotSteady { drift } => drift.abs(),
         Warning::BehindSchedule { behind_s } => *behind_s,
         Warning::HostDiskReads { major_faults } => *major_faults as f64,
@@ -169,7 +170,7 @@ fn warnings(records: &Records) -> Vec<WarningView> {
         let mut by_name: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
         for (trial, _) in &trials {
             let mut seen = Vec::new();
-            for warning in &trial.warnings {
+            for warning in trial.warnings.iter().filter(|warning| !warning.is_of_machine()) {
                 // One trial counts once per kind.
                 if !seen.contains(&short_name(warning)) {
                     seen.push(short_name(warning));
@@ -216,6 +217,12 @@ fn checks(records: &Records) -> Vec<CheckView> {
 
 fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
+    let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
+    for sentence in of_machine.map(Warning::sentence) {
+        if !notes.contains(&sentence) {
+            notes.push(sentence);
+        }
+    }
     let planned = records.header.scenario.trials_per_cell as usize;
     for cell in &records.header.cells {
         let real: Vec<&str> =

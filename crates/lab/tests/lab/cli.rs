@@ -233,6 +233,10 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
         "disk up null --name a/b",
         "spindle: a disk cannot be called \"a/b\": use up to 64 letters, digits, `-`, `_` and `.`",
     );
+    check_refused(
+        "disk up null --name real",
+        "spindle: a disk cannot be called \"real\": what is kept about real disks has that name",
+    );
     check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 to 100 %");
     check_refused(
         "disk alignment --extent-alignment 2TiB",

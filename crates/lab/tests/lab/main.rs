@@ -30,6 +30,7 @@ mod report_text;
 mod run_mock;
 mod server_support;
 mod sqlite_run;
+mod stuck_storage;
 mod workloads;
 mod zfs;
 mod zfs_run;

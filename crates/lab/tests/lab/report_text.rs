@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::report_support::*;
-use spindle_lab::record::DeviceView;
+use spindle_lab::record::{DeviceView, Warning};
 use spindle_lab::report::format::number;
 use spindle_lab::report::{self, Format, View, parse};
 
@@ -110,6 +110,16 @@ fn a_single_trial_is_not_called_a_finding() {
     let ratio = view.cells[1].ratio.as_ref().expect("a ratio");
     assert_eq!((ratio.interval, ratio.verdict.as_str()), (None, "not tested"));
     assert_eq!(view.cells[1].throughput.as_ref().and_then(|throughput| throughput.interval), None);
+}
+
+#[test]
+fn what_is_the_same_in_every_trial_is_said_once() {
+    let text = file(&[DISK, FLASH], 3, |trial, _| trial.warnings.push(Warning::NoIoFlusher));
+    let view = View::new(&records(&text));
+    let sentence = Warning::NoIoFlusher.sentence();
+    assert_eq!(view.notes.iter().filter(|note| **note == sentence).count(), 1, "{:?}", view.notes);
+    assert!(view.warnings.iter().all(|warning| warning.sentence != sentence), "{:?}", view.warnings);
+    assert!(!view.cells.iter().any(|cell| cell.warnings.contains(&"no I/O flusher".to_owned())));
 }
 
 #[test]

@@ -332,6 +332,19 @@ fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
 }
 
 #[test]
+fn a_pool_in_use_is_pulled_away_by_an_owner_who_insists() {
+    let Some(bench) = Bench::new("insists") else { return };
+    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let mut pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    pool.insist();
+    let file = File::create(pool.mount.join("open")).unwrap();
+    let words = pool.down().unwrap_err().to_string();
+    assert!(words.contains("is in use: end the processes"), "{words}");
+    assert!(file.write_all_at(b"nowhere", 0).is_err());
+    bench.assert_no_pool();
+}
+
+#[test]
 fn a_pool_in_use_is_not_pulled_away() {
     let Some(bench) = Bench::new("busy") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };

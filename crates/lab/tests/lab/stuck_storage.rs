@@ -1,0 +1,192 @@
+//! Disks that do not go away by themselves: somebody has files open there, or the emulator stands still. A run goes on without them, and
+//! nobody waits for ever.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::Trial;
+use spindle_mount::zfs;
+
+use crate::emulated_support::{Bench, Part, SCENARIO, kill, next_part, part, scenario, tool, wait_until};
+
+/// A process that is stopped; killed in the end, because whoever waits for it could not be.
+struct Stopped(Pid);
+
+impl Stopped {
+    fn stop(process: Pid) -> Stopped {
+        kill(process, Signal::STOP);
+        Stopped(process)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // Fails where it was killed already, as it should have been.
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// What a command says that must end by itself.
+#[track_caller]
+fn finish(mut child: Child) -> Output {
+    wait_until("a command to end by itself", || child.try_wait().unwrap().is_some());
+    child.wait_with_output().unwrap()
+}
+
+#[track_caller]
+fn spindle(bench: &Bench, arguments: &[&str]) -> Output {
+    let mut command = bench.command(arguments);
+    finish(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn check_failed(trial: &Trial, expect: &str) {
+    let error = trial.error.as_deref().unwrap_or("no error");
+    assert!(error.contains(expect), "{error}");
+    assert!(trial.measurement.is_none());
+}
+
+#[track_caller]
+fn check_measured(trial: &Trial) {
+    assert!(trial.measurement.is_some(), "{:?}", trial.error);
+}
+
+fn mount_of(bench: &Bench, run: &Child) -> PathBuf {
+    bench.path(&format!("run/run-{}/mount", run.id()))
+}
+
+/// Whether a loop device has the file of a disk that nobody sees any more.
+fn is_left(device: &str) -> bool {
+    let device = Path::new("/sys/block").join(Path::new(device).file_name().unwrap());
+    fs::read_to_string(device.join("loop/backing_file")).is_ok_and(|file| file == "/disk\n")
+}
+
+#[test]
+fn a_disk_in_use_after_its_trial_fails_that_trial_only() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
+    let run = bench.start_scenario();
+    next_part(&run, Part::Client, &mut Vec::new());
+    let mount = mount_of(&bench, &run);
+    let device = tool("findmnt", &["-no", "SOURCE", mount.to_str().unwrap()]);
+    let user = File::create(mount.join("open")).unwrap();
+    let output = finish(run);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 2);
+    check_failed(&trials[0], &format!("taking the storage down: {} is in use", mount.display()));
+    check_measured(&trials[1]);
+    assert!(is_left(device.trim()), "the user of the first disk has it still");
+    drop(user);
+    wait_until("the loop device to go with its last user", || !is_left(device.trim()));
+    bench.assert_clean();
+}
+
+#[test]
+fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
+    let Some(bench) = Bench::new() else { return };
+    let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "frozen", "--json"]);
+    let process = fs::read_to_string(bench.path("run/frozen/pid")).unwrap();
+    let emulator = Stopped::stop(Pid::from_raw(process.trim().parse().unwrap()).unwrap());
+    let file = Path::new(disk["mount"].as_str().unwrap()).join("file");
+    // It waits in the kernel for what will never come, with the file open.
+    let writer = Command::new("dd")
+        .args(["if=/dev/zero", "bs=1M", "count=4", "conv=fsync"])
+        .arg(format!("of={}", file.display()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let status = spindle(&bench, &["disk", "status"]);
+    let words = text(&status.stdout);
+    assert!(words.contains("dead: the emulator of frozen does not answer (for 2 s)"), "{words}");
+    let physics = spindle(&bench, &["disk", "physics", "frozen", "off"]);
+    assert!(text(&physics.stderr).contains("does not answer"), "{}", text(&physics.stderr));
+    let down = spindle(&bench, &["disk", "down", "--all"]);
+    assert!(down.status.success(), "{}", text(&down.stderr));
+    assert!(!finish(writer).status.success(), "nothing can be durable on a dead disk");
+    drop(emulator);
+    bench.assert_clean();
+}
+
+/// Without the privilege by which the kernel spares an emulator.
+#[test]
+fn an_emulator_that_can_come_to_wait_for_its_own_disk_says_so() {
+    let Some(bench) = Bench::new() else { return };
+    let unprivileged = |arguments: &[&str]| {
+        let plain = bench.command(arguments);
+        let mut command = Command::new("setpriv");
+        command.arg("--bounding-set=-sys_resource").arg(plain.get_program()).args(plain.get_args());
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        text(&command.current_dir(bench.path("")).output().unwrap().stdout)
+    };
+    unprivileged(&["disk", "up", "null", "--size", "1 GiB", "--name", "poor"]);
+    assert_eq!(bench.json(&["disk", "status", "--json"])[0]["statistics"]["io_flusher_refused"], true);
+    let doctor = unprivileged(&["doctor"]);
+    let line = doctor.lines().find(|line| line.contains("PR_SET_IO_FLUSHER")).unwrap();
+    assert!(line.starts_with("optional") && line.contains("grant CAP_SYS_RESOURCE"), "{line}");
+    assert!(bench.run(&["disk", "down", "poor"]).status.success());
+    bench.assert_clean();
+}
+
+#[test]
+fn a_pool_on_an_emulator_that_stands_still_is_taken_down() {
+    let Some(bench) = Bench::new() else { return };
+    if !zfs::is_installed() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have zfs-fuse");
+        return eprintln!("skipped: zfs-fuse is not installed");
+    }
+    let up = ["disk", "up", "null", "--size", "1 GiB", "--file-system", "zfs", "--name", "pool", "--json"];
+    let pool = bench.json(&up);
+    let process = fs::read_to_string(bench.path("run/pool-zfs-data/pid")).unwrap();
+    let emulator = Stopped::stop(Pid::from_raw(process.trim().parse().unwrap()).unwrap());
+    let file = Path::new(pool["mount"].as_str().unwrap()).join("file");
+    let write = "dd if=/dev/zero bs=1M count=4 conv=fsync of=\"$0\"";
+    let writer = Command::new("sh").args(["-c", write]).arg(file).stderr(Stdio::piped()).spawn().unwrap();
+    let down = spindle(&bench, &["disk", "down", "--all"]);
+    assert!(down.status.success(), "{}", text(&down.stderr));
+    assert!(!finish(writer).status.success(), "nothing can be durable on a dead pool");
+    drop(emulator);
+    bench.assert_clean();
+}
+
+#[test]
+fn an_emulator_that_stands_still_in_a_trial_fails_that_trial_only() {
+    let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
+    bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2"), ("\"1 s\"", "\"5 s\"")]));
+    let run = bench.start_scenario();
+    next_part(&run, Part::Client, &mut Vec::new());
+    // Into the measured window.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let emulator = Stopped::stop(part(&run, Part::Emulator).unwrap());
+    let output = finish(run);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 2);
+    check_failed(&trials[0], "the emulator ended (signal: 9 (SIGKILL)): it did not answer and was killed");
+    check_measured(&trials[1]);
+    drop(emulator);
+    bench.assert_clean();
+}
+
+#[test]
+fn an_emulator_that_stands_still_while_loading_ends_the_load() {
+    let Some(bench) = Bench::new() else { return };
+    bench.write("test.toml", SCENARIO);
+    let run = bench.start_scenario();
+    let mount = mount_of(&bench, &run);
+    wait_until("a database on the disk", || mount.join("data/ibdata1").exists());
+    let emulator = Stopped::stop(part(&run, Part::Emulator).unwrap());
+    let output = finish(run);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let trials = bench.trials();
+    assert_eq!(trials.len(), 1);
+    check_failed(&trials[0], "the emulator ended (signal: 9 (SIGKILL)): it did not answer and was killed");
+    drop(emulator);
+    bench.assert_clean();
+}

@@ -1,0 +1,152 @@
+//! Whether an emulator still answers, and the end of one that does not.
+//!
+//! Whoever uses the disk of an emulator that stands still (stopped by a signal, or waiting for its own disk) waits inside the kernel,
+//! where not even SIGKILL reaches it: the server, mkfs, and whoever unmounts. They all go on, with errors, when the emulator is dead and
+//! its FUSE connection is aborted (Linux, Documentation/filesystems/fuse/fuse.rst), so that is done for them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::mount::UnmountFlags;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::control;
+use crate::serve::{fuse_directory, socket};
+use crate::system::process_names;
+
+/// In the state directory: what the emulator says.
+pub(crate) const LOG_FILE: &str = "log";
+/// How often an emulator is asked whether it is there.
+const EVERY: Duration = Duration::from_secs(1);
+/// One alone may be an accident, as when machine and emulator have just slept.
+const SILENT_PROBES_MAX: u32 = 3;
+/// A single wait inside the kernel: one that is as long means that the emulator waits for itself. For a user who wants the disk gone.
+const STUCK_TIME: Duration = Duration::from_secs(5);
+/// The same for a disk that is in use, whose host may be slow.
+const STUCK_TIME_IN_USE: Duration = Duration::from_secs(60);
+
+/// Ends the emulator when it stops answering, for as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    /// Dropping it ends the thread.
+    _end: Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn start(state: &Path, process: u32) -> Result<Watchdog> {
+        let (end, ended) = channel();
+        let state: PathBuf = state.to_owned();
+        let watch = move || {
+            let mut silent_probes = 0;
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                silent_probes = if control::answers(&socket(&state)) { 0 } else { silent_probes + 1 };
+                let is_silent = silent_probes >= SILENT_PROBES_MAX;
+                if !is_silent && !is_stuck(process, STUCK_TIME_IN_USE) {
+                    continue;
+                }
+                // Not one that was taken down meanwhile.
+                if ended.recv_timeout(Duration::ZERO) == Err(RecvTimeoutError::Timeout) {
+                    end_at_once(&state, process, if is_silent { "did not answer" } else { "was stuck" });
+                }
+                return;
+            }
+        };
+        std::thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(watch)
+            .context("starting a watchdog")?;
+        Ok(Watchdog { _end: end })
+    }
+}
+
+/// Whether an emulator that is alive does not answer, or waits for what will never come.
+pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
+    !control::answers(&socket(state)) || is_stuck(process, STUCK_TIME)
+}
+
+/// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as its last words.
+pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
+    if !process_names(process, state) {
+        return;
+    }
+    if let Ok(mut log) = OpenOptions::new().append(true).open(state.join(LOG_FILE)) {
+        // Only its words are lost otherwise.
+        let _ = writeln!(log, "it {why} and was killed");
+    }
+    if let Some(id) = Pid::from_raw(process as i32) {
+        // Fails only when it is gone already.
+        let _ = kill_process(id, Signal::KILL);
+    }
+    abort(state);
+}
+
+/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by this.
+pub(crate) fn abort(state: &Path) {
+    // The file system stays mounted while a loop device has the file open (EBUSY); what counts is done before that is looked at.
+    let _ = rustix::mount::unmount(fuse_directory(state), UnmountFlags::FORCE);
+}
+
+/// Whether a thread of the process does nothing but a single uninterruptible wait for that long. Those that answer the control socket may:
+/// they write snapshots.
+fn is_stuck(process: u32, patience: Duration) -> bool {
+    let started = Instant::now();
+    let mut stuck = waits(process);
+    while !stuck.is_empty() && started.elapsed() < patience {
+        sleep(Duration::from_millis(50));
+        let now = waits(process);
+        stuck.retain(|thread, switches| now.get(thread) == Some(switches));
+    }
+    !stuck.is_empty()
+}
+
+/// Threads in an uninterruptible wait, and how often each has been switched out: it is the same wait while that stays as it is.
+fn waits(process: u32) -> BTreeMap<u32, u64> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| {
+            let id = thread.file_name().to_str()?.parse().ok()?;
+            let status = fs::read_to_string(thread.path().join("status")).ok()?;
+            Some((id, uninterruptible_wait(&status)?))
+        })
+        .collect()
+}
+
+/// From a thread's `status` (proc(5)).
+fn uninterruptible_wait(status: &str) -> Option<u64> {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let waits = field("State")?.trim().starts_with('D') && field("Name")?.trim() != control::THREAD;
+    let switches = |name: &str| field(name)?.trim().parse::<u64>().ok();
+    waits.then_some(switches("voluntary_ctxt_switches")? + switches("nonvoluntary_ctxt_switches")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, state: &str, expect: Option<u64>) {
+        let status = format!(
+            "Name:\t{name}\nState:\t{state}\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n"
+        );
+        assert_eq!(uninterruptible_wait(&status), expect, "{status}");
+    }
+
+    #[test]
+    fn a_thread_that_serves_the_disk_and_waits_in_the_kernel_may_be_stuck() {
+        check("ring", "D (disk sleep)", Some(9));
+    }
+
+    #[test]
+    fn a_thread_that_works_or_writes_a_snapshot_is_not_stuck() {
+        check("ring", "S (sleeping)", None);
+        check("ring", "R (running)", None);
+        check(control::THREAD, "D (disk sleep)", None);
+        assert!(!is_stuck(std::process::id(), Duration::from_secs(60)));
+    }
+}
