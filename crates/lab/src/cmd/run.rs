@@ -16,6 +16,7 @@ use crate::records_file::{self, Resume};
 use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
+use crate::text;
 use crate::user_error::check_output_directory;
 use crate::virtual_answer;
 
@@ -56,7 +57,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
              without a database; `spindle doctor` tells what helps",
             blockers.join(", ")
         );
-        print!("{}", virtual_answer::table(&scenario));
+        print!("{}", text::lines(&virtual_answer::table(&scenario)));
         return Ok(ExitCode::SUCCESS);
     }
     let options = run::Options {

@@ -11,6 +11,7 @@ mod failures;
 mod file_systems;
 mod fileio_run;
 mod hostile_results;
+mod hostile_text;
 mod layout;
 mod mariadb;
 mod mysql_new;
