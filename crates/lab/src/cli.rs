@@ -1,5 +1,6 @@
 //! The command line: which sub-commands there are, and which exit code an end deserves.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::{Error, Result};
@@ -9,7 +10,9 @@ use spindle_mount::Misuse;
 use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
 use crate::compare::CompareError;
 use crate::interrupt::Interrupted;
+use crate::passwords;
 use crate::report::ReadError;
+use crate::text;
 use crate::user_error::UserError;
 
 /// Runs your real database on disks you do not own, and tells you which storage to buy.
@@ -41,6 +44,21 @@ enum Command {
 }
 
 impl Cli {
+    /// Of this process's arguments; ends the process where it has none to work on, as clap does, but without showing what a terminal would act upon.
+    pub fn of_process() -> Cli {
+        Cli::try_parse().unwrap_or_else(|error| {
+            let plain = error.render().to_string();
+            let shown = text::lines(&passwords::masked(&plain));
+            // Its colours are made of what is not to be shown.
+            let acts = |argument: OsString| argument.to_string_lossy().contains(text::acts);
+            if shown == plain && !std::env::args_os().any(acts) {
+                error.exit();
+            }
+            eprint!("{shown}");
+            std::process::exit(error.exit_code());
+        })
+    }
+
     pub fn execute(self) -> Result<ExitCode> {
         let done = |()| ExitCode::SUCCESS;
         match self.command {
@@ -66,7 +84,7 @@ pub fn fail(error: &Error) -> ExitCode {
         eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
         return ExitCode::from(130);
     }
-    eprintln!("spindle: {error:#}");
+    eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
     let is_mistake = error.is::<UserError>()
         || error.is::<ReadError>()
         || error.is::<CompareError>()

@@ -16,6 +16,7 @@ pub mod measurement;
 pub mod mounts;
 pub mod near;
 pub mod observe;
+mod passwords;
 pub mod patience;
 pub mod plain_directory;
 pub mod plan;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::passwords;
 use crate::text;
 
 #[derive(Debug)]
@@ -48,6 +49,7 @@ impl Progress {
 
     /// A line that stays.
     pub fn say(&self, line: &str) {
+        let line = shown(line);
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{line}")),
             None => eprintln!("{line}"),
@@ -56,7 +58,7 @@ impl Progress {
 
     /// What is going on now; only a terminal shows it.
     pub fn activity(&mut self, activity: String) {
-        self.activity = activity;
+        self.activity = shown(&activity);
         self.tick();
     }
 
@@ -106,6 +108,11 @@ impl Progress {
         let rounded = (seconds / step).ceil() * step;
         format!("about {} left", text::duration(Duration::from_secs_f64(rounded)))
     }
+}
+
+/// Titles and errors are in it.
+fn shown(line: &str) -> String {
+    text::one_line(&passwords::masked(line))
 }
 
 impl Drop for Progress {

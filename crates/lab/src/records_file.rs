@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::FlockOperation;
 
+use crate::passwords;
 use crate::private_directory::PrivateDirectory;
 use crate::record::{FORMAT, Header, Line, Trial};
 use crate::user_error::UserError;
@@ -38,6 +39,7 @@ pub struct Resume {
 impl RecordsFile {
     /// Opens or makes `directory/records.jsonl`, and returns the trials that stay.
     pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
+        let header = &masked(header);
         let place = open_directory(directory)?;
         let lock = lock(&place, directory)?;
         let path = directory.join(FILE_NAME);
@@ -166,7 +168,17 @@ fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), UserEr
     Ok((header, trials))
 }
 
-fn encode(line: Line) -> String {
+fn masked(header: &Header) -> Header {
+    let mut header = header.clone();
+    passwords::mask_header(&mut header);
+    header
+}
+
+fn encode(mut line: Line) -> String {
+    match &mut line {
+        Line::Header(header) => passwords::mask_header(header),
+        Line::Trial(trial) => passwords::mask_trial(trial),
+    }
     let mut text = serde_json::to_string(&line).expect("records always become JSON");
     text.push('\n');
     text

@@ -1,6 +1,54 @@
-//! How sizes and durations are written for people.
+//! How sizes and durations are written for people, and how text that others wrote leaves us: a title or a server's message could move the
+//! cursor of a terminal, change its title, or turn the reading direction of what comes after it.
 
 use std::time::Duration;
+
+use serde::Serialize;
+
+/// Text of others for a place that has one line; what would be acted upon and not shown is written as an escape.
+pub fn one_line(text: &str) -> String {
+    escaped(
+        text,
+        |blank| if "\n\r\t".contains(blank) { " ".to_owned() } else { blank.escape_unicode().to_string() },
+    )
+}
+
+/// The same for a place that has several.
+pub fn lines(text: &str) -> String {
+    escaped(&text.replace("\r\n", "\n"), |kept| match kept {
+        '\n' | '\t' => kept.to_string(),
+        _ => kept.escape_unicode().to_string(),
+    })
+}
+
+/// For people and for programs: what a terminal would act upon is escaped as JSON does it.
+///
+/// # Errors
+/// The value cannot be JSON.
+pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(json_escaped(&serde_json::to_string_pretty(value)?))
+}
+
+/// Of a JSON text, which has such characters in its strings only.
+pub fn json_escaped(json: &str) -> String {
+    escaped(json, |acts| match acts {
+        '\n' => acts.to_string(),
+        _ => format!("\\u{:04x}", acts as u32),
+    })
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
+    if !text.contains(acts) {
+        return text.to_owned();
+    }
+    text.chars().map(|one| if acts(one) { escape(one) } else { one.to_string() }).collect()
+}
+
+/// Control characters of both sets (C0, C1), line separators, and the marks and overrides of bidirectional text.
+pub fn acts(one: char) -> bool {
+    one.is_control()
+        || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
 
 /// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`.
 pub fn duration(duration: Duration) -> String {
@@ -40,6 +88,25 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_act_upon_is_shown() {
+        let check = |text: &str, expect: &str| assert_eq!(one_line(text), expect);
+        check("plain, née 中", "plain, née 中");
+        check("a\u{1b}]0;title\u{7}b", "a\\u{1b}]0;title\\u{7}b");
+        check("two\r\nlines\tand", "two  lines and");
+        check("\u{9b}31m\u{7f}\0", "\\u{9b}31m\\u{7f}\\u{0}");
+        check("user\u{202e}gnp.exe\u{2066}x\u{2069}", "user\\u{202e}gnp.exe\\u{2066}x\\u{2069}");
+        assert_eq!(lines("a\r\nb\rc\td\u{1b}"), "a\nb\\u{d}c\td\\u{1b}");
+    }
+
+    #[test]
+    fn json_means_the_same_after_its_escapes() {
+        let text = "a\u{1b}b\u{9b}c\u{202e}d\ne\u{7f}";
+        let json = json(&[text]).unwrap();
+        assert!(!json.replace('\n', "").contains(acts), "{json}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [text]);
+    }
 
     #[test]
     fn durations_read_as_people_say_them() {

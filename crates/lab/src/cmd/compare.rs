@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{
     compare::{self, Side},
-    report,
+    report, text,
 };
 
 /// Compare cells of one records file or of two.
@@ -34,7 +34,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         None => compare::within(&baseline)?,
     };
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&comparisons)?);
+        println!("{}", text::json(&comparisons)?);
     } else {
         print!("{}", compare::text(&comparisons));
     }

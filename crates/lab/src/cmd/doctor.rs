@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::doctor;
+use crate::text;
 
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
@@ -24,7 +25,7 @@ pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let mut output = std::io::stdout().lock();
     if arguments.json {
         let all = json!({ "ready": ready, "checks": checks, "install": install });
-        writeln!(output, "{}", serde_json::to_string_pretty(&all)?)?;
+        writeln!(output, "{}", text::json(&all)?)?;
     } else {
         for check in &checks {
             let state = match (check.passed, check.required) {
@@ -32,7 +33,7 @@ pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
                 (false, true) => "missing",
                 (false, false) => "optional",
             };
-            writeln!(output, "{state:8}  {:18}  {}", check.name, check.detail)?;
+            writeln!(output, "{state:8}  {:18}  {}", check.name, text::one_line(&check.detail))?;
         }
         writeln!(output)?;
         match (ready, &install) {

@@ -21,6 +21,7 @@ pub use arguments::LoadArgs;
 use arguments::{RunArgs, WorkloadCommand};
 
 use crate::client::ClientProcess;
+use crate::text;
 use crate::user_error::UserError;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
@@ -176,15 +177,14 @@ fn run_workload(workload: WorkloadSpec, args: &RunArgs) -> Result<()> {
             verification: verification.collect(),
             deviations: spec.workload.deviations(),
         };
-        serde_json::to_writer_pretty(&mut output, &printed)?;
-        writeln!(output)?;
+        writeln!(output, "{}", text::json(&printed)?)?;
     } else {
         if let Some(summary) = &summary {
-            write!(output, "{}", table(summary)?)?;
+            write!(output, "{}", text::lines(&table(summary)?))?;
         }
         for check in &checks {
             let verdict = if check.passed { "ok    " } else { "FAILED" };
-            writeln!(output, "{verdict}  {}: {}", check.name, check.detail)?;
+            writeln!(output, "{verdict}  {}", text::one_line(&format!("{}: {}", check.name, check.detail)))?;
         }
     }
     if failed > 0 {

@@ -37,7 +37,7 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
     let plan = plan(&scenario);
     let mut output = std::io::stdout().lock();
     if arguments.json {
-        writeln!(output, "{}", serde_json::to_string_pretty(&json(&scenario, &plan))?)?;
+        writeln!(output, "{}", text::json(&json(&scenario, &plan))?)?;
     } else {
         write!(output, "{}", table(&scenario, &plan))?;
     }
@@ -46,11 +46,11 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
 
 fn table(scenario: &Scenario, plan: &Plan) -> String {
     let heads = ["cell", "server", "workload", "storage"].map(str::to_owned);
-    let rows: Vec<[String; 4]> =
-        std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell)).collect();
+    let rows = std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell));
+    let rows: Vec<[String; 4]> = rows.map(|row| row.map(|field| text::one_line(&field))).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths = [width(0), width(1), width(2)];
-    let mut text = format!("{}\n\n", scenario.title);
+    let mut text = format!("{}\n\n", text::one_line(&scenario.title));
     for [cell, server, workload, storage] in rows {
         let [first, second, third] = widths;
         text.push_str(&format!("{cell:first$}  {server:second$}  {workload:third$}  {storage}\n"));

@@ -17,6 +17,7 @@ use crate::report::{self, Format};
 use crate::run;
 use crate::scenario::{Bounds, Scenario};
 use crate::server::Trust;
+use crate::text;
 use crate::user_error::check_output_directory;
 use crate::virtual_answer;
 
@@ -58,7 +59,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
              without a database; `spindle doctor` tells what helps",
             blockers.join(", ")
         );
-        print!("{}", virtual_answer::table(&scenario));
+        print!("{}", text::lines(&virtual_answer::table(&scenario)));
         return Ok(ExitCode::SUCCESS);
     }
     let options = run::Options {

@@ -11,6 +11,7 @@ use crate::near;
 use crate::server::option_file::{self, Family};
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{self, Source};
+use crate::text;
 use crate::user_error::UserError;
 
 #[derive(Debug, Args)]
@@ -88,7 +89,7 @@ fn get(name: &str) -> Result<()> {
     let program = package.get(&mut |words| eprintln!("{words}"))?;
     let server = server::by_source(package.kind, &Source::Version(package.version.to_owned()));
     let server = server.context("a package is of a known kind")?;
-    println!("{} in {}", server.version()?, program.display());
+    println!("{}", text::one_line(&format!("{} in {}", server.version()?, program.display())));
     Ok(())
 }
 
@@ -96,8 +97,7 @@ fn list(json: bool) -> Result<()> {
     let entries: Vec<Entry> = entries();
     let mut output = std::io::stdout().lock();
     if json {
-        serde_json::to_writer_pretty(&mut output, &entries)?;
-        writeln!(output)?;
+        writeln!(output, "{}", text::json(&entries)?)?;
         return Ok(());
     }
     let rows: Vec<[String; 3]> = entries.iter().map(row).collect();
@@ -119,7 +119,7 @@ fn row(entry: &Entry) -> [String; 3] {
         .clone()
         .unwrap_or_else(|| if entry.here { "does not run" } else { "not here" }.to_owned());
     let more = [&entry.path, &entry.problem, &entry.get].into_iter().flatten().cloned().collect::<Vec<_>>();
-    [name, found, more.join("; ")]
+    [name, found, more.join("; ")].map(|field| text::one_line(&field))
 }
 
 fn entries() -> Vec<Entry> {

@@ -4,6 +4,7 @@
 
 use super::{Records, cell::failure, limit::limiter_name, view::short_name};
 use crate::record::{Measurement, ReplicaView, Trial};
+use crate::text::one_line;
 
 type Column = (&'static str, fn(&Trial, Option<&Measurement>) -> String);
 
@@ -122,11 +123,18 @@ pub(super) fn rows(records: &Records) -> String {
     text
 }
 
+/// A spreadsheet would calculate what begins so (OWASP, "CSV Injection").
+fn not_a_formula(field: &str) -> String {
+    let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+    if is_formula { format!("'{field}") } else { field.to_owned() }
+}
+
 fn line(fields: impl Iterator<Item = String>) -> String {
     fields.map(|field| quoted(&field)).collect::<Vec<_>>().join(",") + "\n"
 }
 
 fn quoted(field: &str) -> String {
+    let field = &not_a_formula(&one_line(field));
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {

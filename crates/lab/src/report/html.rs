@@ -1,7 +1,7 @@
 //! One self-contained page: no request leaves it, and without JavaScript only the drawings are missing.
 
 use anyhow::Context as _;
-use minijinja::{AutoEscape, Environment, Value, context};
+use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
 
 use super::{
     Records, View,
@@ -19,6 +19,12 @@ pub(crate) const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_formatter(|output, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(output, state, &Value::from(crate::text::lines(text)))
+        }
+        _ => escape_formatter(output, state, value),
+    });
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
@@ -57,7 +63,7 @@ fn optional(value: &Value, format: impl Fn(f64) -> String) -> String {
 
 /// JSON inside a script element must not contain `</script` or `<!--`; JSON itself never needs a bare `<`.
 fn script_safe(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    crate::text::json_escaped(&json.replace('<', "\\u003c"))
 }
 
 #[cfg(test)]

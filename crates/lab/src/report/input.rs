@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::passwords;
 use crate::record::{FORMAT, Header, Line, Trial};
 
 /// A records file, read.
@@ -55,15 +56,18 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
         Some(found) if found > u64::from(FORMAT) => return Err(ReadError::Format { file, found }),
         _ => {}
     }
-    let header = match serde_json::from_value(value) {
+    let mut header = match serde_json::from_value(value) {
         Ok(Line::Header(header)) => header,
         Ok(Line::Trial(_)) => return Err(malformed(line, "the first line is no header".to_owned())),
         Err(reason) => return Err(malformed(line, reason.to_string())),
     };
+    // Earlier versions kept them.
+    passwords::mask_header(&mut header);
     let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
     for (content, line) in numbered {
         match serde_json::from_str(content) {
-            Ok(Line::Trial(trial)) => {
+            Ok(Line::Trial(mut trial)) => {
+                passwords::mask_trial(&mut trial);
                 if !records.header.cells.iter().any(|cell| cell.name == trial.cell) {
                     return Err(ReadError::UnknownCell { file, line, cell: trial.cell });
                 }

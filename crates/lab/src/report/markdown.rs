@@ -2,12 +2,15 @@
 
 use std::fmt::Write as _;
 
+use crate::text::one_line;
+
 use super::{StorageView, View, format, text::limiter};
 
 pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
-    let mut page = format!("# {}\n\n{}\n\n", scenario.title, scenario.question.trim());
-    section(&mut page, &format!("**{}**", view.verdict.sentence), &view.verdict.details);
+    let question: Vec<String> = scenario.question.trim().lines().map(escaped).collect();
+    let mut page = format!("# {}\n\n{}\n\n", escaped(&scenario.title), question.join("\n"));
+    section(&mut page, &format!("**{}**", escaped(&view.verdict.sentence)), &view.verdict.details);
     page += &table(view);
     page += "\n";
     let warnings: Vec<String> = view
@@ -39,7 +42,7 @@ pub(super) fn page(view: &View) -> String {
             .map(|setting| format!("{}: {}", setting.name, setting.value)),
     );
     titled(&mut page, "How it was measured", &origins);
-    let _ = writeln!(page, "Printed by `{}`.", view.header.report_command);
+    let _ = writeln!(page, "Printed by {}.", code(&one_line(&view.header.report_command)));
     page
 }
 
@@ -106,7 +109,7 @@ fn titled(page: &mut String, title: &str, items: &[String]) {
 fn section(page: &mut String, head: &str, items: &[String]) {
     let _ = writeln!(page, "{head}\n");
     for item in items {
-        let _ = writeln!(page, "- {item}");
+        let _ = writeln!(page, "- {}", escaped(item));
     }
     if !items.is_empty() {
         *page += "\n";
@@ -115,7 +118,7 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 
 fn table(view: &View) -> String {
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
-    let unit = view.headline.as_deref().unwrap_or("throughput");
+    let unit = escaped(view.headline.as_deref().unwrap_or("throughput"));
     let mut table = format!(
         "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | limiter | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
@@ -149,6 +152,38 @@ fn table(view: &View) -> String {
     table
 }
 
+/// With a fence that is longer than any inside.
+fn code(text: &str) -> String {
+    let longest = text.split(|one| one != '`').map(str::len).max().unwrap_or(0);
+    let (fence, blank) = ("`".repeat(longest + 1), if longest > 0 { " " } else { "" });
+    format!("{fence}{blank}{text}{blank}{fence}")
+}
+
+/// Text that others wrote is text: no link, picture, HTML, code, heading or further column.
 fn escaped(text: &str) -> String {
-    text.replace('|', "\\|")
+    let line = one_line(text);
+    let line = line.trim();
+    let mut escaped = String::with_capacity(line.len());
+    let mut characters = line.chars().peekable();
+    let mut before = None;
+    while let Some(one) = characters.next() {
+        // Within a word, as in the name of a setting, it emphasises nothing.
+        let is_in_word = before.is_some_and(char::is_alphanumeric)
+            && characters.peek().is_some_and(|next| next.is_alphanumeric());
+        if "\\`*[]<|&~".contains(one) || (one == '_' && !is_in_word) {
+            escaped.push('\\');
+        }
+        escaped.push(one);
+        before = Some(one);
+    }
+    // Forges make links of bare addresses.
+    let escaped = escaped.replace("://", "\\://").replace("www.", "www\\.").replace("WWW.", "WWW\\.");
+    // What begins a line can begin a heading or a list.
+    let number = escaped.trim_start_matches(|digit: char| digit.is_ascii_digit());
+    let digits = escaped.len() - number.len();
+    match number.chars().next() {
+        Some('.' | ')') if digits > 0 => format!("{}\\{number}", &escaped[..digits]),
+        Some('#' | '>' | '+' | '-' | '=') if digits == 0 => format!("\\{escaped}"),
+        _ => escaped,
+    }
 }

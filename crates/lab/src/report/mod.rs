@@ -54,7 +54,7 @@ pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result
         Format::Html => html::page(&view, records)?,
         Format::Md => markdown::page(&view),
         Format::Csv => comma::rows(records),
-        Format::Json => serde_json::to_string_pretty(&view)? + "\n",
+        Format::Json => crate::text::json(&view)? + "\n",
         Format::Text => text::page(&view, colour),
     })
 }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use super::{CellView, Ratio, View, format, latency::Quantiles};
 
+use crate::text::one_line;
+
 const WIDTH: usize = 100;
 
 pub(super) fn page(view: &View, colour: bool) -> String {
@@ -129,7 +131,7 @@ fn terse(ratio: &Ratio) -> String {
 fn aligned(row: &[String; 8]) -> String {
     let mut line = String::new();
     for ((_, width, right), text) in COLUMNS.iter().zip(row) {
-        let text = shortened(text, *width);
+        let text = shortened(&one_line(text), *width);
         let fill = " ".repeat(width - text.chars().count());
         line += &if *right { format!("{fill}{text} ") } else { format!("{text}{fill} ") };
     }
@@ -152,6 +154,7 @@ fn shortened(text: &str, width: usize) -> String {
 /// Breaks at spaces before [`WIDTH`]; further lines start with `indent`.
 pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
+    let text = one_line(text);
     // A number keeps its unit on its line.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" %", "\u{a0}%");
     for word in text.split(' ') {

@@ -13,6 +13,7 @@ mod fileio_run;
 mod hostile_results;
 mod hostile_server;
 mod hostile_storage;
+mod hostile_text;
 mod layout;
 mod mariadb;
 mod mysql_new;
