@@ -1,4 +1,7 @@
 //! SQLite inside this process: the database is a file, and there is no server.
+//!
+//! So its statements run as whoever runs us, which may be root, and they come from files. No other file than the database is opened for them:
+//! `ATTACH` and `VACUUM INTO` are refused, and so are pragmas that say where SQLite keeps files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,8 +9,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 pub use rusqlite::Connection;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Error, ErrorCode, ToSql, ffi, params_from_iter};
 
@@ -49,16 +53,28 @@ pub fn pragma(connection: &Connection, name: &str) -> Result<Option<String>> {
 pub fn open(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Connection> {
     let connection = Connection::open(path).with_context(|| format!("opening {}", path.display()))?;
     connection.busy_timeout(PATIENCE)?;
+    connection.authorizer(Some(no_other_file));
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // These are fixed once others have made the file.
     let comes_first = |name: &&String| ["auto_vacuum", "encoding", "page_size"].contains(&name.as_str());
     let (first, then): (Vec<_>, Vec<_>) = pragmas.iter().partition(|(name, _)| comes_first(name));
     for (name, value) in first.into_iter().chain(then) {
+        ensure!(!value.contains(';'), "PRAGMA {name} = {value}: is more than a value");
         connection
             .execute_batch(&format!("PRAGMA {name} = {value}"))
             .with_context(|| format!("PRAGMA {name} = {value}"))?;
     }
     Ok(connection)
+}
+
+/// sqlite.org/c3ref/set_authorizer.html. A plain VACUUM attaches a database without a name.
+fn no_other_file(context: AuthContext<'_>) -> Authorization {
+    const DIRECTORIES: [&str; 2] = ["temp_store_directory", "data_store_directory"];
+    match context.action {
+        AuthAction::Attach { filename } if !filename.is_empty() => Authorization::Deny,
+        AuthAction::Pragma { pragma_name, .. } if DIRECTORIES.contains(&pragma_name) => Authorization::Deny,
+        _ => Authorization::Allow,
+    }
 }
 
 impl Sqlite {
@@ -273,6 +289,27 @@ mod tests {
         let select = session.prepare("SELECT a, b, c FROM t WHERE a >= ? ORDER BY a").unwrap();
         let rows: Vec<(u32, Option<f64>, Vec<u8>)> = session.rows(select, values![1_u32]).unwrap();
         assert_eq!(rows, [(1, Some(0.25), b"one".to_vec()), (2, None, b"two".to_vec())]);
+    }
+
+    #[test]
+    fn a_statement_reaches_no_other_file() {
+        let (directory, mut session) = session();
+        let other = directory.path().join("other");
+        for text in [
+            format!("ATTACH DATABASE '{}' AS other", other.display()),
+            format!("VACUUM INTO '{}'", other.display()),
+            format!("PRAGMA temp_store_directory = '{}'", directory.path().display()),
+        ] {
+            let error = session.execute(&text).unwrap_err();
+            let words = ["not authorized", "authorization denied"];
+            assert!(words.iter().any(|words| error.message.contains(words)), "{text}: {error}");
+        }
+        assert!(!other.exists());
+        session.execute("CREATE TABLE t (a INT)").unwrap();
+        session.execute("VACUUM").unwrap();
+        let pragmas = BTreeMap::from([("synchronous".to_owned(), "1; DROP TABLE t".to_owned())]);
+        let error = open(&directory.path().join("database"), &pragmas).unwrap_err();
+        assert!(error.to_string().contains("is more than a value"), "{error}");
     }
 
     #[test]
