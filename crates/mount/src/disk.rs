@@ -419,6 +419,7 @@ pub fn down(name: &str) -> Result<()> {
     let devices = loops_of(&disk_file(&state));
     for device in &devices {
         mounts_of(device).iter().try_for_each(|at| unmount(at))?;
+        tell_default(device);
         detach(name, device)?;
     }
     workers::relax();
@@ -435,7 +436,7 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
         watchdog::end_at_once(state, process, "was taken away");
     }
     // Also when it was killed before: some of its threads may wait for its own disk.
-    watchdog::abort(state);
+    let aborted = watchdog::abort(state);
     let gone = || process.is_none() || emulator_process(state) != process;
     let ended = wait_for("the killed emulator to end", gone);
     for device in &devices {
@@ -443,10 +444,21 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
             rustix::mount::unmount(&at, UnmountFlags::DETACH)
                 .with_context(|| format!("unmounting {}", at.display()))?;
         }
+        // Its queue can be told nothing while requests are in it.
+        if aborted {
+            tell_default(device);
+        }
         detach(name, device)?;
     }
     workers::relax();
-    remove(state).and(ended)
+    remove(state)?;
+    ended?;
+    if !aborted {
+        bail!(
+            "the emulator of {name} waits for its own disk, and the kernel cannot end that: restart the machine"
+        );
+    }
+    Ok(())
 }
 
 /// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the device waits for it any more.
@@ -467,9 +479,12 @@ fn detach(name: &str, device: &Path) -> Result<()> {
     if let Ok((options, ..)) = inspect(name) {
         options.formatting().forget(device);
     }
-    // The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
-    let _ = tell_queue(device, "write_cache", "write back");
     run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
+}
+
+/// The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
+fn tell_default(device: &Path) {
+    let _ = tell_queue(device, "write_cache", "write back");
 }
 
 /// The FUSE file and the state directory. The path of the file is then no longer that of a loop device that is still in use, so that a

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::control;
@@ -30,6 +30,7 @@ const SILENT_PROBES_MAX: u32 = 3;
 const STUCK_TIME: Duration = Duration::from_secs(5);
 /// The same for a disk that is in use, whose host may be slow.
 const STUCK_TIME_IN_USE: Duration = Duration::from_secs(60);
+const ABORT_TIME: Duration = Duration::from_secs(5);
 
 /// Ends the emulator when it stops answering, for as long as this is there.
 #[derive(Debug)]
@@ -86,10 +87,24 @@ pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
     abort(state);
 }
 
-/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by this.
-pub(crate) fn abort(state: &Path) {
-    // The file system stays mounted while a loop device has the file open (EBUSY); what counts is done before that is looked at.
-    let _ = rustix::mount::unmount(fuse_directory(state), UnmountFlags::FORCE);
+/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by this. False when the kernel
+/// does not come to an end with it: a thread of the emulator that waits inside io_uring holds a lock that the abort needs. So it is left
+/// to a process of its own, which nobody has to wait for.
+pub(crate) fn abort(state: &Path) -> bool {
+    let mut umount = Command::new("umount");
+    // No look at the mount point, which might not answer either.
+    umount.args(["--internal-only", "--no-canonicalize", "--force"]).arg(fuse_directory(state));
+    umount.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut umount) = umount.spawn() else { return false };
+    // The file system stays mounted while a loop device has the file open; what counts is done before that is looked at.
+    let started = Instant::now();
+    while matches!(umount.try_wait(), Ok(None)) {
+        if started.elapsed() > ABORT_TIME {
+            return false;
+        }
+        sleep(Duration::from_millis(5));
+    }
+    true
 }
 
 /// Whether a thread of the process does nothing but a single uninterruptible wait for that long. Those that answer the control socket may:
