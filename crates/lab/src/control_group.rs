@@ -8,13 +8,27 @@ use std::path::{Path, PathBuf};
 
 /// The least limit of the process's groups and of all groups above them; `None` where nothing limits it. `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
+    limits_bytes(root).into_iter().map(|(_, limit)| limit).min()
+}
+
+/// As [`memory_limit_bytes`], of version 1 alone.
+pub(crate) fn memory_limit_bytes_of_version_1(root: &Path) -> Option<u64> {
+    limits_bytes(root)
+        .into_iter()
+        .filter(|(version, _)| *version == Version::One)
+        .map(|(_, limit)| limit)
+        .min()
+}
+
+/// Of each hierarchy that can limit memory.
+fn limits_bytes(root: &Path) -> Vec<(Version, u64)> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     mounts
         .lines()
         .filter_map(Hierarchy::of_mount)
-        .filter_map(|hierarchy| hierarchy.limit_bytes(root, &groups))
-        .min()
+        .filter_map(|hierarchy| Some((hierarchy.version, hierarchy.limit_bytes(root, &groups)?)))
+        .collect()
 }
 
 /// One that can limit memory, as it is mounted.
@@ -112,6 +126,11 @@ mod tests {
         write("proc/self/mountinfo", mounts);
         files.iter().for_each(|(path, text)| write(path, text));
         assert_eq!(memory_limit_bytes(root.path()), expect);
+        if mounts == ONE {
+            assert_eq!(memory_limit_bytes_of_version_1(root.path()), expect);
+        } else if mounts == TWO {
+            assert_eq!(memory_limit_bytes_of_version_1(root.path()), None);
+        }
     }
 
     #[test]

@@ -154,7 +154,8 @@ fn io_flusher() -> Check {
     let detail = if passed {
         "allowed"
     } else {
-        "not allowed, so where memory is short an emulator can come to wait for its own disk, and is ended; grant CAP_SYS_RESOURCE"
+        "not allowed, so under a memory limit (control groups of version 1) an emulator can come to wait for its own disk, and is ended; \
+         grant CAP_SYS_RESOURCE"
     };
     Check { name: "PR_SET_IO_FLUSHER", passed, required: false, detail: detail.to_owned(), package: None }
 }

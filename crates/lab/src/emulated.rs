@@ -80,7 +80,9 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
-            over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads"),
+            // What waits for a ring's disk cannot be freed while the ring waits for it too: the kernel would need the ring's own lock.
+            over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads")
+                && !provenance::emulators_can_wait_for_themselves(),
             die_with_parent: wishes.die_with_parent,
         },
     })

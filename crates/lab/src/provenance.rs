@@ -31,11 +31,22 @@ pub fn cpu_count() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
+fn total_memory_bytes() -> u64 {
+    field(&read("/proc/meminfo"), "MemTotal", ':')
+        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+        .map_or(0, |kib| kib << 10)
+}
+
+/// Whether reclaim may let an emulator wait for what is written to its own disk: it is not spared (PR_SET_IO_FLUSHER), and a control
+/// group of version 1 limits its memory. Elsewhere reclaim passes over what is being written (Linux, mm/vmscan.c, `shrink_folio_list`).
+pub fn emulators_can_wait_for_themselves() -> bool {
+    let limit = control_group::memory_limit_bytes_of_version_1(Path::new("/"));
+    !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < total_memory_bytes())
+}
+
 /// The machine's memory, or what its control groups leave this process if that is smaller (containers).
 pub fn memory_bytes() -> u64 {
-    let total = field(&read("/proc/meminfo"), "MemTotal", ':')
-        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kib| kib << 10);
+    let total = total_memory_bytes();
     control_group::memory_limit_bytes(Path::new("/")).map_or(total, |limit| total.min(limit))
 }
 

@@ -554,7 +554,7 @@ impl Warning {
                     .to_owned()
             }
             Warning::NoIoFlusher => {
-                "The emulator is not spared by memory reclaim (PR_SET_IO_FLUSHER was refused): where memory is short it can come to wait for \
+                "The emulator is not spared by memory reclaim (PR_SET_IO_FLUSHER was refused): under a memory limit it can come to wait for \
                  its own disk, and is ended then; grant CAP_SYS_RESOURCE, or leave memory free."
                     .to_owned()
             }

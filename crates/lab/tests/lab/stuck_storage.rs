@@ -114,17 +114,77 @@ fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     bench.assert_clean();
 }
 
-/// Without the privilege by which the kernel spares an emulator.
+/// Without the privilege by which the kernel spares an emulator; `before` is a command that runs the rest of its arguments.
+fn run_unprivileged(bench: &Bench, before: &[&str], arguments: &[&str]) -> String {
+    let plain = bench.command(arguments);
+    let mut command = Command::new("setpriv");
+    command.arg("--bounding-set=-sys_resource").args(before);
+    command.arg(plain.get_program()).args(plain.get_args());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    text(&command.current_dir(bench.path("")).output().unwrap().stdout)
+}
+
+/// A control group of version 1 with little memory. Dropping it removes it.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    /// `None` where version 1 does not limit memory: there reclaim waits for no disk.
+    fn make() -> Option<SmallGroup> {
+        let group = Path::new("/sys/fs/cgroup/memory").join(format!("spindle-test-{}", std::process::id()));
+        fs::create_dir(&group).ok()?;
+        let group = SmallGroup(group);
+        fs::write(group.0.join("memory.limit_in_bytes"), "60M").ok()?;
+        Some(group)
+    }
+
+    /// Enters the group and becomes the command that follows.
+    fn enter(&self) -> [String; 4] {
+        let enter = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", self.0.display());
+        ["sh".to_owned(), "-c".to_owned(), enter, "sh".to_owned()]
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        // What was in it may need a moment to be gone.
+        wait_until("an empty control group", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+/// The ring could not be freed: with it the kernel would wait for a lock that the waiting thread has.
+#[test]
+fn an_emulator_that_waits_for_its_own_disk_is_freed_when_it_is_taken_down() {
+    let Some(bench) = Bench::new() else { return };
+    let Some(group) = SmallGroup::make() else {
+        return eprintln!("no control groups of version 1 here, under which alone this happens");
+    };
+    let enter = group.enter();
+    let enter = enter.each_ref().map(String::as_str);
+    let up = ["disk", "up", "null", "--size", "1 GiB", "--file-system", "ext4", "--name", "poor"];
+    run_unprivileged(&bench, &enter, &up);
+    let disk = &bench.json(&["disk", "status", "--json"])[0];
+    assert_eq!(disk["statistics"]["transport"], "threads", "{disk}");
+    let file = Path::new(disk["mount"].as_str().unwrap()).join("file");
+    // Ten times what the group may have: sooner or later the emulator needs memory while all of it is on its way to the disk.
+    let mut writer = Command::new(enter[0]);
+    writer.args(&enter[1..]).args(["dd", "if=/dev/zero", "bs=1M", "count=600", "conv=fsync", "status=none"]);
+    let writer = writer.arg(format!("of={}", file.display())).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    let output = spindle(&bench, &["disk", "down", "poor"]);
+    // In use is what a disk is that was not stuck after all.
+    let sentence = text(&output.stderr);
+    assert!(output.status.success() || sentence.contains("is in use"), "{sentence}");
+    finish(writer);
+    if !output.status.success() {
+        assert!(spindle(&bench, &["disk", "down", "poor"]).status.success());
+    }
+    bench.assert_clean();
+}
+
 #[test]
 fn an_emulator_that_can_come_to_wait_for_its_own_disk_says_so() {
     let Some(bench) = Bench::new() else { return };
-    let unprivileged = |arguments: &[&str]| {
-        let plain = bench.command(arguments);
-        let mut command = Command::new("setpriv");
-        command.arg("--bounding-set=-sys_resource").arg(plain.get_program()).args(plain.get_args());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        text(&command.current_dir(bench.path("")).output().unwrap().stdout)
-    };
+    let unprivileged = |arguments: &[&str]| run_unprivileged(&bench, &[], arguments);
     unprivileged(&["disk", "up", "null", "--size", "1 GiB", "--name", "poor"]);
     assert_eq!(bench.json(&["disk", "status", "--json"])[0]["statistics"]["io_flusher_refused"], true);
     let doctor = unprivileged(&["doctor"]);
