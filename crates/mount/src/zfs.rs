@@ -31,6 +31,7 @@
 //!   `innodb_use_native_aio=0`; the consistency conditions hold.
 
 mod daemon;
+mod quiet;
 
 use std::fs;
 use std::io;

@@ -25,6 +25,7 @@ use rustix::mount::{
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
+use super::quiet::without_sync;
 use crate::system::mount_points;
 
 /// Directories of the state directory, and what the daemon takes them for.
@@ -79,7 +80,7 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
     if die_with_parent {
         command.args(["setpriv", "--pdeathsig", "KILL"]);
     }
-    let mut daemon = command
+    let mut daemon = without_sync(&mut command)
         .args(["zfs-fuse", "--no-daemon", "--no-kstat-mount"])
         // See the module's "What was measured".
         .args(["--disable-block-cache", "--zfs-prefetch-disable", "--vdev-cache-size", "0"])
@@ -164,9 +165,7 @@ pub(super) fn tool(daemon: u32, program: &str, arguments: &[&str]) -> Result<Str
     command.args(["--signal=KILL", &TOOL_TIMEOUT_S.to_string()]);
     let entering = entering(&format!("/proc/{daemon}/ns/mnt"));
     command.arg(entering.get_program()).args(entering.get_args()).arg(program).args(arguments);
-    let output = with_path(&mut command)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
+    let output = without_sync(with_path(&mut command).env("LC_ALL", "C").stdin(Stdio::null()))
         .output()
         .with_context(|| format!("running {program}"))?;
     if output.status.success() {
