@@ -88,6 +88,9 @@ pub struct Store {
 struct Base {
     image: File,
     directory: PathBuf,
+    /// Nobody reads through it. It keeps the image in memory: a kernel that takes back what nobody has used for a while (DAMON) takes pages
+    /// that are in no map first.
+    in_memory: Option<Mapping>,
 }
 
 impl Store {
@@ -110,10 +113,10 @@ impl Store {
         let mut layers = LayerMap::new(size_bytes.div_ceil(CLUSTER_BYTES) as usize);
         let open_base = |directory: &Path| -> Result<Base> {
             let image = snapshot::open(directory, size_bytes, &mut layers)?;
-            Ok(Base { image, directory: directory.to_owned() })
+            Ok(Base { image, directory: directory.to_owned(), in_memory: None })
         };
         let base = base.map(open_base).transpose()?;
-        let store = Store {
+        let mut store = Store {
             size_bytes,
             layers,
             base,
@@ -271,15 +274,19 @@ impl Store {
     }
 
     /// Brings the base image into the page cache, waiting for the host's disk if it must.
-    fn populate_base(&self) -> Result<()> {
+    fn populate_base(&mut self) -> Result<()> {
         let Some(base) = &self.base else { return Ok(()) };
         let size_bytes = self.size_bytes.next_multiple_of(CLUSTER_BYTES) as usize;
-        let populate = || -> io::Result<()> {
-            // Only for the moment, and nobody looks through it.
+        let populate = || -> io::Result<Mapping> {
             let mapping = Mapping::new(&base.image, size_bytes)?;
-            self.base_runs().try_for_each(|run| mapping.populate(run.start * CLUSTER..run.end * CLUSTER))
+            self.base_runs().try_for_each(|run| mapping.populate(run.start * CLUSTER..run.end * CLUSTER))?;
+            Ok(mapping)
         };
-        populate().context("reading the base image into memory")
+        let mapping = populate().context("reading the base image into memory")?;
+        if let Some(base) = &mut self.base {
+            base.in_memory = Some(mapping);
+        }
+        Ok(())
     }
 
     /// The file of a layer that this store may write.
