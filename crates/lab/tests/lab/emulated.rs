@@ -85,11 +85,14 @@ fn a_disk_is_waited_for_by_commits_that_nobody_times() {
     let limiter = &measurement.limiter;
     assert_eq!(limiter.kind, LimiterKind::CommitLatency, "{limiter:?} {talk}");
     assert!(limiter.reason.contains(" ms each (estimated from the server's counters)"), "{limiter:?}");
-    // Each statement is a transaction of its own; the server is asked a moment before and after the clients.
+    // Each statement is a transaction of its own; the server is asked a moment before and after the clients. MariaDB numbers a transaction when it
+    // begins and when it commits, so each terminal's, under way at the first look, counts half.
+    const TERMINALS: f64 = 4.0;
     let (_, commits) = limiter.reason.split_once("went into ").unwrap();
     let commits: f64 = commits.split_once(" commits").unwrap().0.parse().unwrap();
     let statements = measurement.latency.count as f64;
-    assert!((statements..statements * 1.2 + 8.0).contains(&commits), "{statements} statements: {limiter:?}");
+    let expected = statements - TERMINALS / 2.0..statements * 1.2 + 8.0;
+    assert!(expected.contains(&commits), "{statements} statements: {limiter:?}");
     bench.assert_clean();
 }
 
