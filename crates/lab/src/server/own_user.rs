@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
-use crate::child::die_with_parent;
+use crate::child::{RunAs, die_with_parent};
 
 /// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
 /// Without root everything is done as who we are.
@@ -119,11 +118,8 @@ impl OwnUser {
 
     /// As this user, and never longer than we live.
     pub(super) fn run(self, command: &mut Command) -> &mut Command {
-        if geteuid().is_root() {
-            command.uid(self.0).gid(self.0);
-        }
         // After the change of user, which clears the request to die with the parent.
-        die_with_parent(command)
+        die_with_parent(RunAs::User(self.0).apply(command))
     }
 
     /// As [`OwnUser::run`], for a program that starts others: they are alone in a process namespace, which ends with the
