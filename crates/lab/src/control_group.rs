@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use spindle_mount::unescape;
+
 /// The least limit of the process's groups and of all groups above them; `None` where nothing limits it. `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
     limits_bytes(root).into_iter().map(|(_, limit)| limit).min()
@@ -49,7 +51,7 @@ impl Hierarchy {
     /// Of a line of mountinfo.
     fn of_mount(line: &str) -> Option<Hierarchy> {
         let (mount, file_system) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3).map(unescaped);
+        let mut mount = mount.split(' ').skip(3).map(unescape);
         let (top, at) = (mount.next()?, mount.next()?);
         let mut file_system = file_system.split(' ');
         let kind = file_system.next()?;
@@ -99,12 +101,6 @@ impl Hierarchy {
         });
         limits.min()
     }
-}
-
-/// mountinfo writes blanks and the like as `\040`.
-fn unescaped(text: &str) -> String {
-    let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    escapes.iter().fold(text.to_owned(), |text, (escape, meant)| text.replace(escape, meant))
 }
 
 #[cfg(test)]

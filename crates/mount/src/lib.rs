@@ -40,4 +40,4 @@ pub use serve::{ServeOptions, serve};
 pub use snapshot::SnapshotHead;
 pub use statistics::{Floor, FloorCost, OperationStatistics, Statistics};
 pub use store::{Store, size_refusal};
-pub use system::{device_under, file_system_under};
+pub use system::{device_under, file_system_under, unescape};

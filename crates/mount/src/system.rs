@@ -173,7 +173,7 @@ fn mounts() -> Vec<Mount> {
 }
 
 /// Spaces, tabs, newlines and backslashes are octal in mountinfo.
-fn unescape(field: &str) -> String {
+pub fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }
 
