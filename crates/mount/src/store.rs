@@ -5,8 +5,8 @@
 //! after that; a trial's writes thus never touch the host's disk while something is being timed, unless the budget is too small for
 //! them.
 //!
-//! Only the overlay in memory is mapped: it is a file that nobody else has and that cannot be shortened. The base image has a name, and
-//! whoever shortens it would kill the reader of a map (SIGBUS); it is read with pread(2), which gives an error.
+//! Only the overlay in memory is read through a map: it is a file that nobody else has and that cannot be shortened. The base image has a name,
+//! and whoever shortens it would kill the reader of a map (SIGBUS); it is read with pread(2), which gives an error.
 //!
 //! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:* a store that
 //! lost a write keeps nothing more, and says so: a disk that goes on after that would give numbers that mean nothing, and
