@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{
     Class, Session, SqlError, Statement, Value, connect, connect_and_create_database, describe,
@@ -23,6 +22,7 @@ use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

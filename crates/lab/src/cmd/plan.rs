@@ -7,12 +7,12 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use crate::plan::{Plan, plan};
-use crate::provenance;
+use crate::host::provenance;
 use crate::record::{Cell, MountHead, StackHead, StartState};
+use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
-use crate::text;
+use spindle_base::text;
 
 #[derive(Debug, Args)]
 pub struct PlanArguments {

@@ -4,7 +4,7 @@
 
 use super::{Records, cell::failure, limit::limiter_name, view::short_name};
 use crate::record::{Measurement, ReplicaView, Trial};
-use crate::text::one_line;
+use spindle_base::text::one_line;
 
 type Column = (&'static str, fn(&Trial, Option<&Measurement>) -> String);
 

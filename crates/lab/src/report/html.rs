@@ -21,7 +21,7 @@ pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|output, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => {
-            escape_formatter(output, state, &Value::from(crate::text::lines(text)))
+            escape_formatter(output, state, &Value::from(spindle_base::text::lines(text)))
         }
         _ => escape_formatter(output, state, value),
     });
@@ -63,7 +63,7 @@ fn optional(value: &Value, format: impl Fn(f64) -> String) -> String {
 
 /// JSON inside a script element must not contain `</script` or `<!--`; JSON itself never needs a bare `<`.
 fn script_safe(json: &str) -> String {
-    crate::text::json_escaped(&json.replace('<', "\\u003c"))
+    spindle_base::text::json_escaped(&json.replace('<', "\\u003c"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::passwords;
+use crate::record::masking;
 use crate::record::{FORMAT, Header, Line, Trial};
 
 /// A records file, read.
@@ -62,12 +62,12 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
         Err(reason) => return Err(malformed(line, reason.to_string())),
     };
     // Earlier versions kept them.
-    passwords::mask_header(&mut header);
+    masking::mask_header(&mut header);
     let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
     for (content, line) in numbered {
         match serde_json::from_str(content) {
             Ok(Line::Trial(mut trial)) => {
-                passwords::mask_trial(&mut trial);
+                masking::mask_trial(&mut trial);
                 if !records.header.cells.iter().any(|cell| cell.name == trial.cell) {
                     return Err(ReadError::UnknownCell { file, line, cell: trial.cell });
                 }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use spindle_load::runner::histogram::decode;
+use spindle_base::histogram::decode;
 
 use crate::record::Latency;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::text::one_line;
+use spindle_base::text::one_line;
 
 use super::{StorageView, View, format, text::limiter};
 

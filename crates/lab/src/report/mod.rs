@@ -6,6 +6,7 @@
 mod cell;
 mod charts;
 mod comma;
+pub mod compare;
 pub mod format;
 mod html;
 mod input;
@@ -54,7 +55,7 @@ pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result
         Format::Html => html::page(&view, records)?,
         Format::Md => markdown::page(&view),
         Format::Csv => comma::rows(records),
-        Format::Json => crate::text::json(&view)? + "\n",
+        Format::Json => spindle_base::text::json(&view)? + "\n",
         Format::Text => text::page(&view, colour),
     })
 }

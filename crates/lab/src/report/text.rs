@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{CellView, Ratio, View, format, latency::Quantiles};
 
-use crate::text::one_line;
+use spindle_base::text::one_line;
 
 const WIDTH: usize = 100;
 

@@ -9,7 +9,7 @@ use crate::emulated_support::{Bench, is_running, scenario, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spindle_lab::record::LimiterKind;
-use spindle_lab::records_file;
+use spindle_lab::record::records_file;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
 const SCENARIO: &str = r#"

@@ -11,7 +11,7 @@ use crate::emulated_support::{
 };
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::Trial;
-use spindle_lab::records_file::FILE_NAME;
+use spindle_lab::record::records_file::FILE_NAME;
 
 /// With one more setting of the server.
 fn with_setting(setting: &str) -> String {

@@ -7,10 +7,11 @@ use std::process::Command;
 
 use crate::emulated_support::{Bench, PATIENCE, SmallDisk, kill, tool, wait_until, write_cache};
 use rustix::process::{Pid, Signal};
-use spindle_lab::layout::FileClass;
+use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Measurement, Trial};
+use spindle_lab::report;
 use spindle_lab::server::{Instance, by_kind};
-use spindle_lab::{records_file, report};
+use spindle_lab::stack::layout::FileClass;
 use spindle_mount::real::{self, Place, RealDisk};
 
 /// A whole run of a scenario: header and trials.

@@ -12,10 +12,10 @@ use crate::server_support::{
 };
 use mysql::prelude::Queryable;
 use rustix::process::geteuid;
-use spindle_lab::client::ClientProcess;
-use spindle_lab::layout::FileClass;
+use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
+use spindle_lab::stack::layout::FileClass;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, WorkloadSpec};
 
@@ -201,8 +201,9 @@ fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
     get("mysql-5.5");
     let directory = directory();
     let server = mysql("5.5");
-    let refusal =
-        |name: &str, value: &str| server.check(&instance(directory.path(), &[(name, value)])).unwrap_err().0;
+    let refusal = |name: &str, value: &str| {
+        server.check(&instance(directory.path(), &[(name, value)])).unwrap_err().to_string()
+    };
     let words = refusal("innodb_doublewrite", "perhaps");
     assert!(
         words.ends_with("ignoring option '--innodb-doublewrite' due to invalid value 'perhaps'"),

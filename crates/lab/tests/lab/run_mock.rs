@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
-use spindle_lab::records_file;
 use tempfile::TempDir;
 
 /// Generous: nothing is measured, a wait only must not hang for ever.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::random::Random;
 use crate::sql::Value;
+use spindle_base::random::Random;
 
 /// The whole numbers that a file names, with the scenario's values.
 pub(super) type Parameters = BTreeMap<String, i64>;

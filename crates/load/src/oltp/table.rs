@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::distribution::Rows;
-use crate::random::Random;
 use crate::sql::Dialect;
+use spindle_base::random::Random;
 
 pub(super) fn name(table: u32) -> String {
     format!("sbtest{table}")

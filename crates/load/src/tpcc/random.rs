@@ -1,6 +1,6 @@
 //! The random values of clauses 2.1.6 and 4.3.2: NURand, last names, strings.
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 /// C for C_LAST while the database is populated (clause 2.1.6.1). A constant, so that a run knows it whatever the seeds.
 const LAST_NAME_C_LOAD: u32 = 157;
