@@ -26,7 +26,7 @@ impl Random {
         Random { state: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = &mut self.state;
         let result = s0.wrapping_add(*s3).rotate_left(23).wrapping_add(*s0);
         let shifted = *s1 << 17;
@@ -43,7 +43,7 @@ impl Random {
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         let span = u128::from(high - low) + 1;
         // Multiply-shift (Lemire 2019) without the rejection step: the bias is below 2^-32 for 32-bit spans.
-        low + ((u128::from(self.next()) * span) >> 64) as u32
+        low + ((u128::from(self.next_u64()) * span) >> 64) as u32
     }
 
     /// True `count` times in a hundred.
@@ -58,7 +58,7 @@ impl Random {
 
     /// Uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Fisher-Yates.
@@ -77,7 +77,7 @@ mod tests {
     fn one_seed_gives_one_history() {
         let draw = |seed| {
             let mut random = Random::seeded(&[seed, 1]);
-            (0..8).map(|_| random.next()).collect::<Vec<_>>()
+            (0..8).map(|_| random.next_u64()).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));

@@ -148,7 +148,7 @@ impl Client for BulkClient {
         self.next = if chosen == FILL { EMPTY } else { FILL };
         if chosen == FILL {
             // A repeated attempt sends the same rows.
-            self.random.next();
+            self.random.next_u64();
         }
         chosen
     }

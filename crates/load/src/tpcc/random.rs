@@ -63,7 +63,7 @@ pub(super) fn push_letters(row: &mut Vec<u8>, random: &mut Random, low: u32, hig
     let mut left = random.between(low, high);
     // Ten letters from one draw: a load needs hundreds of millions of them.
     while left > 0 {
-        let mut bits = random.next();
+        let mut bits = random.next_u64();
         for _ in 0..left.min(10) {
             row.push(LETTERS[(bits & 63) as usize]);
             bits >>= 6;
