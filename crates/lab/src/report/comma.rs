@@ -24,8 +24,8 @@ const COLUMNS: [Column; 29] = [
     ("seed", |trial, _| trial.provenance.seed.to_string()),
     ("server_version", |trial, _| trial.provenance.server_version.clone()),
     ("duration_s", |_, m| value(m, |m| m.duration_s)),
-    ("headline", |_, m| m.map(|m| m.headline.name.clone()).unwrap_or_default()),
-    ("value", |_, m| value(m, |m| m.headline.value)),
+    ("metric", |_, m| m.map(|m| m.metric.name.clone()).unwrap_or_default()),
+    ("value", |_, m| value(m, |m| m.metric.value)),
     ("transactions", |_, m| value(m, |m| m.latency.count as f64)),
     ("latency_mean_ms", |_, m| value(m, |m| m.latency.mean_ms)),
     ("latency_p50_ms", |_, m| value(m, |m| m.latency.p50_ms)),
@@ -43,12 +43,12 @@ const COLUMNS: [Column; 29] = [
     ("cpu_busy", |_, m| value(m, |m| m.cpu.busy)),
     ("bottleneck", |_, m| m.map(|m| bottleneck_name(m.bottleneck.kind).to_owned()).unwrap_or_default()),
     ("lateness_p99_us", |_, m| {
-        m.and_then(|m| m.emulator.as_ref())
+        m.and_then(|m| m.mounts.first()?.emulator.as_ref())
             .map(|emulator| emulator.lateness_p99_us.to_string())
             .unwrap_or_default()
     }),
     ("late_share", |_, m| {
-        m.and_then(|m| m.emulator.as_ref())
+        m.and_then(|m| m.mounts.first()?.emulator.as_ref())
             .map(|emulator| emulator.late_share.to_string())
             .unwrap_or_default()
     }),

@@ -118,7 +118,7 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 
 fn table(view: &View) -> String {
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
-    let unit = escaped(view.headline.as_deref().unwrap_or("throughput"));
+    let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
         "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | bottleneck | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",

@@ -22,7 +22,7 @@ mod view;
 
 pub use bottleneck::CellBottleneck;
 pub use cell::{CellView, Failure, Range, Ratio, Throughput, TransactionView, TrialView};
-pub(crate) use cell::{headline_name, lower_is_better, samples};
+pub(crate) use cell::{lower_is_better, metric_name, samples};
 pub(crate) use html::ECHARTS;
 pub use input::{ReadError, Records, parse, read};
 pub use latency::Quantiles;
