@@ -197,8 +197,8 @@ fn files_that_are_no_records_are_refused_with_their_line() {
     check_refused("hello\n", "run.jsonl:1: not a record");
     check_refused("{}\n", "run.jsonl:1: not a record");
     check_refused(
-        &good.replacen("\"format\":3", "\"format\":3", 1),
-        "run.jsonl: format 3, but this spindle reads formats up to 2",
+        &good.replacen("\"format\":3", "\"format\":4", 1),
+        "run.jsonl: format 4, but this spindle reads formats up to 3",
     );
     check_refused(
         &good.replacen("\"cell\":\"x25-m\"", "\"cell\":\"other\"", 1),
