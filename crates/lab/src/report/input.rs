@@ -52,6 +52,9 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
     let malformed = |line: usize, reason: String| ReadError::Malformed { file: file.clone(), line, reason };
     // The format is looked at before the shape, because the shape is what a new format changes.
     let format = Line::format_of(first).map_err(|error| malformed(line, error.to_string()))?;
+    if format == 0 {
+        return Err(malformed(line, "the first line is no header".to_owned()));
+    }
     if format > u64::from(FORMAT) {
         return Err(ReadError::Format { file, found: format });
     }

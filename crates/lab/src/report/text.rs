@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CellView, Ratio, View, format, latency::Quantiles};
+use super::{CellView, Quantiles, Ratio, View, format};
 
 use spindle_base::text::one_line;
 
@@ -29,7 +29,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     for detail in &view.verdict.details {
         let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
     }
-    for sentence in super::replication::sentences(view) {
+    for sentence in &view.replication {
         let _ = writeln!(page, "{}", wrapped(&format!("- {sentence}"), "  "));
     }
     for warning in &view.warnings {

@@ -5,13 +5,29 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, compare};
 
-use super::{
-    Records,
-    cell::{CellView, Failure, Ratio, failure, lower_is_better, measured, metric_name, samples},
-    format,
-    provenance::Setting,
-    verdict::VerdictView,
-};
+mod bottleneck;
+mod cell;
+mod charts;
+mod latency;
+mod provenance;
+mod replication;
+mod storage;
+mod table;
+mod verdict;
+
+use self::cell::Failure;
+pub use self::cell::{CellView, Ratio};
+use self::cell::{failure, measured};
+pub(crate) use self::cell::{lower_is_better, metric_name, samples};
+use self::charts::Charts;
+pub(super) use self::charts::PANEL_TITLES;
+pub(super) use self::latency::PROBABILITIES;
+pub use self::latency::Quantiles;
+use self::provenance::Setting;
+pub use self::storage::StorageView;
+pub use self::table::TrialTable;
+use self::verdict::VerdictView;
+use super::{Records, format};
 use crate::record::{Header, StartState, Warning};
 
 #[derive(Debug, Clone, Serialize)]
@@ -34,6 +50,10 @@ pub struct View {
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
     pub assumptions: Vec<String>,
+    /// What replicas did, as sentences.
+    pub replication: Vec<String>,
+    pub trials: TrialTable,
+    pub charts: Charts,
 }
 
 /// One kind of warning in one cell; the sentence is the worst trial's.
@@ -88,16 +108,19 @@ impl View {
                     .iter()
                     .filter_map(|cell| cell.throughput.as_ref())
                     .all(|throughput| throughput.lower_is_better),
-            metric,
             warnings: warnings(records),
             failures,
             checks: checks(records),
             notes: notes(records, &cells),
             start: start(header.scenario.start),
-            settings: super::provenance::settings(records),
-            provenance: super::provenance::origins(records),
+            settings: provenance::settings(records),
+            provenance: provenance::origins(records),
             assumptions: assumptions(header),
             header: header.clone(),
+            replication: replication::sentences(&cells),
+            trials: TrialTable::new(records),
+            charts: Charts::new(metric.as_deref(), &cells, records),
+            metric,
             cells,
         }
     }

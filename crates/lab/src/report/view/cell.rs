@@ -6,14 +6,13 @@ use serde::Serialize;
 use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
 
 use super::{
-    Records,
     bottleneck::{CellBottleneck, bottleneck},
-    format,
     latency::{Quantiles, merged},
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
 use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
+use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 pub struct Range {
@@ -200,7 +199,7 @@ impl CellView {
         let mut warnings: Vec<String> = Vec::new();
         let of_trials = trials.iter().flat_map(|(trial, _)| &trial.warnings);
         for warning in of_trials.filter(|warning| !warning.is_of_machine()) {
-            let name = super::view::short_name(warning).to_owned();
+            let name = super::short_name(warning).to_owned();
             if !warnings.contains(&name) {
                 warnings.push(name);
             }

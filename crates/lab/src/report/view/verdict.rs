@@ -3,11 +3,10 @@
 use serde::Serialize;
 
 use super::{
-    Records,
     cell::{CellView, Failure, Ratio},
-    format,
-    view::ratio,
+    ratio,
 };
+use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {

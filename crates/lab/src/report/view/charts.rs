@@ -2,16 +2,18 @@
 
 use serde::Serialize;
 
-use super::{CellView, Records, StorageView, View, cell::measured};
+use super::cell::measured;
+use super::{CellView, StorageView};
 use crate::record::{Measurement, StorageSeries};
+use crate::report::Records;
 
-#[derive(Debug, Serialize)]
-pub(super) struct Charts {
+#[derive(Debug, Clone, Serialize)]
+pub struct Charts {
     metric: Option<String>,
     cells: Vec<CellCharts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct CellCharts {
     name: String,
     values: Vec<f64>,
@@ -25,14 +27,14 @@ struct CellCharts {
     storages: Vec<StorageCharts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct StorageCharts {
     name: String,
     /// One list per panel of the storage's view: means over the trials, second by second.
     panels: Vec<Vec<Option<f64>>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct TrialCharts {
     trial: u32,
     per_s: Vec<f64>,
@@ -53,7 +55,7 @@ const PANELS: [Panel; 7] = [
 ];
 
 /// The panels' titles, in the same order.
-pub(super) const PANEL_TITLES: [&str; 8] = [
+pub(in crate::report) const PANEL_TITLES: [&str; 8] = [
     "Reads per second",
     "Read latency, ms",
     "Writes per second",
@@ -65,8 +67,8 @@ pub(super) const PANEL_TITLES: [&str; 8] = [
 ];
 
 impl Charts {
-    pub(super) fn new(view: &View, records: &Records) -> Self {
-        let cells = view.cells.iter().filter(|cell| cell.throughput.is_some());
+    pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
+        let cells = cells.iter().filter(|cell| cell.throughput.is_some());
         let cells = cells.map(|cell| {
             let trials = measured(records, &cell.name);
             let measurements: Vec<&Measurement> =
@@ -92,7 +94,7 @@ impl Charts {
                 storages: storages(cell, &measurements),
             }
         });
-        Self { metric: view.metric.clone(), cells: cells.collect() }
+        Self { metric: metric.map(str::to_owned), cells: cells.collect() }
     }
 }
 
