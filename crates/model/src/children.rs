@@ -121,8 +121,12 @@ impl<Purpose> Child<Purpose> {
     }
 
     pub(crate) fn poll(&mut self, at: Instant) -> Option<(Purpose, Completion)> {
-        self.now = self.now.max(at);
-        let Some(completion) = self.device.poll(self.now) else {
+        let now = self.now.max(at);
+        if self.next_at.is_none_or(|next_at| next_at > now) {
+            return None;
+        }
+        self.now = now;
+        let Some(completion) = self.device.poll(now) else {
             self.next_at = self.device.poll_at();
             return None;
         };

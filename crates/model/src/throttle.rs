@@ -166,10 +166,13 @@ impl Throttle {
 
     fn dispatch(&mut self) {
         loop {
-            let heads = [0, 1].map(|index: usize| self.directions[index].head);
-            let ready = (0..2).filter(|&index| heads[index].is_some_and(|(at, _)| at <= self.now));
-            let next = ready.min_by_key(|&index| heads[index].map(|(_, sequence)| sequence));
-            let Some((index, (at, _))) = next.and_then(|index| Some((index, heads[index]?))) else { return };
+            let ready = |index: usize| self.directions[index].head.filter(|&(at, _)| at <= self.now);
+            let (index, at) = match (ready(0), ready(1)) {
+                (Some((at, read)), Some((_, write))) if read < write => (0, at),
+                (_, Some((at, _))) => (1, at),
+                (Some((at, _)), None) => (0, at),
+                (None, None) => return,
+            };
             let direction = &mut self.directions[index];
             let Some(slot) = direction.waiting.pop_front() else { return };
             let request = self.requests.get(slot).request;
