@@ -39,10 +39,9 @@ impl Raid {
         match self.parameters.host_latency_ns {
             0 => self.start_request(now, slot),
             latency_ns => {
-                let at = now + latency_ns;
-                // One that came late may overtake.
-                let place = self.host.entering.partition_point(|&(earlier_at, _)| earlier_at <= at);
-                self.host.entering.insert(place, (at, slot));
+                // One that came late does not overtake.
+                let before_at = self.host.entering.back().map_or(Instant::ZERO, |&(at, _)| at);
+                self.host.entering.push_back((before_at.max(now + latency_ns), slot));
             }
         }
     }

@@ -122,10 +122,8 @@ impl Raid {
                 self.add_data(entry.member as usize, &write, entry, parts);
             }
         }
-        let entering = self.host.entering.iter().map(|&(_, slot)| self.requests.get(slot));
-        let mut entering: Vec<&Submitted> = entering.collect();
-        entering.sort_by_key(|submitted| submitted.sequence);
-        for (serial, &Submitted { request, .. }) in (self.next_serial..).zip(entering) {
+        for (serial, &(_, slot)) in (self.next_serial..).zip(&self.host.entering) {
+            let request = self.requests.get(slot).request;
             if request.operation == Operation::Write && request.size_bytes > 0 {
                 parts.push(Part { serial, fate: lost(request.id, request.offset_bytes, request.size_bytes) });
             }
