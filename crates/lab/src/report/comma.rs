@@ -2,7 +2,7 @@
 //!
 //! What only some records have comes last: a column for each operation whose clients' CPU is known, and some for each replica.
 
-use super::{Records, cell::failure, limit::limiter_name, view::short_name};
+use super::{Records, bottleneck::bottleneck_name, cell::failure, view::short_name};
 use crate::record::{Measurement, ReplicaView, Trial};
 use spindle_base::text::one_line;
 
@@ -24,8 +24,8 @@ const COLUMNS: [Column; 29] = [
     ("seed", |trial, _| trial.provenance.seed.to_string()),
     ("server_version", |trial, _| trial.provenance.server_version.clone()),
     ("duration_s", |_, m| value(m, |m| m.duration_s)),
-    ("headline", |_, m| m.map(|m| m.headline.name.clone()).unwrap_or_default()),
-    ("value", |_, m| value(m, |m| m.headline.value)),
+    ("metric", |_, m| m.map(|m| m.metric.name.clone()).unwrap_or_default()),
+    ("value", |_, m| value(m, |m| m.metric.value)),
     ("transactions", |_, m| value(m, |m| m.latency.count as f64)),
     ("latency_mean_ms", |_, m| value(m, |m| m.latency.mean_ms)),
     ("latency_p50_ms", |_, m| value(m, |m| m.latency.p50_ms)),
@@ -41,14 +41,14 @@ const COLUMNS: [Column; 29] = [
     ("server_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.server_cpu_us)),
     ("client_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.client_cpu_us)),
     ("cpu_busy", |_, m| value(m, |m| m.cpu.busy)),
-    ("limiter", |_, m| m.map(|m| limiter_name(m.limiter.kind).to_owned()).unwrap_or_default()),
+    ("bottleneck", |_, m| m.map(|m| bottleneck_name(m.bottleneck.kind).to_owned()).unwrap_or_default()),
     ("lateness_p99_us", |_, m| {
-        m.and_then(|m| m.emulator.as_ref())
+        m.and_then(|m| m.mounts.first()?.emulator.as_ref())
             .map(|emulator| emulator.lateness_p99_us.to_string())
             .unwrap_or_default()
     }),
     ("late_share", |_, m| {
-        m.and_then(|m| m.emulator.as_ref())
+        m.and_then(|m| m.mounts.first()?.emulator.as_ref())
             .map(|emulator| emulator.late_share.to_string())
             .unwrap_or_default()
     }),

@@ -7,7 +7,7 @@ use spindle_stats::{CONFIDENCE, compare};
 
 use super::{
     Records,
-    cell::{CellView, Failure, Ratio, failure, headline_name, lower_is_better, measured, samples},
+    cell::{CellView, Failure, Ratio, failure, lower_is_better, measured, metric_name, samples},
     format,
     provenance::Setting,
     verdict::VerdictView,
@@ -20,8 +20,8 @@ pub struct View {
     pub verdict: VerdictView,
     /// The first cell that has a number; the others are divided by it.
     pub baseline: Option<String>,
-    /// The figure of merit, when all cells share it.
-    pub headline: Option<String>,
+    /// When all cells share it.
+    pub metric: Option<String>,
     /// That is a time.
     pub lower_is_better: bool,
     pub cells: Vec<CellView>,
@@ -71,24 +71,24 @@ impl View {
                 cell.ratio = ratio(records, baseline, &cell.name);
             }
         }
-        let mut headlines: Vec<&String> =
+        let mut metrics: Vec<&String> =
             cells.iter().filter_map(|cell| cell.throughput.as_ref()).map(|t| &t.name).collect();
-        headlines.dedup();
-        let headline = match headlines.as_slice() {
+        metrics.dedup();
+        let metric = match metrics.as_slice() {
             [only] => Some((*only).clone()),
             _ => None,
         };
         let failures = failures(records);
-        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), headline.as_deref(), &failures);
+        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
             baseline,
-            lower_is_better: headline.is_some()
+            lower_is_better: metric.is_some()
                 && cells
                     .iter()
                     .filter_map(|cell| cell.throughput.as_ref())
                     .all(|throughput| throughput.lower_is_better),
-            headline,
+            metric,
             warnings: warnings(records),
             failures,
             checks: checks(records),
@@ -105,7 +105,7 @@ impl View {
 
 /// `None` when either has no number, or when they count different things.
 pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
-    if headline_name(records, baseline) != headline_name(records, candidate) {
+    if metric_name(records, baseline) != metric_name(records, candidate) {
         return None;
     }
     let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;

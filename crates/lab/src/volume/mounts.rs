@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::observe::{self, MountSample};
+use crate::record::FileClass;
 use crate::stack::StackSpec;
-use crate::stack::layout::{FileClass, Layout};
+use crate::stack::layout::Layout;
 use crate::volume::plain_directory::PlainDirectory;
 use crate::volume::{self, Volume, VolumeRequest};
 
