@@ -5,8 +5,9 @@ use spindle_load::KindSummary;
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, CpuTimes, MountSample};
+use crate::observe::{BlockCounters, BlockOperation, MountSample};
 use crate::record::BottleneckKind;
+use spindle_base::proc::CpuTimes;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
     OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
