@@ -5,8 +5,8 @@ use spindle_load::KindSummary;
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, MountSample};
 use crate::record::BottleneckKind;
+use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 use spindle_base::proc::CpuTimes;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
