@@ -5,9 +5,9 @@ use std::io::Write as _;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use spindle_model::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec as Tree};
+use spindle_model::{Alignment, StackSpec as Tree};
 
-use crate::profile_file::StackSpec;
+use crate::profile_file::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
 use crate::units::{format_size_bytes, parse_size_bytes};
 use crate::user_error::UserError;
 
