@@ -1,5 +1,5 @@
 //! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk and the
-//! server's counters. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
+//! server's counters. It knows no server, layer or workload by name. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
 
 pub mod bottleneck;
 pub mod measurement;

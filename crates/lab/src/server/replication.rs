@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use spindle_load::Check;
 
-use super::{Instance, Refusal, Running};
+use super::verbs::{Instance, Refusal, Running};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::stack::layout::Layout;
 
