@@ -3,14 +3,24 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
 use spindle_base::proc;
 
 use crate::host::control_group;
-use crate::record::Machine;
 
 pub const SPINDLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `unknown` when the source was not a git checkout.
 pub const GIT_REVISION: &str = env!("SPINDLE_GIT_REVISION");
+
+/// The machine on which a result came about.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Machine {
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: u32,
+    pub memory_bytes: u64,
+    pub operating_system: String,
+}
 
 pub fn machine() -> Machine {
     let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use crate::record::WaitPoint;
-use crate::stack::layout::FileClass;
+use crate::record::{FileClass, WaitPoint};
 
 /// What the counters and settings of a family of servers mean.
 pub trait Telemetry: Debug + Sync {

@@ -12,7 +12,7 @@ use super::replication::Replication;
 use super::settings::MemorySetting;
 use super::source::{Source, SourceForm, Trust};
 use super::telemetry::{Durability, Silent, Telemetry};
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 
 /// Where one private server lives, and with which settings.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::record::FileClass;
 use spindle_base::proc::process_cpu_s;
 
 use crate::observe::MountSample;
 use crate::stack::StackSpec;
-use crate::stack::layout::{FileClass, Layout};
+use crate::stack::layout::Layout;
 use crate::volume::plain_directory::PlainDirectory;
 use crate::volume::{self, Volume, VolumeRequest};
 

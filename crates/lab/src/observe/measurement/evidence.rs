@@ -2,9 +2,10 @@
 
 use super::{Window, commits, ratio, replicas, storage};
 use crate::observe::bottleneck::{Evidence, RedoEvidence, Symptoms};
+use crate::record::FileClass;
 use crate::record::{CpuSummary, EmulatorSummary, HostView, MountView, Series};
 use crate::server::telemetry::Counters;
-use crate::stack::layout::{FileClass, Layout};
+use crate::stack::layout::Layout;
 
 /// `mounts` are in the order of the layout, the data's first.
 pub(super) fn evidence(

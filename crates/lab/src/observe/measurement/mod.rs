@@ -18,7 +18,7 @@ use spindle_load::{Second, Summary};
 
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, Headline, HostView, Latency, Measurement, MountView, PerTransaction,
+    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, Metric, MountView, PerTransaction,
     TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Telemetry};
@@ -65,19 +65,17 @@ impl Window {
 pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measurement, Vec<Warning>)> {
     let summary = &window.summary;
     let (transactions, all) = transactions(summary)?;
-    let mut mounts = storage::mounts(window)?;
+    let mounts = storage::mounts(window)?;
     let cpu = cpu(window);
     let server_counters = moved(window);
     let counters = window.telemetry.counters(&window.readings(&server_counters));
     let replication = replicas::view(window, counters.semi_sync)?;
     let evidence = evidence::evidence(window, &cpu, &counters, &mounts);
     let per_transaction = per_transaction(window.ended(), &mounts, &cpu);
-    let mut data = mounts.remove(0);
-    let series = series::series(window, std::mem::take(&mut data.series));
+    let series = series::series(window);
     let of_replicas =
         replication.iter().flat_map(|replication| &replication.replicas).flat_map(|replica| &replica.mounts);
-    let emulators: Vec<&EmulatorSummary> =
-        std::iter::once(&data).chain(&mounts).chain(of_replicas).flat_map(emulators).collect();
+    let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     let symptoms = evidence::symptoms(window, &series, &emulators);
     let mut warnings = bottleneck::warnings(&evidence, &symptoms);
     warnings.extend(
@@ -85,7 +83,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
-        headline: Headline {
+        metric: Metric {
             name: summary.headline_name.clone(),
             value: summary.headline_value,
             lower_is_better: summary.lower_is_better,
@@ -94,10 +92,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         latency: latency(&all, histogram::encode(&all)),
         series,
         per_transaction,
-        emulator: data.emulator,
-        host: data.host,
-        devices: data.devices,
-        other_mounts: mounts,
+        mounts,
         cpu,
         bottleneck: bottleneck::verdict(&evidence),
         replication,

@@ -1,12 +1,12 @@
 //! What a record keeps of each second.
 
 use super::{Window, ratio};
-use crate::record::{Series, StorageSeries};
+use crate::record::Series;
 use crate::server::telemetry::Chart;
 
-/// `data` is the series of the mount that has the data.
-pub(super) fn series(window: &Window, data: StorageSeries) -> Series {
-    let mut series = Series::from(data);
+/// Of the clients, the cores and the server; mounts have series of their own.
+pub(super) fn series(window: &Window) -> Series {
+    let mut series = Series::default();
     let mut earlier = &window.first;
     for (second, sample) in &window.seconds {
         let elapsed_s = sample.at.duration_since(earlier.at).as_secs_f64();

@@ -36,7 +36,7 @@ use super::settings::{MemorySetting, check_memory, plain_name};
 use super::source::{Source, SourceForm, Trust};
 use super::telemetry::Telemetry;
 use super::verbs::{self, Instance, Kind, Refusal, Running, Server};
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 use files::is_plain;
 pub(super) use files::redo_bytes;
 pub(super) use monitor::PROTOCOL;

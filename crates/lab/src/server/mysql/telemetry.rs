@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::record::FileClass;
 use crate::record::WaitPoint;
 use crate::server::telemetry::{Chart, Counters, Durability, Readings, SemiSync, Telemetry};
-use crate::stack::layout::FileClass;
 
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
 

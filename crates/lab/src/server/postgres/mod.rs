@@ -36,7 +36,7 @@ use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket,
 use super::settings::MemorySetting;
 use super::telemetry::Telemetry;
 use super::verbs::{self, Instance, Kind, Refusal, Running, Server};
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;
 pub(super) use settings::MEMORY_SETTINGS;

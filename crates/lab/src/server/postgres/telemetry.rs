@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::record::FileClass;
 use crate::server::telemetry::{Chart, Counters, Durability, Readings, Telemetry};
-use crate::stack::layout::FileClass;
 
 /// How many sessions wait for a lock: the server does not sum the time that they wait.
 pub(super) const LOCK_WAITERS: &str = "lock_waiters";
