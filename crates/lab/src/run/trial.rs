@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Second, Workload};
 
 use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
-use super::replicas::{Replicas, Roles};
+use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
@@ -28,8 +28,6 @@ use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 
-/// A cold start on a hard disk reads everything it needs in random order.
-pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// For a server with little data; [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);

@@ -7,8 +7,10 @@ use std::time::Duration;
 use anyhow::Result;
 use spindle_load::Endpoint;
 
+use super::instance::{Instance, Running};
 use super::process::own_user::TOOLS;
-use super::verbs::{Instance, Kind, Refusal, Running, Server};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 
 pub(super) static KIND: Kind = Kind { is_default: true, ..Kind::new("files", |_, _| Some(Box::new(Files))) };
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use spindle_load::Endpoint;
 
-use super::verbs::{Instance, Kind, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
 /// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.

@@ -6,6 +6,7 @@ pub mod catalog;
 mod connection;
 mod files;
 pub mod foreign;
+mod instance;
 mod mock;
 mod mysql;
 pub mod option_file;
@@ -23,9 +24,10 @@ use spindle_base::child::RunAs;
 
 pub use catalog::{by_kind, by_source};
 pub use connection::endpoint;
-pub use settings::{MemorySetting, Reserved, reserved};
+pub use instance::{Instance, Running};
+pub use settings::{MemorySetting, Refusal, Reserved, reserved};
 pub use source::{Source, SourceForm, SourceKeys, Trust};
-pub use verbs::{Instance, Kind, Program, Refusal, Running, Server};
+pub use verbs::{Kind, Program, Server};
 
 /// Who runs the programs that a scenario names as the clients of a server.
 pub(crate) const FOREIGN_TOOLS: RunAs = RunAs::User(process::own_user::TOOLS.0);

@@ -1,9 +1,13 @@
-//! What settings of several servers have in common: how names are compared, and that some reserve memory.
+//! What settings of several servers have in common: they are refused, their names are compared, and some reserve memory.
 
 use std::collections::BTreeMap;
 
-use super::verbs::Refusal;
 use crate::host::provenance;
+
+/// The user's mistake: a sentence that names the setting and its bound. No work was begun.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
 
 /// As servers compare names: a dash is an underscore, and case means nothing.
 pub(super) fn plain_name(name: &str) -> String {

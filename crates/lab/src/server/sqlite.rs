@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
 use spindle_load::{Endpoint, WorkloadSpec};
 
-use super::verbs::{Instance, Kind, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
 /// Decided when the first page is written.

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use crate::record::FileClass;
 use spindle_base::proc::process_cpu_s;
 
-use crate::observe::MountSample;
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use crate::volume::plain_directory::PlainDirectory;
+use crate::volume::sample::MountSample;
 use crate::volume::{self, Volume, VolumeRequest};
 
 /// The mounts of a layout that are up. Dropping them takes everything down again.

@@ -3,7 +3,7 @@
 
 use spindle_load::Summary;
 
-use super::evidence::log_host;
+use super::storage::log_host;
 use super::{Window, ratio};
 use crate::observe::bottleneck::CommitEstimate;
 use crate::record::{HostView, MountView, WaitPoint};

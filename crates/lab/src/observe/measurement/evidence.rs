@@ -95,23 +95,8 @@ fn reads(layout: &Layout, data: &MountView) -> Reads {
     Reads { count, latency_mean_ms: ratio(total_ms, count as f64), place }
 }
 
-/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a mount of its own, or, as a
-/// ZFS pool has it, on a device for what must be durable at once.
-pub(super) fn log_host<'a>(
-    layout: &Layout,
-    mounts: &'a [MountView],
-    log: FileClass,
-) -> Option<(&'a HostView, Option<String>)> {
-    let index = layout.mount_of(log);
-    let (mount, stack) = (mounts.get(index)?, &layout.mounts[index].stack);
-    match mount.devices.iter().find(|device| device.name == "log") {
-        Some(log) => Some((log.host.as_ref()?, Some(format!("the log device of `{stack}`")))),
-        None => Some((mount.host.as_ref()?, (index > 0).then(|| format!("`{stack}`")))),
-    }
-}
-
 fn redo_evidence(layout: &Layout, mounts: &[MountView]) -> Option<RedoEvidence> {
-    let (host, place) = log_host(layout, mounts, FileClass::Redo)?;
+    let (host, place) = storage::log_host(layout, mounts, FileClass::Redo)?;
     Some(RedoEvidence {
         place: place?,
         write_latency_mean_ms: host.write_latency_mean_ms,

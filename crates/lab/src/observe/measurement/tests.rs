@@ -5,11 +5,11 @@ use spindle_load::KindSummary;
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, MountSample};
 use crate::record::BottleneckKind;
 use crate::record::FileClass;
 use crate::server::endpoint;
 use crate::server::foreign::telemetry_of;
+use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 use spindle_base::proc::CpuTimes;
 
 /// Of a server that answers in this protocol.

@@ -13,13 +13,14 @@ use spindle_load::{Endpoint, WorkloadSpec};
 use super::commands::{Commands, SETTINGS};
 use super::inquiry;
 use crate::server::connection::{Inquiry, endpoint};
+use crate::server::instance::{Instance, Running};
 use crate::server::process::log::quote;
 use crate::server::process::own_user::OwnUser;
 use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
-use crate::server::settings::MemorySetting;
+use crate::server::settings::{MemorySetting, Refusal};
 use crate::server::source::{Source, SourceForm};
 use crate::server::telemetry::Telemetry;
-use crate::server::verbs::{Instance, Kind, Refusal, Running, Server};
+use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
 
 const USER: OwnUser = OwnUser(61_419);

@@ -15,9 +15,11 @@ use super::inquiry;
 use crate::host::patience::Wait;
 use crate::host::provenance;
 use crate::server::connection::{Inquiry, endpoint};
+use crate::server::instance::{Instance, Running};
+use crate::server::settings::Refusal;
 use crate::server::source::{Source, SourceForm};
 use crate::server::telemetry::Telemetry;
-use crate::server::verbs::{Instance, Kind, Refusal, Running, Server};
+use crate::server::verbs::{Kind, Server};
 
 /// In the recipe of a data set: which run loaded it.
 const LOADED_BY: &str = "loaded by the run of";

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use super::release::{self, Release, Undo};
 use super::settings::size_bytes;
 use crate::record::FileClass;
-use crate::server::settings::plain_name;
-use crate::server::verbs::{Instance, Refusal};
+use crate::server::instance::Instance;
+use crate::server::settings::{Refusal, plain_name};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";

@@ -27,15 +27,16 @@ use rustix::process::Signal;
 use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::connection::Inquiry;
+use super::instance::{Instance, Running};
 use super::package;
 use super::process::log::quote;
 use super::process::own_user::OwnUser;
 use super::process::{Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::replication::Replication;
-use super::settings::{MemorySetting, check_memory, plain_name};
+use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
 use super::source::{Source, SourceForm, Trust};
 use super::telemetry::Telemetry;
-use super::verbs::{self, Instance, Kind, Refusal, Running, Server};
+use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use files::is_plain;
 pub(super) use files::redo_bytes;

@@ -14,9 +14,9 @@ use anyhow::{Context, Result, bail};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
 use super::{SHAPING_SETTINGS, USER, files, option, value_for};
+use crate::server::instance::Instance;
 use crate::server::process::log::quote;
 use crate::server::process::{PREPARE_PATIENCE, output_within};
-use crate::server::verbs::Instance;
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];

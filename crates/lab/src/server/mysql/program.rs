@@ -10,8 +10,8 @@ use super::USER;
 use super::release::{Flavour, Release};
 use crate::server::package;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
+use crate::server::settings::Refusal;
 use crate::server::source::Source;
-use crate::server::verbs::Refusal;
 
 /// Where packages install it; sbin is often not in the PATH.
 const WELL_KNOWN: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin"];

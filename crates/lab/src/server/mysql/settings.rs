@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::server::settings::{self, plain_name};
-use crate::server::verbs::Refusal;
+use crate::server::settings::{self, Refusal, plain_name};
 
 /// What an instance decides for itself: where the server listens, whom it lets in, where its own files are.
 const OWN: [&str; 25] = [

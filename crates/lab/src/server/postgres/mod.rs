@@ -31,11 +31,12 @@ use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::connection::Inquiry;
+use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket, output_within};
-use super::settings::MemorySetting;
+use super::settings::{MemorySetting, Refusal};
 use super::telemetry::Telemetry;
-use super::verbs::{self, Instance, Kind, Refusal, Running, Server};
+use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;

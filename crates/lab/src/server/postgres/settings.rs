@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::server::settings::{self, MemorySetting, check_memory, plain_name};
-use crate::server::verbs::Refusal;
+use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
 
 /// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
 pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::verbs::Refusal;
+use super::settings::Refusal;
 use crate::host::patience::Wait;
 use own_user::{beside, new_file};
 use spindle_base::proc::children;
