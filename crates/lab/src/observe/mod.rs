@@ -1,5 +1,5 @@
 //! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk and the
-//! server's counters. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
+//! server's counters. It knows no server, layer or workload by name. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
 
 pub mod bottleneck;
 pub mod measurement;
@@ -75,7 +75,7 @@ impl Sample {
     }
 }
 
-/// What was added to a cumulative histogram between two readings; HDR V2, base64, as [`Statistics`] carries it.
+/// What was added to a cumulative histogram between two readings; HDR V2, base64, as [`spindle_mount::Statistics`] carries it.
 pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>> {
     let mut histogram = decode(later)?;
     if !earlier.is_empty() {
