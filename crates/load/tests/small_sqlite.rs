@@ -15,9 +15,7 @@ fn spec(json: &str) -> WorkloadSpec {
     let mut spec: serde_json::Value = serde_json::from_str(json).unwrap();
     spec["terminals"] = TERMINALS.into();
     let mut spec: WorkloadSpec = serde_json::from_value(spec).unwrap();
-    if let WorkloadSpec::Custom(custom) = &mut spec {
-        custom.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    }
+    spec.read_files(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     spec
 }
 

@@ -1,14 +1,13 @@
 //! Workloads whose clients are another project's program, really run.
 //!
-//! The load process starts the tool and translates what it prints into the events of the native workloads, so that everything
-//! above it is the same. A tool measures whole runs only: before the measured window one run of it goes on without an end and
-//! is killed, and the window is a run of its own ([`DEVIATIONS`]).
+//! Belongs here: what a tool is ([`Tool`]) and one process of it. Must not know any single tool, nor when its runs begin and end: that is the
+//! runner's, which translates what a tool prints into the events of the native workloads, so that everything above it is the same. A tool measures
+//! whole runs only: before the measured window one run of it goes on without an end and is killed, and the window is a run of its own ([`DEVIATIONS`]).
 //!
 //! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else gives an error with its
 //! last words, never a number.
 
 mod process;
-mod run;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -17,9 +16,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use process::Ended;
-pub(crate) use process::execute;
-pub(crate) use run::serve;
+pub(crate) use process::{Ended, Process, execute};
 
 use crate::protocol::{Endpoint, KindSummary, Second};
 use spindle_base::child::RunAs;
@@ -96,6 +93,3 @@ pub struct Figures {
     pub duration: Duration,
     pub kinds: Vec<KindSummary>,
 }
-
-#[cfg(test)]
-mod tests;

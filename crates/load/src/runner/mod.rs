@@ -1,4 +1,6 @@
-//! Runs a workload's terminals and measures them: the load process.
+//! Runs a workload's terminals, or the tool that is its clients, and measures them.
+//!
+//! Belongs here: time, threads, windows, the conversation with the parent. Must not know any single workload, nor how one is named.
 //!
 //! Closed loop: every terminal is a thread that sends its next transaction when the last one was answered, after the pauses that the
 //! workload makes. Open loop: transactions have a rate, and each starts at its time on a schedule if a terminal is idle then.
@@ -10,6 +12,7 @@
 //! histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside it.
 
 mod coordinator;
+mod foreign_tool;
 mod schedule;
 mod terminal;
 mod window;
@@ -17,30 +20,18 @@ mod window;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::foreign;
-use crate::protocol::{Command, Event, RunSpec};
+use crate::protocol::{Command, Endpoint, Event};
 use crate::workload::Workload;
 
-/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client`
-/// calls. Every error was also sent as [`Event::Fatal`].
-pub fn serve_standard(mut commands: impl BufRead + Send + 'static, mut events: impl Write) -> Result<()> {
-    match read_specification(&mut commands) {
-        Ok(spec) => serve(&spec, commands, events),
-        Err(error) => {
-            send(&mut events, &Event::Fatal { message: format!("{error:#}") })?;
-            Err(error)
-        }
-    }
-}
-
-fn read_specification(commands: &mut impl BufRead) -> Result<RunSpec> {
-    let mut line = String::new();
-    if commands.read_line(&mut line).context("reading the run's specification")? == 0 {
-        bail!("no specification of the run on the standard input");
-    }
-    serde_json::from_str(&line).context("the first line is no specification of a run")
+/// What the runner is told besides the workload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Run<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) seed: u64,
+    /// Fixed work: the terminals begin with the first `Measure`, and the window ends when they are through.
+    pub(crate) once: bool,
 }
 
 /// What the parent says.
@@ -83,16 +74,14 @@ pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
 /// Runs the terminals and obeys `commands` until `Stop` or the end of the input, so that the clients end with whoever
 /// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
-pub fn serve(spec: &RunSpec, commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
-    let workload = spec.workload.build_with_tools(spec.tools_run_as).map(Arc::from);
-    let tool =
-        workload.as_ref().ok().and_then(|workload: &Arc<dyn Workload>| Some((workload, workload.tool()?)));
-    if let Some((workload, tool)) = tool {
-        return foreign::serve(spec, &**workload, tool, commands, events);
+pub(crate) fn serve(
+    run: Run<'_>,
+    workload: &Arc<dyn Workload>,
+    commands: impl BufRead + Send + 'static,
+    events: impl Write,
+) -> Result<()> {
+    match workload.tool() {
+        Some(tool) => foreign_tool::serve(run, &**workload, tool, commands, events),
+        None => coordinator::Coordinator::new(run, events).serve(workload, commands),
     }
-    // A workload that cannot be built is the coordinator's to complain about.
-    coordinator::Coordinator::new(spec, events).serve(workload, commands)
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

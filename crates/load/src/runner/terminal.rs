@@ -90,7 +90,7 @@ pub(super) struct Shared {
     /// Of the open loop.
     pub(super) schedule: Option<Arc<Schedule>>,
     pub(super) samples: Arc<Mutex<Samples>>,
-    /// The client goes through its list and is done.
+    /// Fixed work: the client is done some time.
     pub(super) once: bool,
 }
 
@@ -187,5 +187,21 @@ impl Drop for PanicReport {
         if std::thread::panicking() {
             let _ = self.0.send(Message::Fatal("a terminal panicked; its message is above".to_owned()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_commit_that_nobody_timed_makes_the_sum_unknown() {
+        let mut wait = CommitWait::default();
+        wait.add(Some(Duration::from_millis(2)));
+        wait.add(Some(Duration::from_millis(3)));
+        assert_eq!(wait.0, Some(Duration::from_millis(5)));
+        wait.add(None);
+        wait.add(Some(Duration::from_millis(3)));
+        assert_eq!(wait.0, None);
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A storage engine of MariaDB or MySQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     Innodb,

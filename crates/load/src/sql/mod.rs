@@ -17,7 +17,6 @@ pub use dialect::{Dialect, Engine};
 pub use value::{FromRow, FromValue, Row, Value};
 
 use crate::protocol::Endpoint;
-use crate::workload::Failure;
 
 /// A prepared statement of the session that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,15 +50,6 @@ impl SqlError {
     fn unexpected_row() -> SqlError {
         let message = "the database answered with a row that is not what the query asks for".to_owned();
         SqlError { class: Class::Transaction, message }
-    }
-}
-
-impl From<SqlError> for Failure {
-    fn from(error: SqlError) -> Failure {
-        match error.class {
-            Class::Fatal => Failure::Fatal(error.message),
-            Class::Retry | Class::Duplicate | Class::Transaction => Failure::Transaction(error.message),
-        }
     }
 }
 
