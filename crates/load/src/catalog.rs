@@ -11,23 +11,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
-use crate::workloads::{
-    bulk, custom, fsync_loop, insert_growth, mock, mysqlslap, oltp, scan, slap, sql_bench, sysbench, tpcc,
-    wide_tables,
-};
 use spindle_base::child::RunAs;
 
-/// Each line: its name in scenarios and on the command line, its variant, and its module, which has a `Spec` ([`Declared`]) and a [`Facts`].
+/// Each line: a name in scenarios and on the command line, a variant, and a module of [`crate::workloads`], which has a `Spec` ([`Declared`]) and
+/// its [`Facts`].
 macro_rules! catalog {
     ($($(#[$attribute:meta])* $name:literal => $variant:ident($($module:ident)::+),)+) => {
         /// A workload with its parameters, as scenarios and options name them.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Subcommand)]
         #[serde(tag = "kind")]
         pub enum WorkloadSpec {
-            $($(#[$attribute])* #[serde(rename = $name)] #[command(name = $name)] $variant($($module)::+::Spec),)+
+            $($(#[$attribute])* #[serde(rename = $name)] #[command(name = $name)] $variant(crate::workloads::$($module)::+::Spec),)+
         }
 
-        const CATALOG: &[(&str, Facts)] = &[$(($name, $($module)::+::FACTS),)+];
+        const CATALOG: &[(&str, Facts)] = &[$(($name, crate::workloads::$($module)::+::FACTS),)+];
 
         impl WorkloadSpec {
             /// As scenarios name it.
@@ -43,7 +40,7 @@ macro_rules! catalog {
                 table: D,
             ) -> Option<serde_path_to_error::Error<D::Error>> {
                 match kind {
-                    $($name => serde_path_to_error::deserialize::<D, $($module)::+::Spec>(table).err(),)+
+                    $($name => serde_path_to_error::deserialize::<D, crate::workloads::$($module)::+::Spec>(table).err(),)+
                     _ => None,
                 }
             }
@@ -107,16 +104,12 @@ impl WorkloadSpec {
         WorkloadSpec::facts_of(self.kind()).expect("every variant has its line")
     }
 
-    /// The option of `spindle load` that sets a key, as it is written: `--rows`; the key itself where it needs no name.
-    pub fn option(&self, key: &str) -> String {
+    /// The option of `spindle load` that sets a key, as it is written: `--rows`; `None` where the value stands alone.
+    pub fn option(&self, key: &str) -> Option<String> {
         let command = WorkloadSpec::augment_subcommands(Command::new("load"));
-        let of_kind = command.find_subcommand(self.kind());
-        let argument =
-            of_kind.and_then(|command| command.get_arguments().find(|argument| argument.get_id() == key));
-        match argument.and_then(|argument| argument.get_long()) {
-            Some(long) => format!("--{long}"),
-            None => key.to_owned(),
-        }
+        let mut arguments = command.find_subcommand(self.kind())?.get_arguments();
+        let long = arguments.find(|argument| argument.get_id() == key)?.get_long()?;
+        Some(format!("--{long}"))
     }
 
     /// What the program that is its clients says of itself; `None` when we are.

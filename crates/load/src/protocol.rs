@@ -98,7 +98,6 @@ pub struct Metric {
     pub name: String,
     pub value: f64,
     /// The figure is a time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_is_better: bool,
 }
 

@@ -132,8 +132,8 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         transactions: ended,
         failed_transactions: failed,
         behind_s: summary.behind_s.unwrap_or(0.0),
-        // A list has a trend of its own: quick operations follow slow ones.
-        transactions_per_s: if summary.lower_is_better {
+        // Fixed work has a trend of its own: quick operations follow slow ones.
+        transactions_per_s: if summary.metric.lower_is_better {
             Vec::new()
         } else {
             series.transactions_per_s.clone()
@@ -146,9 +146,9 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let measurement = Measurement {
         duration_s: summary.duration_s,
         headline: Headline {
-            name: summary.headline_name.clone(),
-            value: summary.headline_value,
-            lower_is_better: summary.lower_is_better,
+            name: summary.metric.name.clone(),
+            value: summary.metric.value,
+            lower_is_better: summary.metric.lower_is_better,
         },
         transactions,
         latency: latency(&all, histogram::encode(&all)),

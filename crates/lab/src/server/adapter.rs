@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::log::quote;
 use super::monitor::Inquiry;
@@ -138,7 +138,7 @@ impl Server for Adapter {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
+        WorkloadSpec::kinds_on(Target::DATABASES)
     }
 
     fn version(&self) -> Result<String> {

@@ -22,7 +22,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::Signal;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::log::quote;
 use super::memory::parse_size_bytes;
@@ -131,12 +131,13 @@ impl Server for Mysql {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench", "mysqlslap"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Mysql])
     }
 
     fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {
-            Some(engine) if kind == "tpcc" && has_no_transactions(engine) => Err(Refusal(format!(
+            Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
                 "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
             ))),
             _ => Ok(()),

@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 use spindle_load::sql::{Session, Statement, connect};
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::monitor::{self, Inquiry};
 use super::own_user::{OwnUser, beside};
@@ -52,7 +52,7 @@ impl Server for Postgres {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Postgres])
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {

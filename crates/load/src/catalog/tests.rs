@@ -123,10 +123,10 @@ fn parameters_of_a_file_are_given_one_by_one() {
 fn an_option_is_named_as_it_is_written() {
     let workload = |json: &str| serde_json::from_str::<WorkloadSpec>(json).unwrap();
     let custom = workload(r#"{"kind": "custom", "file": "a.sql", "terminals": 8}"#);
-    assert_eq!(custom.option("file"), "file");
-    assert_eq!(custom.option("parameters"), "--parameter");
+    assert_eq!(custom.option("file"), None);
+    assert_eq!(custom.option("parameters").unwrap(), "--parameter");
     assert_eq!(
-        workload(r#"{"kind": "mock", "terminals": 1, "latency_us": 1}"#).option("latency_us"),
+        workload(r#"{"kind": "mock", "terminals": 1, "latency_us": 1}"#).option("latency_us").unwrap(),
         "--latency-us"
     );
 }
@@ -149,4 +149,24 @@ fn a_workload_is_written_as_ever() {
     check(
         r#"{"kind":"fileio","mode":"rndrw","files":64,"total_mib":8,"block_bytes":4096,"terminals":2,"fsync_every":0,"fsync_at_end":false,"sync":"fsync","direct":true,"program":"sysbench"}"#,
     );
+}
+
+/// What the page quotes is what the smallest workload and the lists say.
+#[test]
+fn the_page_about_a_new_workload_quotes_the_source() {
+    let page = include_str!("../../../../docs/extending.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("A workload\n")).unwrap();
+    let sources = [
+        include_str!("../workloads/mock.rs"),
+        include_str!("../workloads/mod.rs"),
+        include_str!("../catalog.rs"),
+    ];
+    let quotes: Vec<&str> =
+        section.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(quotes.len(), 5);
+    for quote in quotes {
+        assert!(sources.iter().any(|source| source.contains(quote)), "nowhere in the source: {quote}");
+    }
+    let lines = sources[0].lines().count();
+    assert!((80..=120).contains(&lines), "a file of a hundred lines has {lines}");
 }

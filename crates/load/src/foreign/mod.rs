@@ -26,7 +26,8 @@ pub const DEVIATIONS: &[&str] = &[
     "The measured window is a run of the tool of its own; the run before it, for the warm-up, is killed at its beginning. Server and \
      storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
      figures of storage, server and CPU, not to its own figures.",
-    "The tool does not say how long its clients wait for COMMIT, so that no trial is found to be limited by it.",
+    "The tool does not say how long its clients wait for COMMIT: that is estimated from the server's own count of commits and from how long the storage of \
+     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, no trial is found to be limited by commits.",
 ];
 
 /// How many whole and unmeasured seconds.

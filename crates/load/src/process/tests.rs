@@ -1,7 +1,6 @@
 use std::io::{BufReader, PipeWriter, Write, pipe};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use super::*;
 use crate::protocol::{Command, Summary};

@@ -9,25 +9,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::Run;
+use super::conversation::{CommandLine, Message, read_commands, send};
 use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
 use super::window::{Window, second};
-use super::{CommandLine, Run, read_commands};
+
 use crate::protocol::{Command, Event};
 use crate::workload::Workload;
 
 /// How long a stop waits for the transactions under way before it leaves them behind.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
-
-#[derive(Debug)]
-pub(super) enum Message {
-    Parent(CommandLine),
-    Connected,
-    /// A client has done its part of fixed work.
-    Through,
-    Fatal(String),
-}
 
 #[derive(Debug)]
 pub(super) struct Coordinator<'a, Output> {
@@ -229,7 +222,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     }
 
     fn send(&mut self, event: &Event) -> Result<()> {
-        super::send(&mut self.events, event)
+        send(&mut self.events, event)
     }
 
     fn join(self) {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{CommandLine, Run, read_commands, send};
+use super::Run;
+use super::conversation::{CommandLine, read_commands, send};
 use crate::foreign::{Ended, Length, Process, Tool};
 use crate::protocol::{Command, Event, Second, Summary};
 use crate::workload::Workload;

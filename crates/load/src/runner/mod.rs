@@ -11,6 +11,7 @@
 //! Terminals put samples into a buffer of their own; once a second the coordinator takes the buffers and makes
 //! histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside it.
 
+mod conversation;
 mod coordinator;
 mod foreign_tool;
 mod schedule;
@@ -20,9 +21,11 @@ mod window;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use crate::protocol::{Command, Endpoint, Event};
+pub(crate) use conversation::send;
+
+use crate::protocol::Endpoint;
 use crate::workload::Workload;
 
 /// What the runner is told besides the workload.
@@ -34,45 +37,8 @@ pub(crate) struct Run<'a> {
     pub(crate) once: bool,
 }
 
-/// What the parent says.
-#[derive(Debug)]
-pub(crate) enum CommandLine {
-    Command(Command),
-    /// It closed our input: it stopped or died.
-    Closed,
-    /// A line was no command.
-    Unreadable(String),
-}
-
-/// Reads on a thread of its own until the end of the input, or until `take` returns false.
-pub(crate) fn read_commands(
-    commands: impl BufRead + Send + 'static,
-    take: impl Fn(CommandLine) -> bool + Send + 'static,
-) {
-    std::thread::spawn(move || {
-        for line in commands.lines() {
-            let line = match line {
-                Err(_) => break,
-                Ok(line) => match serde_json::from_str(&line) {
-                    Ok(command) => CommandLine::Command(command),
-                    Err(error) => CommandLine::Unreadable(format!("{line:?} is no command: {error}")),
-                },
-            };
-            if !take(line) {
-                return;
-            }
-        }
-        take(CommandLine::Closed);
-    });
-}
-
-pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
-    serde_json::to_writer(&mut *events, event).context("writing an event")?;
-    events.write_all(b"\n").and_then(|()| events.flush()).context("writing an event")
-}
-
 /// Runs the terminals and obeys `commands` until `Stop` or the end of the input, so that the clients end with whoever
-/// started them. An error was also sent as [`Event::Fatal`]; terminals may still be waiting for a server then,
+/// started them. An error was also sent as [`crate::protocol::Event::Fatal`]; terminals may still be waiting for a server then,
 /// and the process must exit.
 pub(crate) fn serve(
     run: Run<'_>,

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::coordinator::Message;
+use super::conversation::Message;
 use super::schedule::Schedule;
 use crate::workload::{Client, Failure, Outcome};
 

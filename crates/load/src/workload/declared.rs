@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::{Count, Workload};
+use crate::protocol::Endpoint;
 use crate::sql::Engine;
 use spindle_base::child::RunAs;
 
@@ -96,6 +97,16 @@ pub enum Target {
 impl Target {
     /// What speaks SQL.
     pub const DATABASES: &[Target] = &[Target::Mysql, Target::Postgres, Target::Sqlite];
+
+    pub fn of(endpoint: &Endpoint) -> Target {
+        match endpoint {
+            Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => Target::Mysql,
+            Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => Target::Postgres,
+            Endpoint::Sqlite { .. } => Target::Sqlite,
+            Endpoint::Directory { .. } => Target::Directory,
+            Endpoint::Mock => Target::Mock,
+        }
+    }
 }
 
 /// What holds of a workload with any parameters.

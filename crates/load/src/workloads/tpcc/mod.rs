@@ -1,32 +1,19 @@
 //! TPC-C: an order-entry business with five transactions over nine tables.
 //!
 //! Follows the TPC Benchmark C standard, revision 5.11. Where it does not, [`DEVIATIONS`] says so; the report prints that
-//! list. A [`Preset`] follows another kit's rules instead. The audit bounds of clause 9.2.2.5 are tests of the input generator (`input.rs`), the consistency conditions
-//! 3.3.2.1 to 3.3.2.12 are the verification of every trial (`verify.rs`, `conditions.rs`).
+//! list. A [`Preset`] follows another kit's rules instead. The audit bounds of clause 9.2.2.5 are tests of the input generator (`terminal/input.rs`), the consistency conditions
+//! 3.3.2.1 to 3.3.2.12 are the verification of every trial (`verify/`).
 //!
 //! The metric is committed new orders per minute. The new orders that end in the rollback that clause 2.4.1.4 asks
 //! for (1 %) are not counted, though the standard counts them into tpmC: a rollback needs no log write, and the metric is
 //! to measure what reached the storage. Multiply by 1/0.99 to compare with kits that count them.
 
-mod conditions;
-mod deck;
-mod delivery;
-mod facts;
-mod input;
-mod loader;
-mod new_order;
-mod order_status;
-mod payment;
-mod population;
+mod data;
 mod preset;
 mod random;
-mod schema;
 mod spec;
-mod statements;
-mod stock_level;
 mod terminal;
 mod verify;
-mod wait_times;
 
 use std::time::Duration;
 
@@ -37,7 +24,6 @@ use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload, counts,
 };
 use spindle_base::child::RunAs;
-use spindle_base::random::Random;
 
 pub use preset::Preset;
 
@@ -106,8 +92,6 @@ const DEVIATIONS: &[&str] = &[
 
 const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];
 
-/// Tells the random numbers of think times from those of inputs.
-const WAITS: u64 = 1;
 const DISTRICTS: u32 = 10;
 const CUSTOMERS_PER_DISTRICT: u32 = 3_000;
 const ORDERS_PER_DISTRICT: u32 = 3_000;
@@ -133,13 +117,11 @@ impl Workload for Spec {
     }
 
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
-        loader::load(endpoint, self.warehouses, &preset::rules(self.preset), seed, progress)
+        data::load(endpoint, self.warehouses, &preset::rules(self.preset), seed, progress)
     }
 
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
-        let inputs = input::Generator::new(self, terminal, seed);
-        let waits = self.wait_times.then(|| Random::seeded(&[seed, u64::from(terminal), WAITS]));
-        Ok(Box::new(terminal::Terminal::connect(endpoint, inputs, waits)?))
+        Ok(Box::new(terminal::Terminal::connect(endpoint, self, terminal, seed)?))
     }
 
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
+use super::super::preset::Rules;
 use super::population::{self, Table};
-use super::preset::Rules;
 use super::schema;
 use crate::protocol::Endpoint;
 use crate::sql::{Session, connect_and_create_database, default_engine_without_transactions};
 use crate::workload::OnProgress;
 use crate::workload::loading::{self, Task};
 
-pub(super) fn load(
+pub(in super::super) fn load(
     endpoint: &Endpoint,
     warehouses: u32,
     rules: &Rules,

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use super::super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS};
 use super::facts::{District, Order, Warehouse};
-use super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS};
 
 /// One sentence per violation.
 type Condition = fn(&Warehouse) -> Vec<String>;

@@ -3,7 +3,7 @@
 //! Lists are padded to their longest form by repeating the last entry where the result does not change (IN, OR,
 //! CASE), so that one prepared statement serves every length; only the multi-row INSERT has one per line count.
 
-use super::DISTRICTS;
+use super::super::DISTRICTS;
 use crate::sql::{Session, SqlError, Statement};
 
 /// Lines of the longest order.

@@ -5,8 +5,8 @@
 
 use std::io::{Result, Write};
 
-use super::random::{Constants, last_name, push_data, push_digits, push_letters, push_zip};
-use super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS_PER_DISTRICT};
+use super::super::random::{Constants, last_name, push_data, push_digits, push_letters, push_zip};
+use super::super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS_PER_DISTRICT};
 use spindle_base::random::Random;
 
 /// The one date of all initial rows.

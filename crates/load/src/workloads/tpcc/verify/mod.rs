@@ -1,15 +1,18 @@
-//! The verification of a trial: the twelve consistency conditions over all warehouses.
+//! The verification of a trial: the twelve consistency conditions over all warehouses. Must not know how it was filled or changed.
+
+mod conditions;
+mod facts;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, anyhow};
 
-use super::conditions::CONDITIONS;
-use super::facts::{add_history, read_history, read_warehouse};
 use crate::protocol::Endpoint;
 use crate::sql::connect;
 use crate::workload::Check;
 use crate::workload::Violations;
+use conditions::CONDITIONS;
+use facts::{add_history, read_history, read_warehouse};
 
 /// As many as keep two cores busy; more would only fight for a small buffer pool.
 const CONNECTIONS: usize = 2;

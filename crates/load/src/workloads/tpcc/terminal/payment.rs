@@ -1,7 +1,7 @@
 //! The Payment transaction (clause 2.5).
 
 use super::input::Payment;
-use super::terminal::{End, Terminal, missing};
+use super::{End, Terminal, missing};
 use crate::sql::{FromValue, Row, SqlError};
 use crate::values;
 

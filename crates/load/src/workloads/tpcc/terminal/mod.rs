@@ -1,30 +1,45 @@
-//! One terminal: a connection, its prepared statements, and the retries around every transaction.
+//! One terminal: a connection, its prepared statements, the five transactions, and the retries around each.
+//!
+//! Belongs here: input, statements and transactions. Must not know how the database was filled or is checked.
+
+mod deck;
+mod delivery;
+mod input;
+mod new_order;
+mod order_status;
+mod payment;
+mod statements;
+mod stock_level;
+mod wait_times;
 
 use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::input::{Customer, Generator, Input};
-use super::statements::Statements;
-use super::wait_times;
+use super::Spec;
 use crate::protocol::Endpoint;
 use crate::sql::{Class, Session, SqlError, connect, describe};
 use crate::values;
 use crate::workload::retrying::retry;
 use crate::workload::{Client, Failure, Outcome};
+use input::{Customer, Generator, Input};
 use spindle_base::random::Random;
+use statements::Statements;
+
+/// Tells the random numbers of think times from those of inputs.
+const WAITS: u64 = 1;
 
 /// How a transaction ends when nothing interrupts it; the caller sends the COMMIT or ROLLBACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+enum End {
     Commit,
     Rollback,
 }
 
 pub(super) struct Terminal {
-    pub(super) session: Box<dyn Session>,
-    pub(super) statements: Statements,
+    session: Box<dyn Session>,
+    statements: Statements,
     inputs: Generator,
     chosen: Option<Input>,
     /// Of terminals that key in and think, and the kind of the transaction that they do it for.
@@ -39,7 +54,9 @@ impl Debug for Terminal {
 }
 
 impl Terminal {
-    pub(super) fn connect(endpoint: &Endpoint, inputs: Generator, waits: Option<Random>) -> Result<Terminal> {
+    pub(super) fn connect(endpoint: &Endpoint, spec: &Spec, number: u32, seed: u64) -> Result<Terminal> {
+        let inputs = Generator::new(spec, number, seed);
+        let waits = spec.wait_times.then(|| Random::seeded(&[seed, u64::from(number), WAITS]));
         let mut session = connect(endpoint)?;
         session.use_transactions()?;
         let statements = Statements::prepare(&mut *session).with_context(|| {
@@ -70,12 +87,7 @@ impl Terminal {
     /// The number of a customer; of all with the same last name the middle one by first name, rounded up (2.5.2.2).
     ///
     /// First names never change, so that this read needs no lock.
-    pub(super) fn customer_id(
-        &mut self,
-        warehouse: u32,
-        district: u32,
-        customer: &Customer,
-    ) -> Result<u32, SqlError> {
+    fn customer_id(&mut self, warehouse: u32, district: u32, customer: &Customer) -> Result<u32, SqlError> {
         let name = match customer {
             Customer::Id(id) => return Ok(*id),
             Customer::LastName(name) => name,
@@ -89,7 +101,7 @@ impl Terminal {
 }
 
 /// A row that must exist does not: the database is damaged or has another size.
-pub(super) fn missing(what: String) -> SqlError {
+fn missing(what: String) -> SqlError {
     SqlError { class: Class::Transaction, message: format!("missing row: {what}") }
 }
 

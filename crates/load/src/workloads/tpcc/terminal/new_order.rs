@@ -2,7 +2,7 @@
 
 use super::input::{Line, NewOrder};
 use super::statements::MAXIMUM_LINES;
-use super::terminal::{End, Terminal, missing};
+use super::{End, Terminal, missing};
 use crate::sql::{SqlError, Value};
 use crate::values;
 

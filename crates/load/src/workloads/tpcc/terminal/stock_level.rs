@@ -1,7 +1,7 @@
 //! The Stock-Level transaction (clause 2.8): how many items of the last twenty orders are low in stock.
 
 use super::input::StockLevel;
-use super::terminal::{End, Terminal, missing};
+use super::{End, Terminal, missing};
 use crate::sql::SqlError;
 use crate::values;
 

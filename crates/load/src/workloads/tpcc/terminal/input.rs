@@ -1,9 +1,9 @@
 //! What a terminal asks for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a server.
 
+use super::super::preset::{Rules, rules};
+use super::super::random::{Constants, last_name};
+use super::super::{DISTRICTS, ITEMS, Spec};
 use super::deck::Deck;
-use super::preset::{Rules, rules};
-use super::random::{Constants, last_name};
-use super::{DISTRICTS, ITEMS, Spec};
 use spindle_base::random::Random;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,7 +203,7 @@ fn homes(warehouses: u32, terminals: u32, terminal: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Preset;
+    use super::super::super::Preset;
     use super::*;
 
     fn spec(warehouses: u32, terminals: u32, preset: Option<Preset>) -> Spec {
@@ -270,7 +270,7 @@ mod tests {
             check("uniform number of lines", *count, kinds[0], 8.9, 9.3);
         }
         for (kind, cards) in rules(None).cards.iter().enumerate() {
-            check(super::super::KINDS[kind], kinds[kind], total, *cards as f64, *cards as f64);
+            check(super::super::super::KINDS[kind], kinds[kind], total, *cards as f64, *cards as f64);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The Order-Status transaction (clause 2.6): reads a customer's last order.
 
 use super::input::OrderStatus;
-use super::terminal::{End, Terminal, missing};
+use super::{End, Terminal, missing};
 use crate::sql::{Row, SqlError, Value};
 use crate::values;
 

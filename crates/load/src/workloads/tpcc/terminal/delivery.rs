@@ -1,9 +1,9 @@
 //! The Delivery transaction (clause 2.7): the oldest undelivered order of each of ten districts, in one transaction.
 
-use super::DISTRICTS;
+use super::super::DISTRICTS;
 use super::input::Delivery;
 use super::new_order::pad;
-use super::terminal::{End, Terminal, missing};
+use super::{End, Terminal, missing};
 use crate::sql::{SqlError, Value};
 use crate::values;
 
