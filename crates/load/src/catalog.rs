@@ -1,7 +1,7 @@
 //! The list of workloads: one line each, and what is made of the list.
 //!
-//! Belongs here: names, and what holds for every workload alike. Must not know what any single one does; a `match` over all of them is generated
-//! here or is a method of [`Declared`].
+//! Belongs here: names, and what holds for every workload alike. Must not know what any single one does; a
+//! `match` over all of them is generated here or is a method of [`Declared`].
 
 use std::ops::{Deref, DerefMut};
 
@@ -13,8 +13,8 @@ use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
 use spindle_base::child::RunAs;
 
-/// Each line: a name in scenarios and on the command line, a variant, and a module of [`crate::workloads`], which has a `Spec` ([`Declared`]) and
-/// its [`Facts`].
+/// Each line: a name in scenarios and on the command line, a variant, and a module of [`crate::workloads`],
+/// which has a `Spec` ([`Declared`]) and its [`Facts`].
 macro_rules! catalog {
     ($($(#[$attribute:meta])* $name:literal => $variant:ident($($module:ident)::+),)+) => {
         /// A workload with its parameters, as scenarios and options name them.
@@ -34,7 +34,8 @@ macro_rules! catalog {
                 }
             }
 
-            /// Why a table without its `kind` is no workload of this kind, and where: what reads the tagged enumeration forgets the path.
+            /// Why a table without its `kind` is no workload of this kind, and where: what reads the tagged
+            /// enumeration forgets the path.
             pub fn mistake_in<'de, D: Deserializer<'de>>(
                 kind: &str,
                 table: D,
@@ -104,7 +105,8 @@ impl WorkloadSpec {
         WorkloadSpec::facts_of(self.kind()).expect("every variant has its line")
     }
 
-    /// The option of `spindle load` that sets a key, as it is written: `--rows`; `None` where the value stands alone.
+    /// The option of `spindle load` that sets a key, as it is written: `--rows`; `None` where the value
+    /// stands alone.
     pub fn option(&self, key: &str) -> Option<String> {
         let command = WorkloadSpec::augment_subcommands(Command::new("load"));
         let mut arguments = command.find_subcommand(self.kind())?.get_arguments();

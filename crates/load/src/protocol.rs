@@ -1,8 +1,9 @@
 //! What passes between the load process and whoever started it.
 //!
-//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It gets a
-//! [`crate::RunSpec`] and then one [`Command`] per line on its standard input, and writes one [`Event`] per line on its
-//! standard output. Its terminals run from `Ready` until `Stop`; a measured window is a part of that time.
+//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It
+//! gets a [`crate::RunSpec`] and then one [`Command`] per line on its standard input, and writes one
+//! [`Event`] per line on its standard output. Its terminals run from `Ready` until `Stop`; a measured window
+//! is a part of that time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -36,7 +37,8 @@ pub enum Endpoint {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {
-    /// Clears the histograms and measures for this long, fixed work at most for this long; `Event::Summary` ends it.
+    /// Clears the histograms and measures for this long, fixed work at most for this long; `Event::Summary`
+    /// ends it.
     Measure { duration_s: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
@@ -75,19 +77,19 @@ pub struct Summary {
     pub duration_s: f64,
     pub metric: Metric,
     pub kinds: Vec<KindSummary>,
-    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed within a statement, or a foreign tool does not
-    /// say it.
+    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed
+    /// within a statement, or a foreign tool does not say it.
     pub commit_wait_s: Option<f64>,
-    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for answers: what the shares of waiting are
-    /// shares of.
+    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for
+    /// answers: what the shares of waiting are shares of.
     pub terminal_time_s: f64,
     /// User and system CPU in the window, of this process or of the foreign tool.
     pub client_cpu_s: f64,
     pub worker_threads: u32,
     /// The last error of each kind of failure, for the record's `error` or a reader.
     pub errors: BTreeMap<String, u64>,
-    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window. It grows as long as the server
-    /// does less than it is asked.
+    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window.
+    /// It grows as long as the server does less than it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<f64>,
 }

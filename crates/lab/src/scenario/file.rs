@@ -90,7 +90,8 @@ pub(super) struct ReplicationTable {
     pub settings: BTreeMap<String, SettingValue>,
 }
 
-/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write them.
+/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write
+/// them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SettingValue {

@@ -50,7 +50,8 @@ fn every_key_is_an_option_of_the_same_name() {
     }
 }
 
-/// A scenario may have to say what an option has a default for, so that it is read years later; where both have one, it is the same.
+/// A scenario may have to say what an option has a default for, so that it is read years later; where both
+/// have one, it is the same.
 #[test]
 fn a_key_that_is_left_out_is_what_the_option_is_without_being_given() {
     for (kind, _) in CATALOG {

@@ -1,11 +1,13 @@
 //! Workloads whose clients are another project's program, really run.
 //!
-//! Belongs here: what a tool is ([`Tool`]) and one process of it. Must not know any single tool, nor when its runs begin and end: that is the
-//! runner's, which translates what a tool prints into the events of the native workloads, so that everything above it is the same. A tool measures
-//! whole runs only: before the measured window one run of it goes on without an end and is killed, and the window is a run of its own ([`DEVIATIONS`]).
+//! Belongs here: what a tool is ([`Tool`]) and one process of it. Must not know any single tool, nor when its
+//! runs begin and end: that is the runner's, which translates what a tool prints into the events of the
+//! native workloads, so that everything above it is the same. A tool measures whole runs only: before the
+//! measured window one run of it goes on without an end and is killed, and the window is a run of its own
+//! ([`DEVIATIONS`]).
 //!
-//! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else gives an error with its
-//! last words, never a number.
+//! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else
+//! gives an error with its last words, never a number.
 
 mod process;
 
@@ -67,7 +69,8 @@ pub trait Tool: Debug + Send + Sync {
     /// The tool cannot reach this endpoint.
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command>;
 
-    /// Whether a run is so much work and not so much time: then one follows the other until the window has passed.
+    /// Whether a run is so much work and not so much time: then one follows the other until the window has
+    /// passed.
     fn repeats(&self) -> bool {
         false
     }
@@ -75,7 +78,8 @@ pub trait Tool: Debug + Send + Sync {
     /// Whether a line of its output says that something failed, whatever its exit code will be.
     fn is_complaint(&self, line: &str) -> bool;
 
-    /// The second that a line of its output ends, if it ends one; without its time, and whether it is measured.
+    /// The second that a line of its output ends, if it ends one; without its time, and whether it is
+    /// measured.
     ///
     /// # Errors
     /// The line begins as one of these and is none.

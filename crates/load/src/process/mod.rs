@@ -1,6 +1,7 @@
 //! The load process: gets a [`RunSpec`], makes the workload of it, and hands both to the runner.
 //!
-//! Belongs here: what comes before the runner. Everything in this crate may be known here; nothing may know this room.
+//! Belongs here: what comes before the runner. Everything in this crate may be known here; nothing may know
+//! this room.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -18,7 +19,8 @@ pub struct RunSpec {
     pub endpoint: Endpoint,
     pub workload: WorkloadSpec,
     pub seed: u64,
-    /// The workload is fixed work: the terminals begin with the first `Measure`, and the window ends when they have gone through it once.
+    /// The workload is fixed work: the terminals begin with the first `Measure`, and the window ends when
+    /// they have gone through it once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
     /// Of the program that is the clients, if one is.
@@ -33,8 +35,8 @@ impl RunSpec {
     }
 }
 
-/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load client`
-/// calls. Every error was also sent as [`Event::Fatal`].
+/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load
+/// client` calls. Every error was also sent as [`Event::Fatal`].
 pub fn serve_standard(mut commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
     let spec = read_specification(&mut commands);
     serve(spec, commands, events)

@@ -33,7 +33,8 @@ pub(super) struct Coordinator<'a, Output> {
     /// Where the terminals wait for each other and for us.
     start: Option<Arc<Barrier>>,
     threads: Vec<JoinHandle<()>>,
-    /// The terminals passed the starting line; before that they wait there for ever, and end with the process.
+    /// The terminals passed the starting line; before that they wait there for ever, and end with the
+    /// process.
     started: bool,
     sender: Sender<Message>,
     messages: Receiver<Message>,
@@ -138,7 +139,8 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         Ok(())
     }
 
-    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are whole.
+    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are
+    /// whole.
     fn keep_time(&mut self, workload: &dyn Workload) -> Result<()> {
         let ready = Instant::now();
         let mut next_second = ready + SECOND;

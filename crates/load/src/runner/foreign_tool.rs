@@ -12,7 +12,8 @@ use crate::foreign::{Ended, Length, Process, Tool};
 use crate::protocol::{Command, Event, Second, Summary};
 use crate::workload::Workload;
 
-/// How long a measurement may come after `Ready` and still find the database untouched: a cold start has no unmeasured run.
+/// How long a measurement may come after `Ready` and still find the database untouched: a cold start has no
+/// unmeasured run.
 const HEAD_START: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]

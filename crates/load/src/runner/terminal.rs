@@ -119,7 +119,8 @@ impl Shared {
 /// Runs until told to stop; a failure that ends the run is sent, not returned.
 pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sender<Message>) {
     let mut failures_in_a_row = 0;
-    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel lacks it.
+    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel
+    // lacks it.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {

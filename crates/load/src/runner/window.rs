@@ -89,7 +89,8 @@ impl Window {
         }
     }
 
-    /// Of fixed work that is done. With one client it is the time in its operations, without what lies between them.
+    /// Of fixed work that is done. With one client it is the time in its operations, without what lies
+    /// between them.
     pub(super) fn summary_of_fixed_work(self, workload: &dyn Workload, now: Instant) -> Summary {
         let busy_s = self.busy.as_secs_f64();
         let summary = self.summary(workload, now);

@@ -79,7 +79,8 @@ pub trait Session: Send {
     /// One statement without parameters or rows.
     fn execute(&mut self, text: &str) -> Result<(), SqlError>;
 
-    /// From here on a transaction begins with [`Session::begin`] or with the first statement after the last one ended.
+    /// From here on a transaction begins with [`Session::begin`] or with the first statement after the last
+    /// one ended.
     fn use_transactions(&mut self) -> Result<(), SqlError>;
 
     /// `writes` says whether the transaction changes anything.

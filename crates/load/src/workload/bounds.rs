@@ -1,4 +1,5 @@
-//! Parameters that count something. The bound stands once, beside the fields; a scenario and an option are refused by the same sentence.
+//! Parameters that count something. The bound stands once, beside the fields; a scenario and an option are
+//! refused by the same sentence.
 
 /// Each is a thread and a connection.
 pub(crate) const TERMINALS_MAX: u64 = 10_000;
@@ -50,7 +51,8 @@ impl<T: Counted> Counted for Option<T> {
     }
 }
 
-/// Fields with the most that each can be: `counts!(self, rows <= 1_000, rate <= RATE_MAX)`. The key is the field's name.
+/// Fields with the most that each can be: `counts!(self, rows <= 1_000, rate <= RATE_MAX)`. The key is the
+/// field's name.
 macro_rules! counts {
     ($spec:ident, $($field:ident <= $most:expr),+ $(,)?) => {
         [$((stringify!($field), $crate::workload::Counted::count($spec.$field), $most)),+]

@@ -36,8 +36,8 @@ pub struct Outcome {
     pub rolled_back: bool,
     /// Attempts that the server refused (deadlock, lock wait timeout) before the one that ended.
     pub retries: u32,
-    /// Time spent waiting for COMMIT, zero where nothing was written; `None` for one that committed within a statement, which has no stopwatch of its
-    /// own.
+    /// Time spent waiting for COMMIT, zero where nothing was written; `None` for one that committed within a
+    /// statement, which has no stopwatch of its own.
     pub commit_wait: Option<Duration>,
     /// User and system CPU of the client, where it looks at it.
     pub client_cpu: Option<Duration>,

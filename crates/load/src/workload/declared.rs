@@ -14,8 +14,9 @@ use spindle_base::child::RunAs;
 /// A parameter that is wrong: its key, and a sentence without it.
 pub type Complaint = (&'static str, String);
 
-/// The parameters of a workload. Whoever implements it is a structure with the keys of a scenario, which are the options of `spindle load`, too:
-/// serde and clap read the same fields. Beside it in its module is its [`Facts`].
+/// The parameters of a workload. Whoever implements it is a structure with the keys of a scenario, which are
+/// the options of `spindle load`, too: serde and clap read the same fields. Beside it in its module is its
+/// [`Facts`].
 pub trait Declared: Debug + Send + Sync {
     /// The bounds of what is counted.
     fn counts(&self) -> Vec<Count>;
@@ -65,7 +66,8 @@ pub trait Declared: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The workload itself; its parameters are known to be right. A program that is its clients runs as `run_as`.
+    /// The workload itself; its parameters are known to be right. A program that is its clients runs as
+    /// `run_as`.
     ///
     /// # Errors
     /// What cannot be known of the parameters alone.
@@ -113,7 +115,8 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     pub runs_on: &'static [Target],
-    /// Work with a beginning and an end, whose clients can go through it once ([`super::Client::is_through`]).
+    /// Work with a beginning and an end, whose clients can go through it once
+    /// ([`super::Client::is_through`]).
     pub is_fixed_work: bool,
     /// `spindle load` makes its tables and goes through it once, unless it is told how long to go on.
     pub is_done_once: bool,

@@ -1,4 +1,5 @@
-//! Fills tables with rows that are made while they are sent, several streams at once. Rows never touch the client's disk.
+//! Fills tables with rows that are made while they are sent, several streams at once. Rows never touch the
+//! client's disk.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -39,7 +40,8 @@ pub(crate) struct Task {
 /// In the order given, each stream with the next task that no other has.
 ///
 /// # Errors
-/// The database does not take a row: with its words, the table and the part. Or whoever is told of the progress wants no more.
+/// The database does not take a row: with its words, the table and the part. Or whoever is told of the
+/// progress wants no more.
 pub(crate) fn load(endpoint: &Endpoint, tasks: Vec<Task>, progress: &mut OnProgress<'_>) -> Result<()> {
     let rows_total = tasks.iter().map(|task| task.row_count).sum();
     let rows_done = Arc::new(AtomicU64::new(0));
@@ -120,8 +122,8 @@ fn run_stream(
     }
 }
 
-/// One transaction. Two streams that are the first on one empty table of InnoDB may deadlock over its lock; the one that the
-/// server rolls back begins again, and then finds the table in use and needs no such lock.
+/// One transaction. Two streams that are the first on one empty table of InnoDB may deadlock over its lock;
+/// the one that the server rolls back begins again, and then finds the table in use and needs no such lock.
 fn run_task(session: &mut dyn Session, task: &Task, rows_done: &Arc<AtomicU64>, end: &End) -> Result<()> {
     let mut attempts = 0;
     loop {

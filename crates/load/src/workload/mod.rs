@@ -1,7 +1,8 @@
 //! What every workload is made of: the traits that it implements, and the tools that several of them share.
 //!
-//! Belongs here: [`Declared`] (what a workload says before anything runs), [`Workload`] and [`Client`] (what it does), bounds of options, loading,
-//! retries, checks. Must not know any single workload, nor when and how often clients are called.
+//! Belongs here: [`Declared`] (what a workload says before anything runs), [`Workload`] and [`Client`] (what
+//! it does), bounds of options, loading, retries, checks. Must not know any single workload, nor when and how
+//! often clients are called.
 
 mod bounds;
 mod check;
@@ -43,7 +44,8 @@ pub trait Workload: Debug + Send + Sync {
         self.rate_per_s().is_some()
     }
 
-    /// For each kind whether every transaction of it ends with something durable, so that it waits for storage; empty where nobody looked.
+    /// For each kind whether every transaction of it ends with something durable, so that it waits for
+    /// storage; empty where nobody looked.
     fn durable_kinds(&self) -> Vec<bool> {
         Vec::new()
     }
@@ -66,7 +68,8 @@ pub trait Workload: Debug + Send + Sync {
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric;
 }
 
-/// Names of kinds that are only known once the parameters are. They live as long as the process, which runs one workload.
+/// Names of kinds that are only known once the parameters are. They live as long as the process, which runs
+/// one workload.
 pub(crate) fn kept_for_good(names: impl Iterator<Item = String>) -> &'static [&'static str] {
     let names = names.map(|name| &*Box::leak(name.into_boxed_str()));
     Vec::leak(names.collect())

@@ -29,7 +29,8 @@ pub(crate) fn retry<Client: ?Sized>(
     }
 }
 
-/// The same with nothing but a session; the attempt says how long it waited for COMMIT, as [`Outcome::commit_wait`]. It must ask for the same rows each time.
+/// The same with nothing but a session; the attempt says how long it waited for COMMIT, as
+/// [`Outcome::commit_wait`]. It must ask for the same rows each time.
 pub(crate) fn until_it_ends(
     session: &mut dyn Session,
     mut attempt: impl FnMut(&mut dyn Session) -> Result<Option<Duration>, SqlError>,

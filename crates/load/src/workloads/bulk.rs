@@ -1,6 +1,8 @@
-//! Many rows at once into an empty table, by INSERT of several rows or by the database's own way in (LOAD DATA, COPY).
+//! Many rows at once into an empty table, by INSERT of several rows or by the database's own way in (LOAD
+//! DATA, COPY).
 //!
-//! Every client has a table of its own. It empties and fills it in turn; both are timed, each as a kind of transaction.
+//! Every client has a table of its own. It empties and fills it in turn; both are timed, each as a kind of
+//! transaction.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! Commits of one row and nothing else: how many a second, by one client or several. Every client has a row of its own, so that none waits for
-//! another's lock.
+//! Commits of one row and nothing else: how many a second, by one client or several. Every client has a row
+//! of its own, so that none waits for another's lock.
 
 use std::time::Instant;
 

@@ -1,8 +1,9 @@
-//! A table that grows: what a million more rows cost when there are so many already, and the secondary indexes outgrow memory
-//! (Matsunobu, SSD Deployment Strategies for MySQL, 2010, insert benchmark).
+//! A table that grows: what a million more rows cost when there are so many already, and the secondary
+//! indexes outgrow memory (Matsunobu, SSD Deployment Strategies for MySQL, 2010, insert benchmark).
 //!
-//! Every step of the growth is a kind of transaction of its own. With the default of 1,000 rows in a statement and one terminal the mean
-//! milliseconds of a kind are the study's figure: seconds for a million rows.
+//! Every step of the growth is a kind of transaction of its own. With the default of 1,000 rows in a
+//! statement and one terminal the mean milliseconds of a kind are the study's figure: seconds for a million
+//! rows.
 
 use std::fmt::Write;
 use std::io;

@@ -1,4 +1,5 @@
-//! The smallest workload: no server, known answers; tests everything above it in milliseconds. A new workload begins as a copy of this file.
+//! The smallest workload: no server, known answers; tests everything above it in milliseconds. A new workload
+//! begins as a copy of this file.
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
-//! The workloads, one file or folder each. The smallest is [`mock`], where a new one begins (docs/extending.md).
+//! The workloads, one file or folder each. The smallest is [`mock`], where a new one begins
+//! (docs/extending.md).
 //!
-//! Belongs here: what one workload loads, sends and checks. Must not know how often it is called, what the others are called, or what lies under the server.
+//! Belongs here: what one workload loads, sends and checks. Must not know how often it is called, what the
+//! others are called, or what lies under the server.
 
 pub mod bulk;
 pub mod custom;

@@ -1,9 +1,12 @@
-//! The workload `mysqlslap`: MariaDB's own client (`mariadb-slap`) with its generated statements, as a foreign tool.
+//! The workload `mysqlslap`: MariaDB's own client (`mariadb-slap`) with its generated statements, as a
+//! foreign tool.
 //!
-//! A run of it is so many queries, not so much time: one run follows the other, each with its schema made anew, until the window has passed, and
-//! the last one ends when it ends. The figure is queries over the seconds that the tool counts, which hold its connects and its queries, but not the
-//! making and dropping of the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no latency of single queries.
-//! When a query fails it exits with success: whatever it writes besides its figures is an error.
+//! A run of it is so many queries, not so much time: one run follows the other, each with its schema made
+//! anew, until the window has passed, and the last one ends when it ends. The figure is queries over the
+//! seconds that the tool counts, which hold its connects and its queries, but not the making and dropping of
+//! the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no
+//! latency of single queries. When a query fails it exits with success: whatever it writes besides its
+//! figures is an error.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -62,7 +65,8 @@ pub struct Spec {
     /// Clients at once (`--concurrency`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Statements of one run, all clients together; each has the whole part of its share (`--number-of-queries`).
+    /// Statements of one run, all clients together; each has the whole part of its share
+    /// (`--number-of-queries`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub queries: u32,
     /// Storage engine, as the tool and the server name it.
@@ -209,7 +213,8 @@ impl Tool for Mysqlslap {
         Ok(None)
     }
 
-    /// Of one run after the other: engine, load type, mean, least and most seconds (of one run, so all the same), clients, queries of each.
+    /// Of one run after the other: engine, load type, mean, least and most seconds (of one run, so all the
+    /// same), clients, queries of each.
     fn figures(&self, output: &[String]) -> Result<Figures> {
         let mut duration = Duration::ZERO;
         let mut queries = 0;

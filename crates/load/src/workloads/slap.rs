@@ -1,8 +1,10 @@
-//! The generated statements of mysqlslap, natively: the same table, rows, list of statements and rounds, and the latencies that the tool does not tell.
+//! The generated statements of mysqlslap, natively: the same table, rows, list of statements and rounds, and
+//! the latencies that the tool does not tell.
 //!
-//! Semantics are those of `client/mysqlslap.c` of MariaDB 10.11 as its `--only-print` shows them: 99 rows made of 10 INSERTs (the number of writes
-//! counts the CREATE TABLE), then 11 statements whose values are drawn once, which every client walks through from the start and repeats. When
-//! each client has sent its share of a round, the table is made anew.
+//! Semantics are those of `client/mysqlslap.c` of MariaDB 10.11 as its `--only-print` shows them: 99 rows
+//! made of 10 INSERTs (the number of writes counts the CREATE TABLE), then 11 statements whose values are
+//! drawn once, which every client walks through from the start and repeats. When each client has sent its
+//! share of a round, the table is made anew.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -36,12 +38,13 @@ pub struct Spec {
     /// Clients at once (`--concurrency` of the tool).
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Statements of one round, all clients together; each has the whole part of its share (`--number-of-queries`). Otherwise each client walks
-    /// through its list of 11 once.
+    /// Statements of one round, all clients together; each has the whole part of its share
+    /// (`--number-of-queries`). Otherwise each client walks through its list of 11 once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub queries: Option<u32>,
-    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`); UPDATE and SELECT are of one row then.
+    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`); UPDATE and SELECT are of one
+    /// row then.
     #[serde(default)]
     #[arg(long)]
     pub autoincrement: bool,
@@ -224,7 +227,8 @@ struct Round {
 }
 
 impl Rounds {
-    /// Returns when all have come and the last of them has made the table; at once when one will not come any more.
+    /// Returns when all have come and the last of them has made the table; at once when one will not come any
+    /// more.
     fn meet(&self, clients: u32, make: impl FnOnce() -> Result<(), SqlError>) -> Result<(), SqlError> {
         let mut round = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         round.arrived += 1;

@@ -1,8 +1,9 @@
-//! Forty wide tables with three indexes each, filled or read by forty clients, as in a comparison of CUBRID and MySQL on a hard disk
-//! and an SSD (2010).
+//! Forty wide tables with three indexes each, filled or read by forty clients, as in a comparison of CUBRID
+//! and MySQL on a hard disk and an SSD (2010).
 //!
-//! `insert` adds one row after the other (the study's FULL INSERT). `select` asks three times in a transaction: by the primary key, by the unique
-//! index and by the other one; a narrow range of rows stays in memory, a wide one does not.
+//! `insert` adds one row after the other (the study's FULL INSERT). `select` asks three times in a
+//! transaction: by the primary key, by the unique index and by the other one; a narrow range of rows stays in
+//! memory, a wide one does not.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -59,7 +60,8 @@ pub struct Spec {
     #[serde(default = "forty")]
     #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 380 bytes each; otherwise as in the study: 625,000 for `insert`, 1,600,000 for `select`.
+    /// Rows of each table when it is loaded, about 380 bytes each; otherwise as in the study: 625,000 for
+    /// `insert`, 1,600,000 for `select`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rows: Option<u32>,

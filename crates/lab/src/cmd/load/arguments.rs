@@ -1,4 +1,5 @@
-//! The arguments of `spindle load`: those of each workload come from its own `Spec`, those of every run stand here.
+//! The arguments of `spindle load`: those of each workload come from its own `Spec`, those of every run stand
+//! here.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -84,15 +85,16 @@ fn add_run_options(command: Command, open_loops: &[String]) -> Command {
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
-    /// `postgresql://user:password@host:port/database`, `sqlite:/path`, of `fileio` `directory:/path`. Everybody on this machine can read a password
-    /// in an option; without one there, it is taken from the environment, from MYSQL_PWD or PGPASSWORD.
+    /// `postgresql://user:password@host:port/database`, `sqlite:/path`, of `fileio` `directory:/path`.
+    /// Everybody on this machine can read a password in an option; without one there, it is taken from the
+    /// environment, from MYSQL_PWD or PGPASSWORD.
     #[arg(long, value_parser = parse_server)]
     pub(super) server: Endpoint,
     /// Length of the measured window: `30s`, `5m`, `500 ms`; otherwise 30 s.
     #[arg(long, value_parser = units::parse_duration, allow_hyphen_values = true)]
     pub(super) duration: Option<Duration>,
-    /// The work is measured until it is done, at most for `--duration`, otherwise for a week. A list of operations makes its tables and is done once
-    /// unless it gets a duration.
+    /// The work is measured until it is done, at most for `--duration`, otherwise for a week. A list of
+    /// operations makes its tables and is done once unless it gets a duration.
     #[arg(long)]
     pub(super) once: bool,
     /// Time before the measured window, in which the same load runs unmeasured.
@@ -107,8 +109,8 @@ pub(super) struct RunArgs {
     /// One JSON object instead of a table (docs/load.md).
     #[arg(long)]
     pub(super) json: bool,
-    /// Of all that is random; otherwise from the clock, because a run that repeats another one's choices writes what is there already. It is told
-    /// before anything else.
+    /// Of all that is random; otherwise from the clock, because a run that repeats another one's choices
+    /// writes what is there already. It is told before anything else.
     #[arg(long, default_value_t = seed_of_now(), hide_default_value = true)]
     pub(super) seed: u64,
 }

@@ -1,5 +1,5 @@
-//! What `spindle load` prints: tables, and one JSON object for people's programs, whose names are in docs/load.md. Histograms stay between our own
-//! processes.
+//! What `spindle load` prints: tables, and one JSON object for people's programs, whose names are in
+//! docs/load.md. Histograms stay between our own processes.
 
 use std::collections::BTreeMap;
 

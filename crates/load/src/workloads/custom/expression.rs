@@ -1,4 +1,5 @@
-//! Values that a workload file draws: `uniform(1, :customers)`, `string(20)`, `sequence(1)`, or a plain amount.
+//! Values that a workload file draws: `uniform(1, :customers)`, `string(20)`, `sequence(1)`, or a plain
+//! amount.
 
 use std::collections::BTreeMap;
 

@@ -38,7 +38,8 @@ pub struct Spec {
     #[serde(default)]
     #[command(flatten)]
     pub parameters: Parameters,
-    /// The content of the file, put in by [`Declared::read_files`]: so it is part of every hash, and the load process needs no file.
+    /// The content of the file, put in by [`Declared::read_files`]: so it is part of every hash, and the load
+    /// process needs no file.
     #[serde(default)]
     #[arg(skip)]
     pub text: String,

@@ -1,4 +1,5 @@
-//! The whole numbers that a file names, in the place of the file's own: a table of a scenario, or `--parameter NAME=NUMBER` again and again.
+//! The whole numbers that a file names, in the place of the file's own: a table of a scenario, or
+//! `--parameter NAME=NUMBER` again and again.
 
 use std::collections::BTreeMap;
 

@@ -175,8 +175,8 @@ impl OltpClient {
     }
 }
 
-/// At READ COMMITTED another terminal may put the same row back between our DELETE, which then finds none, and our INSERT. The
-/// tool takes that for a lost deadlock.
+/// At READ COMMITTED another terminal may put the same row back between our DELETE, which then finds none,
+/// and our INSERT. The tool takes that for a lost deadlock.
 fn lost_race(error: SqlError) -> SqlError {
     let class = if error.class == Class::Duplicate { Class::Retry } else { error.class };
     SqlError { class, ..error }

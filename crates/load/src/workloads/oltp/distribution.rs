@@ -1,7 +1,8 @@
-//! Which rows are asked for: the distributions of sysbench 1.0.20 (`src/sb_rand.c`) with its default parameters.
+//! Which rows are asked for: the distributions of sysbench 1.0.20 (`src/sb_rand.c`) with its default
+//! parameters.
 //!
-//! The tool's own default is `special`, in which one percent of the rows gets three quarters of the requests, so that a database larger
-//! than memory still seems to fit. A workload therefore names its distribution.
+//! The tool's own default is `special`, in which one percent of the rows gets three quarters of the requests,
+//! so that a database larger than memory still seems to fit. A workload therefore names its distribution.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,8 +77,9 @@ fn mean(random: &mut Random) -> f64 {
     (0..ITERATIONS).map(|_| random.unit()).sum::<f64>() / f64::from(ITERATIONS)
 }
 
-/// `span` is the distance between the first row and the last. The number that decides between the two parts also draws from
-/// the special rows, as it does in the tool, so that these begin a quarter of the way into their range.
+/// `span` is the distance between the first row and the last. The number that decides between the two parts
+/// also draws from the special rows, as it does in the tool, so that these begin a quarter of the way into
+/// their range.
 fn special(random: &mut Random, span: f64) -> f64 {
     let unit = random.unit();
     if unit < 1.0 - SPECIAL_REQUESTS {
@@ -87,8 +89,9 @@ fn special(random: &mut Random, span: f64) -> f64 {
     unit * (width + 1.0) + span / 2.0 - width / 2.0
 }
 
-/// Rejection-inversion (Hörmann and Derflinger, ACM Transactions on Modeling and Computer Simulation 6, 1996): a point under the hat
-/// x^-exponent is drawn by the inverse of the hat's integral, and its nearest whole number is taken unless the point lies above that number's bar.
+/// Rejection-inversion (Hörmann and Derflinger, ACM Transactions on Modeling and Computer Simulation 6,
+/// 1996): a point under the hat x^-exponent is drawn by the inverse of the hat's integral, and its nearest
+/// whole number is taken unless the point lies above that number's bar.
 #[derive(Debug, Clone, Copy)]
 struct Zipfian {
     count: u32,
@@ -113,7 +116,8 @@ impl Zipfian {
         x.powf(-self.exponent)
     }
 
-    /// Of the hat from 1 to x: (x^(1 - exponent) - 1) / (1 - exponent), which is the logarithm where the exponent is 1.
+    /// Of the hat from 1 to x: (x^(1 - exponent) - 1) / (1 - exponent), which is the logarithm where the
+    /// exponent is 1.
     fn integral(&self, x: f64) -> f64 {
         let (rise, logarithm) = (1.0 - self.exponent, x.ln());
         let grown = rise * logarithm;

@@ -56,7 +56,8 @@ pub(super) fn finish(session: &mut dyn Session, spec: &Spec) -> Result<()> {
         .try_for_each(|number| loading::check_row_count(session, &table::name(number), spec.rows.into()))
 }
 
-/// The first part of every table before the second of any, so that the streams are on different tables when there are some.
+/// The first part of every table before the second of any, so that the streams are on different tables when
+/// there are some.
 fn tasks(spec: &Spec, seed: u64) -> Vec<Task> {
     let firsts = (1..=spec.rows).step_by(CHUNK as usize);
     firsts.flat_map(|first| (1..=spec.tables).map(move |number| task(spec, seed, number, first))).collect()

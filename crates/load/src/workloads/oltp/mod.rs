@@ -1,4 +1,5 @@
-//! The OLTP workloads of sysbench 1.0.20 (`src/lua/oltp_*.lua`), natively: the same tables, rows, statements and transactions.
+//! The OLTP workloads of sysbench 1.0.20 (`src/lua/oltp_*.lua`), natively: the same tables, rows, statements
+//! and transactions.
 //!
 //! Where they are not the tool's, [`DEVIATIONS`] says so. Distributions are in `distribution.rs`.
 
@@ -26,7 +27,8 @@ use spindle_base::child::RunAs;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Script {
-    /// `oltp_read_write`: 10 point selects, 4 selects of ranges, 2 updates, and one row deleted and inserted again.
+    /// `oltp_read_write`: 10 point selects, 4 selects of ranges, 2 updates, and one row deleted and inserted
+    /// again.
     ReadWrite,
     /// `oltp_read_only`: the selects of `read-write`.
     ReadOnly,
@@ -140,8 +142,8 @@ pub struct Spec {
     #[serde(default = "hundred")]
     #[arg(long, default_value_t = hundred(), value_parser = whole_number::<u32>)]
     pub range_size: u32,
-    /// Open loop: this many transactions start in a second, whether those before were answered or not, as far as there are idle connections.
-    /// Latency counts from when each should have started.
+    /// Open loop: this many transactions start in a second, whether those before were answered or not, as far
+    /// as there are idle connections. Latency counts from when each should have started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rate: Option<u32>,

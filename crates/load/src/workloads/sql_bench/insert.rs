@@ -1,6 +1,7 @@
 //! test-insert: rows in and out, and the queries by key, by index and without either.
 //!
-//! The table has `id` (0 to three times the loop), `id2` equal to it, `id3` equal to it, and a text; its keys are (id, id2) and id3.
+//! The table has `id` (0 to three times the loop), `id2` equal to it, `id3` equal to it, and a text; its keys
+//! are (id, id2) and id3.
 
 use super::list::{Action, Leaves, List, ROWS_AT_ONCE};
 use spindle_base::random::Random;
@@ -33,7 +34,8 @@ pub(super) fn insert_test(list: &mut List) {
     list.quietly(Action::execute("CREATE INDEX index_id3 ON bench1 (id3)"));
     list.changes("insert", each, |index, _| insert(index, "ABCDEFGHIJ"));
     list.changes("insert", each, move |index, _| insert(2 * each - 1 - index, "BCDEFGHIJK"));
-    // Each number once, in an order that is none: the step has no divisor in common with a count that is not its multiple.
+    // Each number once, in an order that is none: the step has no divisor in common with a count that is not
+    // its multiple.
     let step = if each.is_multiple_of(7_919) { 7_907 } else { 7_919 };
     list.changes("insert", each, move |index, _| insert(2 * each + index * step % each, "CDEFGHIJKL"));
     list.check("SELECT COUNT(*) FROM bench1", rows);

@@ -119,7 +119,8 @@ impl List {
         self.timed("create_table", Leaves::Durable, count, move |index, _| tables[index as usize].clone());
     }
 
-    /// Fills a table row by row. With a divisor most rows come untimed, many at once, so that queries find the same rows at every scale.
+    /// Fills a table row by row. With a divisor most rows come untimed, many at once, so that queries find
+    /// the same rows at every scale.
     pub(super) fn fill(&mut self, table: &'static str, mut rows: Vec<String>) {
         let all = rows.len() as u64;
         let timed = self.scaled(all);

@@ -1,7 +1,7 @@
 //! sql-bench of MySQL: lists of operations by one connection, one statement at a time.
 //!
-//! Every operation is a kind of transaction. The list is gone through once, or repeated for as long as the trial lasts; client CPU and count of each
-//! operation are kept, as sql-bench itself does.
+//! Every operation is a kind of transaction. The list is gone through once, or repeated for as long as the
+//! trial lasts; client CPU and count of each operation are kept, as sql-bench itself does.
 
 mod atis;
 mod client;
@@ -247,7 +247,8 @@ impl Workload for SqlBench {
         Ok(Box::new(ListClient::connect(endpoint, &self.spec, seed)?))
     }
 
-    /// A test that was gone through had every check between its operations; one that had not would have ended the trial.
+    /// A test that was gone through had every check between its operations; one that had not would have ended
+    /// the trial.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
         let mut checks = Vec::new();
@@ -264,7 +265,8 @@ impl Workload for SqlBench {
         Ok(checks)
     }
 
-    /// Lists per hour, from the mean time of every operation; something else when the window did not have them all.
+    /// Lists per hour, from the mean time of every operation; something else when the window did not have
+    /// them all.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
         let list_s = self.operations.iter().zip(kinds).map(|(operation, kind)| {
             let latencies =

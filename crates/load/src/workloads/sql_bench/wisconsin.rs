@@ -1,6 +1,8 @@
-//! test-wisconsin: the tables of the Wisconsin benchmark (Bitton, DeWitt and Turbyfill, 1983) and its selections, joins and changes.
+//! test-wisconsin: the tables of the Wisconsin benchmark (Bitton, DeWitt and Turbyfill, 1983) and its
+//! selections, joins and changes.
 //!
-//! Every column follows from two numbers: `unique2` counts the rows, `unique1` is the same numbers in random order.
+//! Every column follows from two numbers: `unique2` counts the rows, `unique1` is the same numbers in random
+//! order.
 
 use super::list::{Action, List, drop_if_exists};
 use spindle_base::random::Random;

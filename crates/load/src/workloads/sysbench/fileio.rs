@@ -206,7 +206,8 @@ impl Workload for Fileio {
         self.spec.terminals
     }
 
-    /// With the tool's own `prepare`, which does not say how far it is. The seed plays no part: the tool writes zeros.
+    /// With the tool's own `prepare`, which does not say how far it is. The seed plays no part: the tool
+    /// writes zeros.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
@@ -258,7 +259,8 @@ impl Tool for Fileio {
         is_complaint(line)
     }
 
-    /// The tool says reads and writes as hundredths of a MiB, so that requests are counted to within one hundredth of a MiB.
+    /// The tool says reads and writes as hundredths of a MiB, so that requests are counted to within one
+    /// hundredth of a MiB.
     fn second(&self, line: &str) -> Result<Option<Second>> {
         let Some(second) = output::second(line)? else { return Ok(None) };
         let amount = |label: &str| output::number_after(second, label);

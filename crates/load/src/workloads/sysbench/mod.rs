@@ -1,8 +1,10 @@
-//! sysbench 1.0 (Debian's package): its OLTP scripts ([`oltp`]) and its file I/O ([`fileio`]), as foreign tools.
+//! sysbench 1.0 (Debian's package): its OLTP scripts ([`oltp`]) and its file I/O ([`fileio`]), as foreign
+//! tools.
 //!
-//! Latencies come from `--histogram`, whose bins are logarithmic: 1024 from 1 us to 100 s, each 1.8 % wide, so that a latency is right within
-//! 0.9 % or half a microsecond; one below 1 us or above 100 s counts as that. Of a second the tool says one quantile, the 95th percentile, and its last
-//! second it says only when an event ends after it.
+//! Latencies come from `--histogram`, whose bins are logarithmic: 1024 from 1 us to 100 s, each 1.8 % wide,
+//! so that a latency is right within 0.9 % or half a microsecond; one below 1 us or above 100 s counts as
+//! that. Of a second the tool says one quantile, the 95th percentile, and its last second it says only when
+//! an event ends after it.
 
 pub mod fileio;
 pub mod oltp;

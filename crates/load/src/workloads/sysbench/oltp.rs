@@ -1,4 +1,5 @@
-//! The workload `sysbench`: the tool's own OLTP scripts. Their native twins are in [`crate::workloads::oltp`], which also checks the tables.
+//! The workload `sysbench`: the tool's own OLTP scripts. Their native twins are in
+//! [`crate::workloads::oltp`], which also checks the tables.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -125,8 +126,9 @@ impl Spec {
     }
 }
 
-/// Tells the tool where the database is. A password goes into the environment, where the tool's client libraries look for it when there is none among the
-/// options: everybody can read those. The tool's own `--config-file` does not keep a blank.
+/// Tells the tool where the database is. A password goes into the environment, where the tool's client
+/// libraries look for it when there is none among the options: everybody can read those. The tool's own
+/// `--config-file` does not keep a blank.
 fn connect(command: &mut Command, endpoint: &Endpoint) -> Result<()> {
     match endpoint {
         Endpoint::MysqlSocket { path, user, database } => command.args([

@@ -1,12 +1,14 @@
 //! TPC-C: an order-entry business with five transactions over nine tables.
 //!
-//! Follows the TPC Benchmark C standard, revision 5.11. Where it does not, [`DEVIATIONS`] says so; the report prints that
-//! list. A [`Preset`] follows another kit's rules instead. The audit bounds of clause 9.2.2.5 are tests of the input generator (`terminal/input.rs`), the consistency conditions
-//! 3.3.2.1 to 3.3.2.12 are the verification of every trial (`verify/`).
+//! Follows the TPC Benchmark C standard, revision 5.11. Where it does not, [`DEVIATIONS`] says so; the report
+//! prints that list. A [`Preset`] follows another kit's rules instead. The audit bounds of clause 9.2.2.5 are
+//! tests of the input generator (`terminal/input.rs`), the consistency conditions 3.3.2.1 to 3.3.2.12 are the
+//! verification of every trial (`verify/`).
 //!
-//! The metric is committed new orders per minute. The new orders that end in the rollback that clause 2.4.1.4 asks
-//! for (1 %) are not counted, though the standard counts them into tpmC: a rollback needs no log write, and the metric is
-//! to measure what reached the storage. Multiply by 1/0.99 to compare with kits that count them.
+//! The metric is committed new orders per minute. The new orders that end in the rollback that clause 2.4.1.4
+//! asks for (1 %) are not counted, though the standard counts them into tpmC: a rollback needs no log write,
+//! and the metric is to measure what reached the storage. Multiply by 1/0.99 to compare with kits that count
+//! them.
 
 mod data;
 mod preset;
@@ -61,8 +63,8 @@ impl Declared for Spec {
     }
 }
 
-/// Of one warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they are loaded (MariaDB 10.11); the rest is
-/// for growth.
+/// Of one warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they
+/// are loaded (MariaDB 10.11); the rest is for growth.
 const WAREHOUSE_BYTES: u64 = 100 << 20;
 
 const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as fast as they are answered, or at a rate, so the limit of 12.86 tpmC \

@@ -1,5 +1,6 @@
-//! Rules of the kits that published figures come from, where they are not the standard's (their sources: Percona-Lab/tpcc-mysql `src/driver.c`,
-//! and `add_fkey_idx.sql`, osdldbt/dbt2 `src/transaction_queue.c` and `src/db.c`; the differences are listed in the comparison of kits by their own headers).
+//! Rules of the kits that published figures come from, where they are not the standard's (their sources:
+//! Percona-Lab/tpcc-mysql `src/driver.c`, and `add_fkey_idx.sql`, osdldbt/dbt2 `src/transaction_queue.c` and
+//! `src/db.c`; the differences are listed in the comparison of kits by their own headers).
 
 use std::time::Duration;
 
@@ -35,7 +36,8 @@ pub(super) struct Rules {
 }
 
 const STANDARD: Rules = Rules {
-    // Payment, Order-Status, Delivery and Stock-Level have their minimum share (clause 5.2.3); New-Order gets what is left.
+    // Payment, Order-Status, Delivery and Stock-Level have their minimum share (clause 5.2.3); New-Order gets
+    // what is left.
     cards: [45, 43, 4, 4, 4],
     any_home: false,
     has_remote: true,

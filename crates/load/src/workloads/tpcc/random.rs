@@ -2,7 +2,8 @@
 
 use spindle_base::random::Random;
 
-/// C for C_LAST while the database is populated (clause 2.1.6.1). A constant, so that a run knows it whatever the seeds.
+/// C for C_LAST while the database is populated (clause 2.1.6.1). A constant, so that a run knows it whatever
+/// the seeds.
 const LAST_NAME_C_LOAD: u32 = 157;
 
 /// The run-time constants C of NURand.
@@ -121,7 +122,8 @@ mod tests {
             counts[constants.item(&mut random) as usize] += 1;
         }
         assert_eq!(counts[0], 0);
-        // Uniform draws would give every item about 10; the hottest tenth of NURand takes several times its share.
+        // Uniform draws would give every item about 10; the hottest tenth of NURand takes several times its
+        // share.
         counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
         let hottest: u32 = counts[..10_000].iter().sum();
         assert!(hottest > 400_000, "{hottest}");

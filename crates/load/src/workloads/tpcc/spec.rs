@@ -1,4 +1,5 @@
-//! The parameters. A preset has a number of warehouses of its own, so that what is written is not what is meant.
+//! The parameters. A preset has a number of warehouses of its own, so that what is written is not what is
+//! meant.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
@@ -47,8 +48,9 @@ struct Written {
     #[serde(default)]
     #[arg(long, conflicts_with = "rate")]
     wait_times: bool,
-    /// Open loop: this many transactions of all kinds together start in a second, whether those before were answered or not, as far as there are
-    /// idle connections. Latency counts from when each should have started.
+    /// Open loop: this many transactions of all kinds together start in a second, whether those before were
+    /// answered or not, as far as there are idle connections. Latency counts from when each should have
+    /// started.
     #[arg(long, value_parser = whole_number::<u32>)]
     rate: Option<u32>,
 }

@@ -1,5 +1,6 @@
-//! Rows for the tables of test-ATIS: nine airports, eleven cities, 579 flights among them, and what belongs to them. Names and figures are
-//! generated. Numbers of rows, of distinct values and of matches between tables are those of sql-bench's data.
+//! Rows for the tables of test-ATIS: nine airports, eleven cities, 579 flights among them, and what belongs
+//! to them. Names and figures are generated. Numbers of rows, of distinct values and of matches between
+//! tables are those of sql-bench's data.
 
 use spindle_base::random::Random;
 
@@ -70,7 +71,8 @@ const MONTHS: [&str; 12] = [
 ];
 const DIRECTIONS: [&str; 8] = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
 
-/// The rows of a table as SQL writes them; the same for every seed of a run, because the queries' results are known.
+/// The rows of a table as SQL writes them; the same for every seed of a run, because the queries' results are
+/// known.
 pub(super) fn rows(table: &str) -> Vec<String> {
     let random = &mut Random::seeded(&[1990, table.bytes().map(u64::from).sum()]);
     match table {
@@ -362,8 +364,8 @@ fn stopping(flight: usize) -> Option<usize> {
     (flight % 17 == 5).then_some(flight / 17)
 }
 
-/// An index below the limit; the low ones more often. How much more, like the times of flights, was chosen for the numbers of rows that
-/// queries return.
+/// An index below the limit; the low ones more often. How much more, like the times of flights, was chosen
+/// for the numbers of rows that queries return.
 fn skewed(random: &mut Random, limit: usize) -> usize {
     let unit = random.unit();
     (unit * (0.11 + 0.89 * unit) * limit as f64) as usize

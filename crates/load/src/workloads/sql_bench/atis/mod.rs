@@ -178,7 +178,8 @@ fn groups(dialect: Dialect) -> Vec<(String, u64)> {
     queries
 }
 
-/// Time zones from the times of flights: on the clocks as they stand, and without the day that those past midnight are away.
+/// Time zones from the times of flights: on the clocks as they stand, and without the day that those past
+/// midnight are away.
 fn zone_differences() -> [(String, u64); 2] {
     let difference =
         format!("({} - ({}) - time_elapsed) / 60", minutes("arrival_time"), minutes("departure_time"));

@@ -1,6 +1,7 @@
 //! Fills the database with rows that are made while they are sent, several streams at once.
 //!
-//! One stream per (table, warehouse), each in key order, so that the server appends. Rows never touch the client's disk.
+//! One stream per (table, warehouse), each in key order, so that the server appends. Rows never touch the
+//! client's disk.
 
 use std::sync::Arc;
 

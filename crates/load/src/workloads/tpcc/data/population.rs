@@ -1,7 +1,8 @@
-//! The rows of a fresh database (clause 4.3.3.1), as lines for LOAD DATA: tab between columns, newline after a row.
+//! The rows of a fresh database (clause 4.3.3.1), as lines for LOAD DATA: tab between columns, newline after
+//! a row.
 //!
-//! Every (table, warehouse) has its own stream of random numbers, so that tables and warehouses can be made in any
-//! order and in parallel, and one seed still gives one database.
+//! Every (table, warehouse) has its own stream of random numbers, so that tables and warehouses can be made
+//! in any order and in parallel, and one seed still gives one database.
 
 use std::io::{Result, Write};
 
@@ -60,7 +61,8 @@ impl Table {
     }
 }
 
-/// Writes the rows of one table of one warehouse (the item table ignores the warehouse); calls `row_done` after each.
+/// Writes the rows of one table of one warehouse (the item table ignores the warehouse); calls `row_done`
+/// after each.
 pub(super) fn write_rows(
     table: Table,
     seed: u64,

@@ -1,6 +1,7 @@
 //! The nine tables of clause 1.3, and the indexes that the transactions need.
 //!
-//! One byte per letter, so that a row has the size that the standard counts with. Types are MySQL's names; [`crate::sql::Dialect`] knows the others'.
+//! One byte per letter, so that a row has the size that the standard counts with. Types are MySQL's names;
+//! [`crate::sql::Dialect`] knows the others'.
 
 /// In the order in which they are made: what others refer to comes first.
 pub(super) const TABLES: [&str; 9] =

@@ -1,4 +1,5 @@
-//! The mix: a deck of cards per terminal (clause 5.2.4.2), so that the shares hold exactly and not only on average.
+//! The mix: a deck of cards per terminal (clause 5.2.4.2), so that the shares hold exactly and not only on
+//! average.
 
 use spindle_base::random::Random;
 

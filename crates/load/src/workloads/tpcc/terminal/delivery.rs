@@ -1,4 +1,5 @@
-//! The Delivery transaction (clause 2.7): the oldest undelivered order of each of ten districts, in one transaction.
+//! The Delivery transaction (clause 2.7): the oldest undelivered order of each of ten districts, in one
+//! transaction.
 
 use super::super::DISTRICTS;
 use super::input::Delivery;

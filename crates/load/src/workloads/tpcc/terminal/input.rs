@@ -1,4 +1,5 @@
-//! What a terminal asks for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a server.
+//! What a terminal asks for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a
+//! server.
 
 use super::super::preset::{Rules, rules};
 use super::super::random::{Constants, last_name};
@@ -286,7 +287,8 @@ mod tests {
 
     #[test]
     fn presets_draw_as_their_kits_do() {
-        // New orders, their fewest lines, home warehouses, and whether anything was remote, of 23,000 transactions.
+        // New orders, their fewest lines, home warehouses, and whether anything was remote, of 23,000
+        // transactions.
         let check = |preset, expect_new_orders: u32, expect_fewest: usize, expect_remote: bool| {
             let mut generator = Generator::new(&spec(5, 5, Some(preset)), 0, 1);
             let (mut homes, mut new_orders, mut fewest, mut is_remote) = ([false; 5], 0, 15, false);

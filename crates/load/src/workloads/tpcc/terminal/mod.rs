@@ -84,7 +84,8 @@ impl Terminal {
         Ok(Outcome { rolled_back, commit_wait: Some(commit_wait), ..Outcome::default() })
     }
 
-    /// The number of a customer; of all with the same last name the middle one by first name, rounded up (2.5.2.2).
+    /// The number of a customer; of all with the same last name the middle one by first name, rounded up
+    /// (2.5.2.2).
     ///
     /// First names never change, so that this read needs no lock.
     fn customer_id(&mut self, warehouse: u32, district: u32, customer: &Customer) -> Result<u32, SqlError> {

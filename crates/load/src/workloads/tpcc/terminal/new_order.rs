@@ -159,8 +159,8 @@ fn restocked(in_stock: i32, ordered: i32) -> i32 {
     if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
 }
 
-/// Sorts the lines by (warehouse, item), so that no two terminals wait for each other's rows in opposite order. An
-/// item that an order asks for twice goes to a second group, because one UPDATE changes a row once.
+/// Sorts the lines by (warehouse, item), so that no two terminals wait for each other's rows in opposite
+/// order. An item that an order asks for twice goes to a second group, because one UPDATE changes a row once.
 fn stock_groups(lines: &[(usize, &Line)]) -> Vec<StockGroup> {
     let mut sorted: Vec<(u32, u32, usize)> = lines
         .iter()

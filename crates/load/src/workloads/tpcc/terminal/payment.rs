@@ -15,7 +15,8 @@ impl Terminal {
         let mut head =
             head.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
 
-        // The row locks of UPDATE come first, so that no value is read that another terminal is about to change.
+        // The row locks of UPDATE come first, so that no value is read that another terminal is about to
+        // change.
         match self.statements.district_pay {
             None => {
                 let parameters = values![amount_cents, amount_cents, warehouse, district];

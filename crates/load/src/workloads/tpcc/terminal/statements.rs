@@ -1,7 +1,8 @@
 //! Every statement of the five transactions, prepared once per terminal.
 //!
-//! Lists are padded to their longest form by repeating the last entry where the result does not change (IN, OR,
-//! CASE), so that one prepared statement serves every length; only the multi-row INSERT has one per line count.
+//! Lists are padded to their longest form by repeating the last entry where the result does not change (IN,
+//! OR, CASE), so that one prepared statement serves every length; only the multi-row INSERT has one per line
+//! count.
 
 use super::super::DISTRICTS;
 use crate::sql::{Session, SqlError, Statement};

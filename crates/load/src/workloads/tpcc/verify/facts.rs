@@ -1,7 +1,7 @@
 //! What the consistency conditions need to know about one warehouse, read in one pass over each table.
 //!
-//! The server aggregates, the client compares: twelve independent SQL queries would read the order lines five times,
-//! which a small buffer pool turns into minutes.
+//! The server aggregates, the client compares: twelve independent SQL queries would read the order lines five
+//! times, which a small buffer pool turns into minutes.
 
 use std::collections::BTreeMap;
 

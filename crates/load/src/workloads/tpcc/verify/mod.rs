@@ -1,4 +1,5 @@
-//! The verification of a trial: the twelve consistency conditions over all warehouses. Must not know how it was filled or changed.
+//! The verification of a trial: the twelve consistency conditions over all warehouses. Must not know how it
+//! was filled or changed.
 
 mod conditions;
 mod facts;
