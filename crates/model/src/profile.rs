@@ -69,7 +69,7 @@ pub struct DiskParameters {
     /// Spent on each command by the controller, one after another.
     pub command_overhead_ns: u64,
     pub interface_bytes_per_s: u64,
-    /// Commands among which the drive chooses.
+    /// Requests among which the drive chooses.
     pub queue_depth: u64,
     /// A command older than this goes first.
     pub age_limit_ns: u64,

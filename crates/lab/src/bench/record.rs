@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Arm, Deterioration, Row};
+use crate::host::provenance::Machine;
 use crate::published::Comparison;
-use crate::record::Machine;
 use spindle_base::Mistake;
 
 /// Raised when a reader of the old format would misread the new one.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
+use crate::record::FileClass;
 use crate::record::{ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
-use crate::stack::layout::FileClass;
 use spindle_base::near;
 use spindle_base::units;
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::file::Complaint;
 use super::validate::complaint;
 use super::{Bounds, Scenario, ServerSpec};
-use crate::stack::layout::{FileClass, Layout};
+use crate::record::FileClass;
+use crate::stack::layout::Layout;
 use spindle_base::text;
 
 use crate::server;

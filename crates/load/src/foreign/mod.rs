@@ -29,7 +29,7 @@ pub const DEVIATIONS: &[&str] = &[
      storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
      figures of storage, server and CPU, not to its own figures.",
     "The tool does not say how long its clients wait for COMMIT: that is estimated from the server's own count of commits and from how long the storage of \
-     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, no trial is found to be limited by commits.",
+     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
 ];
 
 /// How many whole and unmeasured seconds.

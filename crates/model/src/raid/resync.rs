@@ -49,7 +49,7 @@ impl Unsynced {
         if resync == Resync::Never || start == end {
             return;
         }
-        self.last_write_at = Some(at);
+        self.last_write_at = self.last_write_at.max(Some(at));
         if let Resync::Bitmap { region_bytes } = resync {
             let regions = start / region_bytes..end.div_ceil(region_bytes);
             self.regions.extend(regions.map(|region| (region, at)));
@@ -138,13 +138,13 @@ impl Raid {
         }
     }
 
-    pub(super) fn finish_resync(&mut self, op: &Op) {
+    pub(super) fn finish_resync(&mut self, at: Instant, op: &Op) {
         if let Some(range) = self.unsynced.ranges.front_mut() {
             range.0 = op.end_bytes;
             if range.0 >= range.1 {
                 self.unsynced.ranges.pop_front();
             }
         }
-        self.end_unit();
+        self.end_unit(at);
     }
 }

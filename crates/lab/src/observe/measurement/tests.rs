@@ -5,8 +5,9 @@ use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, CpuTimes, MountSample};
-use crate::record::LimiterKind;
+use crate::observe::{BlockCounters, BlockOperation, MountSample};
+use crate::record::BottleneckKind;
+use spindle_base::proc::CpuTimes;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
     OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
@@ -131,9 +132,9 @@ fn every_series_has_one_value_per_second() {
     for (name, length) in lengths(&json).into_iter().chain(lengths(&json["server"])) {
         assert_eq!(length, 10, "{name}");
     }
-    assert_eq!(measurement.series.read_iops, vec![100.0; 10]);
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 10]);
     assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
-    assert_eq!(measurement.series.queue_depth, vec![0.68; 10]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 10]);
     assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
     assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);
 }
@@ -145,25 +146,25 @@ fn a_client_with_more_threads_than_cores_is_saturated_when_those_are() {
     window.summary.client_cpu_s = 1.7 * 10.0;
     let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
     assert!(warnings.contains(&Warning::ClientSaturated { share: 0.85 }), "{warnings:?}");
-    assert_eq!(measurement.limiter.kind, LimiterKind::Client);
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::Client);
 }
 
 #[test]
 fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
-    let host = measurement.host.unwrap();
+    let host = measurement.mounts[0].host.clone().unwrap();
     assert_eq!((host.reads, host.writes, host.flushes), (1000, 500, 100));
     assert_eq!(
         (host.read_latency_mean_ms, host.write_latency_mean_ms, host.flush_latency_mean_ms),
         (5.0, 2.0, 8.0)
     );
-    assert_eq!(measurement.emulator.unwrap().late_time_share, 0.03);
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().late_time_share, 0.03);
 }
 
 #[test]
 fn the_emulator_is_summed_up_over_the_window_only() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
-    let emulator = measurement.emulator.unwrap();
+    let emulator = measurement.mounts[0].emulator.clone().unwrap();
     assert_eq!((emulator.requests, emulator.reads, emulator.seeks), (1600, 1000, 1400));
     assert_eq!((emulator.read_latency_mean_ms, emulator.flush_latency_mean_ms), (5.0, 8.0));
     assert_eq!((emulator.late_share, emulator.floor_us, emulator.queue_depth_mean), (0.025, 8.0, 0.68));
@@ -183,9 +184,9 @@ fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
 fn reads_that_transactions_waited_for_make_the_verdict() {
     let (measurement, warnings) = measurement(&window(10), Vec::new()).unwrap();
     // 90 reads a second of 5 ms in one second of one terminal.
-    assert!((measurement.limiter.shares["read"] - 0.45).abs() < 1e-9);
-    assert!((measurement.limiter.shares["locks"] - 0.01).abs() < 1e-9);
-    assert_eq!(measurement.limiter.kind, LimiterKind::ReadLatency);
+    assert!((measurement.bottleneck.shares["read"] - 0.45).abs() < 1e-9);
+    assert!((measurement.bottleneck.shares["locks"] - 0.01).abs() < 1e-9);
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::ReadLatency);
     assert!(matches!(warnings[..], [Warning::Late { .. }]), "{warnings:?}");
 }
 
@@ -211,18 +212,18 @@ fn changed(mut window: Window, change: impl Fn(&mut Vec<MountSample>, u64)) -> W
 fn without_storage_there_is_no_view_of_it() {
     let window = changed(window(3), |mounts, _| mounts[0] = MountSample::default());
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!((measurement.emulator, measurement.host), (None, None));
-    assert_eq!(measurement.series.read_iops, vec![0.0; 3]);
+    assert_eq!((&measurement.mounts[0].emulator, &measurement.mounts[0].host), (&None, &None));
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![0.0; 3]);
 }
 
 #[test]
 fn a_real_disk_is_seen_through_the_kernel() {
     let window = changed(window(3), |mounts, _| mounts[0].statistics = None);
     let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!(measurement.emulator, None);
-    assert_eq!(measurement.series.read_iops, vec![100.0; 3]);
-    assert_eq!(measurement.series.queue_depth, vec![0.68; 3]);
-    assert_eq!(measurement.host.unwrap().queue_depth_mean, 0.68);
+    assert_eq!(measurement.mounts[0].emulator, None);
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 3]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 3]);
+    assert_eq!(measurement.mounts[0].host.clone().unwrap().queue_depth_mean, 0.68);
     assert_eq!((measurement.per_transaction.reads, measurement.per_transaction.read_kib), (2.5, 40.0));
     assert_eq!(warnings, []);
 }
@@ -237,7 +238,7 @@ fn reads_that_the_page_cache_answered_were_not_waited_for() {
     });
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     // 10 of 90 reads a second reached the device, each for 5 ms.
-    assert!((measurement.limiter.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.limiter);
+    assert!((measurement.bottleneck.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.bottleneck);
 }
 
 #[test]
@@ -256,11 +257,11 @@ fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let terminals = window.summary.terminal_time_s / window.summary.duration_s;
     assert!(
-        (measurement.limiter.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
+        (measurement.bottleneck.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
         "{:?}",
-        measurement.limiter
+        measurement.bottleneck
     );
-    assert!(measurement.limiter.shares["read"] > 0.0, "{:?}", measurement.limiter);
+    assert!(measurement.bottleneck.shares["read"] > 0.0, "{:?}", measurement.bottleneck);
     assert_eq!(measurement.series.server["checkpoint_age_bytes"], vec![7.0; 10]);
     let counters: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
     assert_eq!(counters, ["pg_stat_database.blks_read"], "levels are left out");
@@ -271,15 +272,15 @@ fn each_mount_of_a_layout_has_its_own_view() {
     let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
     window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-    let [redo] = &measurement.other_mounts[..] else { panic!("{:?}", measurement.other_mounts) };
-    assert_eq!(measurement.emulator.unwrap().reads, 300);
+    let [_, redo] = &measurement.mounts[..] else { panic!("{:?}", measurement.mounts) };
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().reads, 300);
     assert_eq!(redo.emulator.as_ref().unwrap().reads, 900);
     assert_eq!(redo.series.read_iops, vec![300.0; 3]);
     assert_eq!(measurement.per_transaction.reads, 10.0, "those of both mounts");
     assert!(
-        measurement.limiter.reason.contains("reads of 5.00 ms each from `disk`"),
+        measurement.bottleneck.reason.contains("reads of 5.00 ms each from `disk`"),
         "{}",
-        measurement.limiter.reason
+        measurement.bottleneck.reason
     );
 }
 
@@ -298,14 +299,14 @@ fn pool(seconds: u64) -> Window {
 #[test]
 fn each_device_of_a_pool_has_its_own_view() {
     let (measurement, _) = measurement(&pool(3), Vec::new()).unwrap();
-    let reads: Vec<(&str, u64)> = measurement
+    let reads: Vec<(&str, u64)> = measurement.mounts[0]
         .devices
         .iter()
         .map(|device| (device.name.as_str(), device.emulator.as_ref().unwrap().reads))
         .collect();
     assert_eq!(reads, [("data", 300), ("log", 0), ("cache", 900)]);
-    assert_eq!(measurement.devices[2].series.read_iops, vec![300.0; 3]);
-    assert_eq!(measurement.devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
+    assert_eq!(measurement.mounts[0].devices[2].series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.mounts[0].devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
     assert_eq!(measurement.per_transaction.reads, 2.5, "those of the volume, once");
 }
 
@@ -313,9 +314,9 @@ fn each_device_of_a_pool_has_its_own_view() {
 fn reads_of_a_pool_are_waited_for_on_its_data_and_its_cache_device() {
     let (measurement, _) = measurement(&pool(10), Vec::new()).unwrap();
     // 90 reads a second; (100 of 5 ms and 300 of 3 ms) have a mean of 3.5 ms.
-    assert!((measurement.limiter.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.limiter);
+    assert!((measurement.bottleneck.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.bottleneck);
     let words = "900 reads of 3.50 ms each from the data and cache devices of `disk`";
-    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn commits_of_a_pool_are_waited_for_on_its_log_device() {
     window.summary.commit_wait_s = Some(6.0);
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
-    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
 }
 
 const INNODB: [(&str, &str); 3] =
@@ -346,7 +347,7 @@ fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
 #[track_caller]
 fn check_commits(window: &Window, share: Option<f64>) {
     let (measurement, _) = measurement(window, Vec::new()).unwrap();
-    let found = measurement.limiter.shares.get("commit").copied();
+    let found = measurement.bottleneck.shares.get("commit").copied();
     let is_near = |(found, share): (f64, f64)| (found - share).abs() < 1e-9;
     assert!(found.is_some() == share.is_some() && found.zip(share).is_none_or(is_near), "{found:?}");
 }
@@ -424,7 +425,7 @@ fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
         window.summary.commit_wait_s = commit_wait_s;
         window.summary.terminal_time_s = 40.0;
         let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-        let reason = measurement.limiter.reason;
+        let reason = measurement.bottleneck.reason;
         assert!(reason.contains(&format!("{expect} of it into waiting for a replica's")), "{reason}");
     };
     // Half a second of each; ten seconds have 40 of terminals.
