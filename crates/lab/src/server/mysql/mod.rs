@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use rustix::process::Signal;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
@@ -187,12 +187,13 @@ impl Server for Mysql {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench", "mysqlslap"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Mysql])
     }
 
     fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {
-            Some(engine) if kind == "tpcc" && has_no_transactions(engine) => Err(Refusal(format!(
+            Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
                 "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
             ))),
             _ => Ok(()),

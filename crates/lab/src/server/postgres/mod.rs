@@ -28,7 +28,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
@@ -75,7 +75,7 @@ impl Server for Postgres {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Postgres])
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
