@@ -6,6 +6,7 @@
 mod cause;
 pub mod client;
 mod data_set;
+mod phases;
 mod replicas;
 mod trial;
 pub mod virtual_answer;

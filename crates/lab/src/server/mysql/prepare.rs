@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::options::{option, value_for};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
-use super::{SHAPING_SETTINGS, USER, files, option, value_for};
+use super::{SHAPING_SETTINGS, USER, files};
 use crate::server::instance::Instance;
 use crate::server::process::log::quote;
 use crate::server::process::{PREPARE_PATIENCE, output_within};
