@@ -1,5 +1,5 @@
-//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and everything down
-//! again, whatever happens.
+//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and
+//! everything down again, whatever happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,8 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the replicas, then the storage.
+    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then
+    /// the replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,

@@ -1,12 +1,13 @@
-//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path, and old ones that Spindle
-//! fetches.
+//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path,
+//! and old ones that Spindle fetches.
 //!
-//! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
-//! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
-//! password; only root and that user can reach the socket. A primary also listens on 127.0.0.1, for its replicas (`replication.rs`).
+//! A server of ours never touches one that is installed: it reads no option file, has its own directories,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Root may log in without a password; only root and that user can reach the socket. A primary also listens
+//! on 127.0.0.1, for its replicas (`replication.rs`).
 //!
-//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows no other server,
-//! and not what is measured with its counters.
+//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows
+//! no other server, and not what is measured with its counters.
 
 mod files;
 mod monitor;
@@ -73,8 +74,9 @@ const TABLE_SETTINGS: [&str; 6] = [
     "plugin_maturity",
 ];
 
-/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
-/// buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy of them in every snapshot.
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a
+/// dump of the buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy
+/// of them in every snapshot.
 const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("innodb_buffer_pool_size", "512M"),
     ("innodb_flush_log_at_trx_commit", "0"),

@@ -1,4 +1,5 @@
-//! The command line of the server: settings as this version knows them, and what Spindle adds. The server itself says whether it takes them.
+//! The command line of the server: settings as this version knows them, and what Spindle adds. The server
+//! itself says whether it takes them.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -11,7 +12,8 @@ use crate::server::process::log::quote;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 
-/// What MySQL would do otherwise: listen in a second protocol, want a directory that only packages make, and refuse the loader's rows.
+/// What MySQL would do otherwise: listen in a second protocol, want a directory that only packages make, and
+/// refuse the loader's rows.
 pub(super) fn own_options(release: &Release) -> Vec<&'static str> {
     match release.flavour {
         Flavour::MariaDb => Vec::new(),

@@ -1,7 +1,8 @@
 //! An empty database, made the way that a version wants it.
 //!
 //! * MySQL from 5.7: the server itself, `--initialize-insecure`.
-//! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db does.
+//! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db
+//!   does.
 //! * MariaDB: its own mariadb-install-db, which was mysql_install_db.
 
 use std::fs;

@@ -1,4 +1,5 @@
-//! How far the replicas of a primary are, and whether they have what it has. Positions are bytes of the primary's binary log.
+//! How far the replicas of a primary are, and whether they have what it has. Positions are bytes of the
+//! primary's binary log.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,13 +1,13 @@
 //! Replication of MariaDB by global transaction identifiers (GTID), asynchronous or semi-synchronous.
 //!
-//! * All servers of a set start from copies of one database that was loaded without a binary log, so that a replica begins with the first
-//!   transaction of the primary's: its `gtid_slave_pos` is empty.
-//! * Replication needs TCP. The primary listens on 127.0.0.1 only, and before it lets anybody in (`init_file`) it forgets every account that
-//!   could log in over TCP but the replicas' own.
-//! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's relay log is on its disk then takes
-//!   `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
-//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes are those of the files: SHOW BINARY
-//!   LOGS would wait with the commits that wait for an acknowledgement.
+//! * All servers of a set start from copies of one database that was loaded without a binary log, so that a
+//!   replica begins with the first transaction of the primary's: its `gtid_slave_pos` is empty.
+//! * Replication needs TCP. The primary listens on 127.0.0.1 only, and before it lets anybody in
+//!   (`init_file`) it forgets every account that could log in over TCP but the replicas' own.
+//! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's
+//!   relay log is on its disk then takes `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
+//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes
+//!   are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an acknowledgement.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -170,7 +170,8 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for TCP too.
+/// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for
+/// TCP too.
 fn accounts(release: &Release, password: &str) -> String {
     let table = if release.can(release::GLOBAL_PRIVILEGES) { "global_priv" } else { "user" };
     format!(

@@ -1,16 +1,17 @@
 //! PostgreSQL from the distribution's package, run privately.
 //!
-//! A server of ours never touches one that is installed: it has its own directories and configuration, listens on a unix socket in its
-//! runtime directory only, and runs as a numeric user that no account has. Whoever reaches the socket may log in; only root
-//! and that user can.
+//! A server of ours never touches one that is installed: it has its own directories and configuration,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Whoever reaches the socket may log in; only root and that user can.
 //!
-//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel ends them together, and in a
-//! namespace of shared memory, so that a server which was killed leaves none behind.
+//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel
+//! ends them together, and in a namespace of shared memory, so that a server which was killed leaves none
+//! behind.
 //!
 //! It reads through the machine's page cache, which `shared_buffers` does not bound: see METHODOLOGY.md.
 //!
-//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other server, and not what is
-//! measured with its counters.
+//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other
+//! server, and not what is measured with its counters.
 
 mod log;
 mod monitor;
@@ -130,7 +131,8 @@ impl Server for Postgres {
         self.check(instance)?;
         own_directories(instance)?;
         let program = program::find("initdb")?;
-        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that one only.
+        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that
+        // one only.
         let users = beside(&instance.runtime_directory, "passwd");
         USER.write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0).as_bytes())?;
         let with_users = ["sh", "-c", "mount --bind \"$0\" /etc/passwd && exec \"$@\""].map(OsStr::new);

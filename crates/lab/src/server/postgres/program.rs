@@ -18,7 +18,8 @@ const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
 const INSTALL_HINT: &str =
     "install it with `tools/install postgresql`, which starts no server of the machine's own";
 
-/// From the PATH, or the newest of those that packages install outside of it. All programs of a version lie together.
+/// From the PATH, or the newest of those that packages install outside of it. All programs of a version lie
+/// together.
 pub(super) fn find(name: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -54,8 +55,9 @@ pub(super) fn version() -> Result<String> {
     Ok(format!("PostgreSQL {version}"))
 }
 
-/// Lets the server itself read the settings, without starting: it knows its own names and values best, and which do not go together. It
-/// gets as far as the control file of a directory that has nothing in it. A missing server is not the settings' fault and is told elsewhere.
+/// Lets the server itself read the settings, without starting: it knows its own names and values best, and
+/// which do not go together. It gets as far as the control file of a directory that has nothing in it. A
+/// missing server is not the settings' fault and is told elsewhere.
 pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
     const CONTROL_FILE_BYTES: usize = 8192;
