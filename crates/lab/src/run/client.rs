@@ -1,6 +1,6 @@
 //! The load generator as a process of its own: pinned, killed and accounted for alone.
 //!
-//! The other side of the pipe is `spindle load client`, which is [`spindle_load::runner`].
+//! The other side of the pipe is `spindle load client`, which is [`spindle_load::process`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

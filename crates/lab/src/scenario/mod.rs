@@ -85,9 +85,9 @@ pub struct RunSettings {
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Duration,
-    /// Of a list: the most that it may take.
+    /// Of fixed work: the most that it may take.
     pub measure: Duration,
-    /// The workload is a list that is gone through once.
+    /// The workload is fixed work, which is done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
     pub seed: u64,

@@ -384,7 +384,7 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         }
     };
     if once {
-        check_lists(file)?;
+        check_fixed_work(file)?;
     }
     Ok(RunSettings {
         trials: run.trials as u32,
@@ -397,29 +397,26 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
     })
 }
 
-/// What is gone through once, and begins with the server.
-fn check_lists(file: &ScenarioFile) -> Result<(), Complaint> {
+/// Fixed work is done once, and begins with the server.
+fn check_fixed_work(file: &ScenarioFile) -> Result<(), Complaint> {
     if file.run.start != StartState::Cold {
-        let message = "must be \"cold\" with measure = \"once\": a list is gone through from its beginning";
+        let message = "must be \"cold\" with measure = \"once\": fixed work is done from its beginning";
         return Err(complaint("run.start", message.to_owned()));
     }
-    let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].is_list());
-    match other {
-        Some(name) => {
-            let kind = file.workloads[name].kind();
-            let message = format!(
-                "\"once\" needs a list of work, and workload `{name}` of kind `{kind}` goes on for ever; of lists there are `sql-bench` and `insert-growth`"
-            );
-            Err(complaint("run.measure", message))
-        }
-        None => Ok(()),
-    }
+    let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].facts().is_fixed_work);
+    let Some(name) = other else { return Ok(()) };
+    let kind = file.workloads[name].kind();
+    let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
+    let message = format!(
+        "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` goes on for ever; the kinds of fixed work are {known}"
+    );
+    Err(complaint("run.measure", message))
 }
 
 /// Foreign tools run for whole seconds.
 fn check_windows(scenario: &Scenario) -> Result<(), Complaint> {
     let measure = scenario.run.measure;
-    let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].has_tool());
+    let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].facts().has_tool);
     match foreign.filter(|_| measure.subsec_nanos() > 0) {
         Some(name) => {
             let kind = scenario.workloads[name].kind();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use spindle_load::Endpoint;
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::process::own_user::TOOLS;
@@ -23,7 +23,7 @@ impl Server for Files {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        vec!["fileio"]
+        WorkloadSpec::kinds_on(&[Target::Directory])
     }
 
     fn version(&self) -> Result<String> {

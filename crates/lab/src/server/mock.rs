@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::Endpoint;
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::settings::Refusal;
@@ -30,7 +30,7 @@ impl Server for Mock {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        vec!["mock"]
+        WorkloadSpec::kinds_on(&[Target::Mock])
     }
 
     /// It has as many logs as are asked for, and no undo.

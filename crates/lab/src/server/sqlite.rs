@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::settings::Refusal;
@@ -41,7 +41,7 @@ impl Server for Sqlite {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
+        WorkloadSpec::kinds_on(&[Target::Sqlite])
     }
 
     fn version(&self) -> Result<String> {

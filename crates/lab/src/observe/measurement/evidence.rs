@@ -45,7 +45,7 @@ pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorS
     // The latest of the emulators: one of them is enough to spoil a latency.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
     // A list has a trend of its own: quick operations follow slow ones.
-    let has_trend = window.summary.lower_is_better;
+    let has_trend = window.summary.metric.lower_is_better;
     Symptoms {
         scheduler: latest.map(|emulator| emulator.scheduler.clone()),
         requests: emulators.iter().map(|emulator| emulator.requests).sum(),

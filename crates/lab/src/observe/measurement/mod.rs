@@ -85,9 +85,9 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let measurement = Measurement {
         duration_s: summary.duration_s,
         metric: Metric {
-            name: summary.headline_name.clone(),
-            value: summary.headline_value,
-            lower_is_better: summary.lower_is_better,
+            name: summary.metric.name.clone(),
+            value: summary.metric.value,
+            lower_is_better: summary.metric.lower_is_better,
         },
         transactions,
         latency: latency(&all, histogram::encode(&all)),

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use spindle_load::KindSummary;
+use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
@@ -99,8 +99,7 @@ fn window(seconds: u64) -> Window {
     Window {
         summary: Summary {
             duration_s: seconds as f64,
-            headline_name: "transactions per second".to_owned(),
-            headline_value: 20.0,
+            metric: Metric::rate("transactions per second", 20.0),
             kinds: vec![kind("a", 19 * seconds, seconds), kind("b", 20 * seconds, 0)],
             commit_wait_s: Some(0.1 * seconds as f64),
             terminal_time_s: seconds as f64,

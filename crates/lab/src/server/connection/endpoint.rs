@@ -69,3 +69,52 @@ fn parse_text(text: &str) -> Result<Endpoint, String> {
         database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_by_socket_or_url() {
+        assert_eq!(
+            parse("socket:/run/db").unwrap(),
+            Endpoint::MysqlSocket { path: "/run/db".into(), user: "root".into(), database: "spindle".into() }
+        );
+        assert_eq!(
+            parse("mysql://me:p%40ss@db.example:3307/shop").unwrap(),
+            Endpoint::MysqlTcp {
+                host: "db.example".into(),
+                port: 3307,
+                user: "me".into(),
+                password: "p@ss".into(),
+                database: "shop".into()
+            }
+        );
+        assert_eq!(
+            parse("sqlite:/tmp/shop.db").unwrap(),
+            Endpoint::Sqlite { path: "/tmp/shop.db".into(), pragmas: BTreeMap::new() }
+        );
+        assert_eq!(
+            parse("postgres:/run/postgresql").unwrap(),
+            Endpoint::PostgresSocket {
+                directory: "/run/postgresql".into(),
+                port: 5432,
+                user: "postgres".into(),
+                database: "spindle".into()
+            }
+        );
+        assert_eq!(
+            parse("postgresql://me@db.example").unwrap(),
+            Endpoint::PostgresTcp {
+                host: "db.example".into(),
+                port: 5432,
+                user: "me".into(),
+                password: String::new(),
+                database: "spindle".into()
+            }
+        );
+        assert!(parse("postgres:").is_err());
+        assert!(parse("/run/db").is_err());
+        assert!(parse("socket:").is_err());
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::commands::{Commands, SETTINGS};
 use super::inquiry;
@@ -99,7 +99,7 @@ impl Server for Adapter {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
+        WorkloadSpec::kinds_on(Target::DATABASES)
     }
 
     /// Whose settings they are is not known.

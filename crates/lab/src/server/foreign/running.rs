@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::inquiry;
 use crate::host::patience::Wait;
@@ -59,7 +59,7 @@ impl Server for RunsAlready {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
+        WorkloadSpec::kinds_on(Target::DATABASES)
     }
 
     fn version(&self) -> Result<String> {

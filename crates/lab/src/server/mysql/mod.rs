@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
-use spindle_load::WorkloadSpec;
+use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
@@ -190,12 +190,13 @@ impl Server for Mysql {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench", "mysqlslap"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Mysql])
     }
 
     fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {
-            Some(engine) if kind == "tpcc" && has_no_transactions(engine) => Err(Refusal(format!(
+            Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
                 "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
             ))),
             _ => Ok(()),

@@ -28,8 +28,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::WorkloadSpec;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
+use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
@@ -72,7 +72,7 @@ impl Server for Postgres {
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        [WorkloadSpec::ON_EVERY_DATABASE, &["sysbench"]].concat()
+        WorkloadSpec::kinds_on(&[Target::Postgres])
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
