@@ -70,19 +70,20 @@ impl<Purpose> Child<Purpose> {
         self.in_flight.binary_search_by_key(&id, |&(other, _)| other).is_ok()
     }
 
-    /// Passes a request of the host on; at most once per request and device. Returns when the device took it to have come.
-    pub(crate) fn pass_on(&mut self, at: Instant, request: Request, purpose: Purpose) -> Instant {
+    /// Passes a request of the host on; at most once per request and device. Returns by how many nanoseconds the device took it
+    /// to have come later than that: zero where it can look back.
+    pub(crate) fn pass_on(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         self.send(at, Request { id: id_of_host(request.id), ..request }, purpose)
     }
 
     /// Submits a request of the layer's own that the host waits for. Its `id` is replaced by the one returned; with it comes
-    /// when the device took it to have come.
+    /// what [`Child::pass_on`] returns.
     pub(crate) fn submit_late(
         &mut self,
         at: Instant,
         request: Request,
         purpose: Purpose,
-    ) -> (RequestId, Instant) {
+    ) -> (RequestId, u64) {
         let id = id_of_own(self.next_number);
         self.next_number += 1;
         (id, self.send(at, Request { id, ..request }, purpose))
@@ -103,7 +104,7 @@ impl<Purpose> Child<Purpose> {
     }
 
     /// Sends a request under the id that it has: for a layer that numbers its own requests to several devices together.
-    pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> Instant {
+    pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         if self.in_flight.back().is_some_and(|&(last, _)| last > request.id) {
             let place = self.in_flight.partition_point(|&(id, _)| id < request.id);
             self.in_flight.insert(place, (request.id, purpose));
@@ -113,7 +114,7 @@ impl<Purpose> Child<Purpose> {
         self.now = self.now.max(at);
         let taken_at = self.device.submit_late(at, self.now, request);
         self.next_at = self.device.poll_at();
-        taken_at
+        taken_at - at
     }
 
     pub(crate) fn poll_at(&self) -> Option<Instant> {

@@ -25,7 +25,7 @@ mod virtual_time;
 mod volatile;
 mod volume;
 
-pub use alignment::{Alignment, LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, Share};
+pub use alignment::{Alignment, Share};
 pub use cache::{Cache, CacheParameters, CachePolicy};
 pub use closed_loop::{ClosedLoop, Driver, Measured, Order, Sample};
 pub use device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};

@@ -499,9 +499,9 @@ impl Device for Mirror {
             _ => self.miss(&request, sequence),
         }
         self.fill_buffer(sent);
-        let taken_at = self.local.pass_on(sent, request, Local::Host(slot));
+        let lost_ns = self.local.pass_on(sent, request, Local::Host(slot));
         self.advance(now);
-        taken_at
+        sent + lost_ns
     }
 
     fn poll_at(&self) -> Option<Instant> {

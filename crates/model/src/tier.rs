@@ -346,15 +346,15 @@ impl Tier {
     /// Sends a part of a request of the host to the fast device, as late as the request is.
     fn send_fast(&mut self, slot: Slot, part: Request, purpose: Fast) -> RequestId {
         self.requests.expect_parts(slot, 1);
-        let (id, taken_at) = self.fast.submit_late(self.requests.get(slot).arrived_at, part, purpose);
-        self.requests.note_taken(slot, taken_at);
+        let (id, lost_ns) = self.fast.submit_late(self.requests.get(slot).arrived_at, part, purpose);
+        self.requests.note_lost(slot, lost_ns);
         id
     }
 
     fn send_slow(&mut self, slot: Slot, part: Request, purpose: Slow) -> RequestId {
         self.requests.expect_parts(slot, 1);
-        let (id, taken_at) = self.slow.submit_late(self.requests.get(slot).arrived_at, part, purpose);
-        self.requests.note_taken(slot, taken_at);
+        let (id, lost_ns) = self.slow.submit_late(self.requests.get(slot).arrived_at, part, purpose);
+        self.requests.note_lost(slot, lost_ns);
         id
     }
 
@@ -532,7 +532,7 @@ impl Device for Tier {
         self.requests.finish_part(sent, slot, Outcome::Success);
         self.drain();
         self.advance(now);
-        self.requests.get(slot).taken_at
+        self.requests.get(slot).taken_at()
     }
 
     fn poll_at(&self) -> Option<Instant> {

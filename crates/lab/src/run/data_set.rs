@@ -201,7 +201,7 @@ impl Load<'_> {
         let mut mounts = Mounts::up(&MountsRequest {
             layout: self.storage.layout,
             stacks: self.storage.stacks,
-            server_kind: self.recipe.server_kind,
+            plain_directories: self.server.kind().is_for_tests,
             snapshot: None,
             work_directory: self.work_directory,
             seed: self.recipe.seed,

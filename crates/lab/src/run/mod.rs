@@ -148,7 +148,7 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
 
 /// What only mkfs and mount themselves know about their options, and only the kernel about a real disk.
 fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
-    if scenario.matrix.server.iter().all(|name| scenario.servers[name].kind == "mock") {
+    if scenario.matrix.server.iter().all(|name| scenario.servers[name].facts().is_for_tests) {
         return Ok(());
     }
     for name in scenario.stacks_in_use() {

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
-use super::trial::READY_PATIENCE;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::observe::measurement::{ReplicaFacts, Window};
@@ -16,6 +15,8 @@ use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replica
 use crate::server::{Instance, Running, Server};
 use crate::volume::mounts::Mounts;
 
+/// A cold start on a hard disk reads everything it needs in random order.
+pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// From START SLAVE until everybody replicates; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is applied as a whole.

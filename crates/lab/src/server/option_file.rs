@@ -45,6 +45,16 @@ impl Family {
         };
         if text.lines().any(is_cubrids) { Family::Cubrid } else { Family::Mysql }
     }
+
+    /// What the table of a server of this family begins with in a scenario.
+    pub fn kind_lines(self) -> &'static str {
+        match self {
+            Family::Mysql => "kind = \"mariadb\"",
+            Family::Cubrid => {
+                "kind = \"adapter\"\nfile = \"cubrid.toml\" # to be written: see docs/adapters.md"
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

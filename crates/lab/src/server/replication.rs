@@ -11,7 +11,8 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use spindle_load::Check;
 
-use super::{Instance, Refusal, Running};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::stack::layout::Layout;
 

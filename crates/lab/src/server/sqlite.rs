@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
 use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::{Instance, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
 /// Decided when the first page is written.
@@ -26,12 +28,15 @@ const WORDS: [(&str, &[&str]); 4] = [
 const TRUE: [&str; 3] = ["ON", "TRUE", "YES"];
 const FALSE: [&str; 3] = ["OFF", "FALSE", "NO"];
 
+pub(super) static KIND: Kind =
+    Kind { is_default: true, ..Kind::new("sqlite", |_, _| Some(Box::new(Sqlite))) };
+
 #[derive(Debug)]
-pub struct Sqlite;
+struct Sqlite;
 
 impl Server for Sqlite {
-    fn kind(&self) -> &'static str {
-        "sqlite"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
-    LVM_DATA_STARTS_BYTES, Limit, MICROSECOND, MirrorParameters, Outage, PARTITION_STARTS_BYTES, Promotion,
-    Protocol, RaidLevel, RaidParameters, ReadErrors, Resync, SECOND, Spikes, StackSpec as Tree, Stalls,
-    Stuck, Survivor, ThrottleParameters, TierParameters, WritePolicy,
+    Limit, MICROSECOND, MirrorParameters, Outage, Promotion, Protocol, RaidLevel, RaidParameters, ReadErrors,
+    Resync, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck, Survivor, ThrottleParameters, TierParameters,
+    WritePolicy,
 };
 use toml::Value;
 
+use super::data_starts::NAMED_STARTS_BYTES;
 use super::keys::Keys;
 use super::reader::{boolean, count, duration, rate, size as size_of};
 use super::stacks::{Context, On, Parts, StackSpec};
@@ -91,13 +92,6 @@ fn branch(stack: &StackSpec) -> Box<Branch> {
     Box::new(Branch { size_bytes: stack.size_bytes(), stack: stack.tree().clone() })
 }
 
-/// Offsets with a name.
-const STARTS: [(&str, u64); 3] = [
-    ("lvm", LVM_DATA_STARTS_BYTES[0].1),
-    ("lvm-before-2010", LVM_DATA_STARTS_BYTES[1].1),
-    ("sector-63", PARTITION_STARTS_BYTES[0].1),
-];
-
 fn partition(
     on: &str,
     keys: &mut Keys<'_>,
@@ -105,7 +99,7 @@ fn partition(
     context: &mut Context<'_>,
 ) -> Result<Parts, Complaint> {
     let offset_bytes = keys.take("offset", |value| match value.as_str() {
-        Some(text) => match STARTS.iter().find(|(name, _)| *name == text) {
+        Some(text) => match NAMED_STARTS_BYTES.iter().find(|(name, _)| *name == text) {
             Some((_, offset_bytes)) => Ok(*offset_bytes),
             None => parse_size_bytes(text),
         },

@@ -3,6 +3,7 @@
 //! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
 //! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
 
+mod data_starts;
 mod keys;
 mod layers;
 pub mod layout;
@@ -22,6 +23,7 @@ use spindle_model::{
     VictimChoice, VolumeParameters, WriteCache,
 };
 
+pub use data_starts::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES};
 pub use misses::{Miss, built_in_misses};
 use reader::{
     Entry, Reader, boolean, choice, count, duration, percent, rate, rotation, share_per_million, size,

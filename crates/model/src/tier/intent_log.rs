@@ -385,9 +385,10 @@ impl IntentLog {
         is_syncing || self.open.covers(start, end)
     }
 
-    fn pass_on(&mut self, sent: Instant, slot: Slot) {
-        let taken_at = self.pool.pass_on(sent, self.requests.get(slot).request, Pool::Host(slot));
-        self.requests.note_taken(slot, taken_at);
+    fn pass_on(&mut self, slot: Slot) {
+        let host = *self.requests.get(slot);
+        let lost_ns = self.pool.pass_on(host.arrived_at, host.request, Pool::Host(slot));
+        self.requests.note_lost(slot, lost_ns);
     }
 }
 
@@ -405,7 +406,7 @@ impl Device for IntentLog {
             Operation::Read if self.holds(start, end) => {
                 self.requests.finish(from + self.parameters.memory_ns, slot);
             }
-            Operation::Read => self.pass_on(sent, slot),
+            Operation::Read => self.pass_on(slot),
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
                 self.admit_writes(from);
@@ -414,11 +415,11 @@ impl Device for IntentLog {
             Operation::Discard | Operation::WriteZeroes => {
                 self.memory.forget(start, end, u64::MAX);
                 self.open.forget(start, end, u64::MAX);
-                self.pass_on(sent, slot);
+                self.pass_on(slot);
             }
         }
         self.advance(now);
-        self.requests.get(slot).taken_at
+        self.requests.get(slot).taken_at()
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -5,9 +5,17 @@ use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, MountSample};
 use crate::record::BottleneckKind;
+use crate::record::FileClass;
+use crate::server::endpoint;
+use crate::server::foreign::telemetry_of;
+use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 use spindle_base::proc::CpuTimes;
+
+/// Of a server that answers in this protocol.
+fn protocol(url: &str) -> &'static dyn Telemetry {
+    telemetry_of(&endpoint::parse(url).unwrap()).unwrap()
+}
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
     OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
@@ -116,7 +124,8 @@ fn window(seconds: u64) -> Window {
         last: sample(start, seconds),
         layout: Layout::plain("disk", "disk"),
         replicas: Vec::new(),
-        log_settings: BTreeMap::new(),
+        telemetry: protocol("mysql://root@localhost"),
+        durability: Durability::default(),
         cpu_count: 2,
     }
 }
@@ -254,6 +263,7 @@ fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
         ]
         .into();
     }
+    window.telemetry = protocol("postgres:/run");
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let terminals = window.summary.terminal_time_s / window.summary.duration_s;
     assert!(
@@ -337,7 +347,11 @@ fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
     let mut window = window(10);
     window.summary.commit_wait_s = None;
     window.summary.worker_threads = 1;
-    window.log_settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    if settings.iter().any(|(name, _)| *name == POSTGRES[0].0) {
+        window.telemetry = protocol("postgres:/run");
+    }
+    let settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    window.durability = window.telemetry.durability(&settings);
     let of_second =
         |second: f64| per_s.iter().map(|(name, count)| ((*name).into(), 1000.0 + count * second)).collect();
     (window.first.counters, window.last.counters) = (of_second(0.0), of_second(10.0));

@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
-use super::settings::plain_name;
+use super::settings::size_bytes;
 use crate::record::FileClass;
-use crate::server::memory::parse_size_bytes;
-use crate::server::{Instance, Refusal};
+use crate::server::instance::Instance;
+use crate::server::settings::{Refusal, plain_name};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
@@ -119,14 +119,15 @@ pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> R
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
-/// What the settings say of the redo log; `None` where they leave it to the server. `is_mariadb`: it keeps one file unless told otherwise, MySQL two.
-pub(crate) fn redo_bytes(is_mariadb: bool, settings: &BTreeMap<String, String>) -> Option<u64> {
+/// What the settings say of the redo log; `None` where they leave it to the server, which keeps `file_count` files unless
+/// told otherwise.
+pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_count: u64) -> Option<u64> {
     if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
-        return parse_size_bytes(capacity);
+        return size_bytes(capacity);
     }
-    let file_bytes = parse_size_bytes(setting(settings, "innodb_log_file_size")?)?;
+    let file_bytes = size_bytes(setting(settings, "innodb_log_file_size")?)?;
     let count = setting(settings, "innodb_log_files_in_group").and_then(|text| text.parse().ok());
-    file_bytes.checked_mul(count.unwrap_or(if is_mariadb { 1 } else { 2 }))
+    file_bytes.checked_mul(count.unwrap_or(file_count))
 }
 
 /// Small files that a statement needs, and its `ibtmp1` where that is moved.
@@ -273,14 +274,14 @@ mod tests {
 
     #[test]
     fn a_redo_log_is_as_large_as_all_its_files() {
-        let check = |is_mariadb, pairs: &[(&str, &str)], expect| {
-            assert_eq!(redo_bytes(is_mariadb, &settings(pairs)), expect, "{pairs:?}");
+        let check = |file_count, pairs: &[(&str, &str)], expect| {
+            assert_eq!(redo_bytes(&settings(pairs), file_count), expect, "{pairs:?}");
         };
-        check(true, &[], None);
-        check(true, &[("innodb-log-file-size", "1G")], Some(1 << 30));
-        check(false, &[("innodb_log_file_size", "1G")], Some(2 << 30));
-        check(false, &[("innodb_log_file_size", "1M"), ("innodb_log_files_in_group", "4")], Some(4 << 20));
-        check(false, &[("innodb_redo_log_capacity", "8G"), ("innodb_log_file_size", "1G")], Some(8 << 30));
+        check(1, &[], None);
+        check(1, &[("innodb-log-file-size", "1G")], Some(1 << 30));
+        check(2, &[("innodb_log_file_size", "1G")], Some(2 << 30));
+        check(2, &[("innodb_log_file_size", "1M"), ("innodb_log_files_in_group", "4")], Some(4 << 20));
+        check(2, &[("innodb_redo_log_capacity", "8G"), ("innodb_log_file_size", "1G")], Some(8 << 30));
     }
 
     #[test]

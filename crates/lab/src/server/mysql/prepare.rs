@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
 use super::{SHAPING_SETTINGS, USER, files, option, value_for};
-use crate::server::Instance;
-use crate::server::log::quote;
+use crate::server::instance::Instance;
+use crate::server::process::log::quote;
 use crate::server::process::{PREPARE_PATIENCE, output_within};
 
 /// The first makes the tables, the second fills them.

@@ -6,7 +6,7 @@
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
+pub(super) enum Flavour {
     MariaDb,
     MySql,
     Percona,
@@ -65,8 +65,8 @@ pub(super) const GLOBAL_PRIVILEGES: Since = Since { mariadb: (10, 4, 1), mysql: 
 pub(super) const SEMI_SYNC: Since = Since { mariadb: (10, 3, 3), mysql: NEVER };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    pub flavour: Flavour,
+pub(super) struct Release {
+    pub(super) flavour: Flavour,
     version: Version,
     /// As the server writes it, for example `10.11.6-MariaDB`.
     number: String,

@@ -23,14 +23,14 @@ use spindle_load::{Check, Endpoint};
 
 use super::files::{self, BINLOG, is_off, setting};
 use super::release::{self, Release};
-use super::settings::plain_name;
 use super::{Mysql, USER, endpoint, option, socket};
 use crate::record::{ReplicationMode, WaitPoint};
-use crate::server::own_user::beside;
+use crate::server::instance::{Instance, Running};
+use crate::server::process::own_user::beside;
 use crate::server::replication::{
     Access, MemberSettings, Position, Progress, ReplicaSet, Replication, ReplicationSpec,
 };
-use crate::server::{Instance, Refusal, Running};
+use crate::server::settings::{Refusal, plain_name};
 
 const REPLICATION_USER: &str = "spindle_replica";
 /// The primary's; those of the replicas follow.

@@ -1,4 +1,8 @@
-//! The process of a private server, and the log that it writes.
+//! The process of a private server: the user that it runs as, its first process among those that it starts, its log,
+//! and how it ends. It knows no kind of server and speaks to none.
+
+pub(super) mod log;
+pub(super) mod own_user;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,8 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::own_user::{beside, new_file};
+use super::settings::Refusal;
 use crate::host::patience::Wait;
+use own_user::{beside, new_file};
 use spindle_base::proc::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -25,11 +30,11 @@ const FORK_PATIENCE: Duration = Duration::from_secs(10);
 const SOCKET_PATH_BYTES: usize = 107;
 
 /// Why a server cannot have its socket there.
-pub(super) fn check_socket(socket: &Path) -> Result<(), super::Refusal> {
+pub(super) fn check_socket(socket: &Path) -> Result<(), Refusal> {
     if socket.as_os_str().len() <= SOCKET_PATH_BYTES {
         return Ok(());
     }
-    Err(super::Refusal(format!(
+    Err(Refusal(format!(
         "the socket's path {} is longer than the {SOCKET_PATH_BYTES} bytes that the kernel allows; \
          use a shorter directory",
         socket.display()

@@ -1,9 +1,9 @@
 //! The last words of a server.
 
-pub(super) const QUOTED_LINES: usize = 3;
+pub(in crate::server) const QUOTED_LINES: usize = 3;
 
 /// The first error lines, because later ones follow from them; without an error line, its last lines.
-pub(super) fn quote(log: &str) -> String {
+pub(in crate::server) fn quote(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =
         lines.iter().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();

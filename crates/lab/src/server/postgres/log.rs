@@ -1,6 +1,6 @@
 //! The last words of PostgreSQL, whose log has a level, words and perhaps a hint.
 
-use super::log::QUOTED_LINES;
+use crate::server::process::log::QUOTED_LINES;
 
 /// What a log says went wrong: lines that ended the server. A refused connection ends only itself.
 fn complaints(log: &str) -> Vec<&str> {

@@ -8,6 +8,14 @@
 //! namespace of shared memory, so that a server which was killed leaves none behind.
 //!
 //! It reads through the machine's page cache, which `shared_buffers` does not bound: see METHODOLOGY.md.
+//!
+//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other server, and not what is
+//! measured with its counters.
+
+mod log;
+mod monitor;
+mod settings;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,17 +28,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
-use spindle_load::sql::{Session, Statement, connect};
 use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::monitor::{self, Inquiry};
-use super::own_user::{OwnUser, beside};
-use super::postgres_log::quote;
-use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
-pub(crate) use super::postgres_settings::{PAGE_BYTES, log_bytes, size_bytes};
+use super::connection::Inquiry;
+use super::instance::{Instance, Running};
+use super::process::own_user::{OwnUser, beside};
 use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket, output_within};
-use super::{Instance, Refusal, Running, Server};
+use super::settings::{MemorySetting, Refusal};
+use super::telemetry::Telemetry;
+use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
+use log::quote;
+pub(super) use monitor::PROTOCOL;
+pub(super) use settings::MEMORY_SETTINGS;
+use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database; made when it is loaded.
@@ -43,12 +54,24 @@ const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
 const INSTALL_HINT: &str =
     "install it with `tools/install postgresql`, which starts no server of the machine's own";
 
+pub(super) static KIND: Kind = Kind {
+    is_default: true,
+    program: Some(verbs::Program {
+        name: "postgres",
+        // It would also start a server of the machine's own.
+        package: None,
+        is_required: false,
+        purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
+    }),
+    ..Kind::new("postgresql", |_, _| Some(Box::new(Postgres)))
+};
+
 #[derive(Debug)]
-pub struct Postgres;
+struct Postgres;
 
 impl Server for Postgres {
-    fn kind(&self) -> &'static str {
-        "postgresql"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
@@ -73,6 +96,14 @@ impl Server for Postgres {
         Err(Refusal(refusal.to_owned()))
     }
 
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        MEMORY_SETTINGS.to_vec()
+    }
+
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        Some(settings::log_bytes(settings))
+    }
+
     fn path(&self) -> Result<Option<PathBuf>> {
         program("postgres").map(Some)
     }
@@ -93,7 +124,7 @@ impl Server for Postgres {
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         let settings = &instance.settings;
         check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
-        postgres_settings::check(settings)?;
+        settings::check(settings)?;
         self.check_by_the_server(settings)
     }
 
@@ -165,7 +196,7 @@ impl Server for Postgres {
             process,
             data_directory: instance.data_directory.clone(),
             endpoint: endpoint(instance, DATABASE),
-            inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE)),
+            inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
         }))
     }
 }
@@ -269,65 +300,6 @@ struct RunningPostgres {
     inquiry: Inquiry,
 }
 
-/// A connection, and the question that [`Running::counters`] asks.
-#[derive(Debug)]
-pub(super) struct Monitor {
-    session: Box<dyn Session>,
-    counters: Statement,
-}
-
-impl Monitor {
-    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
-        let mut session = connect(endpoint)?;
-        let statement = session.prepare("SELECT viewname FROM pg_views WHERE schemaname = 'pg_catalog'")?;
-        let views: Vec<(Vec<u8>,)> = session.rows(statement, &[])?;
-        let has = |view: &str| views.iter().any(|(name,)| name == view.as_bytes());
-        let counters = session.prepare(&counters_question(has))?;
-        Ok(Monitor { session, counters })
-    }
-}
-
-impl monitor::Monitor for Monitor {
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        // NULL for what it does not know.
-        let current = self.session.prepare("SELECT current_setting(?, true)")?;
-        let mut known = BTreeMap::new();
-        for name in names {
-            let value: Option<(Option<Vec<u8>>,)> =
-                self.session.first(current, spindle_load::values![name.as_str()])?;
-            if let Some((Some(value),)) = value {
-                known.insert(name.clone(), String::from_utf8_lossy(&value).into_owned());
-            }
-        }
-        Ok(known)
-    }
-
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        let pairs: Vec<(Vec<u8>, Option<Vec<u8>>)> = self.session.rows(self.counters, &[])?;
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let number = |value: Option<Vec<u8>>| text(value?).parse().ok();
-        Ok(pairs.into_iter().filter_map(|(name, value)| Some((text(name), number(value)?))).collect())
-    }
-}
-
-/// The cumulative statistics of the database, of checkpoints and of the log, as `view.column`; and two levels. Views differ between versions.
-fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
-    const VIEWS: [&str; 4] = ["pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal"];
-    let views = VIEWS.iter().filter(|view| has_view(view)).map(|view| {
-        let of_the_database =
-            if *view == VIEWS[0] { format!(" WHERE datname = '{DATABASE}'") } else { String::new() };
-        format!(
-            "SELECT '{view}.' || key, value FROM (SELECT to_jsonb(v) - 'numbackends' AS all_columns FROM {view} v{of_the_database}) w, \
-             jsonb_each_text(all_columns)"
-        )
-    });
-    let levels = [
-        "SELECT 'lock_waiters', COUNT(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock'",
-        "SELECT 'checkpoint_age_bytes', pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::text FROM pg_control_checkpoint()",
-    ];
-    views.chain(levels.map(str::to_owned)).collect::<Vec<_>>().join(" UNION ALL ")
-}
-
 fn endpoint(instance: &Instance, database: &str) -> Endpoint {
     Endpoint::PostgresSocket {
         directory: instance.runtime_directory.clone(),
@@ -374,6 +346,10 @@ impl Running for RunningPostgres {
         self.inquiry.counters().map_err(|error| self.process.explain(error))
     }
 
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
+    }
+
     /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.
     fn stop(&mut self, timeout: Duration) -> Result<()> {
         self.inquiry.disconnect();
@@ -394,15 +370,6 @@ mod tests {
     fn the_major_version_is_what_the_directory_has() {
         assert_eq!(major_version("PostgreSQL 15.18 (Debian 15.18-0+deb12u1)"), "15");
         assert_eq!(major_version("PostgreSQL 18beta1"), "18");
-    }
-
-    #[test]
-    fn views_that_a_version_lacks_are_not_asked_for() {
-        let question = counters_question(|view| view != "pg_stat_checkpointer");
-        assert!(
-            question.contains("FROM pg_stat_wal ") && !question.contains("pg_stat_checkpointer"),
-            "{question}"
-        );
     }
 
     #[test]

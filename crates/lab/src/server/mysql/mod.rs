@@ -4,41 +4,46 @@
 //! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
 //! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
 //! password; only root and that user can reach the socket. A primary also listens on 127.0.0.1, for its replicas (`replication.rs`).
+//!
+//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows no other server,
+//! and not what is measured with its counters.
 
 mod files;
+mod monitor;
 mod prepare;
 mod program;
 mod release;
 mod replication;
 mod settings;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use mysql::Conn;
-use mysql::prelude::Queryable;
+use anyhow::Result;
 use rustix::process::Signal;
-use spindle_load::sql::mysql::connect;
 use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::log::quote;
-use super::memory::parse_size_bytes;
-use super::monitor::{self, Inquiry};
-use super::own_user::OwnUser;
+use super::connection::Inquiry;
+use super::instance::{Instance, Running};
+use super::package;
+use super::process::log::quote;
+use super::process::own_user::OwnUser;
 use super::process::{Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::replication::Replication;
-use super::{Instance, Refusal, Running, Server, Source, Trust};
-use crate::host::provenance;
+use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
+use super::source::{Source, SourceForm, Trust};
+use super::telemetry::Telemetry;
+use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use files::is_plain;
-pub(crate) use files::redo_bytes;
+pub(super) use files::redo_bytes;
+pub(super) use monitor::PROTOCOL;
 use program::Program;
-pub use release::{Flavour, Release};
+use release::{Flavour, Release};
 pub(super) use settings::objection;
-use settings::plain_name;
 
 const USER: OwnUser = OwnUser(61_417);
 /// The workload's schema; made when it is loaded.
@@ -80,16 +85,67 @@ const LOADING_SETTINGS: [(&str, &str); 6] = [
 
 const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
 
+pub(super) static MARIADB: Kind = Kind {
+    source: SourceForm::Program,
+    is_default: true,
+    has_storage_engines: true,
+    program: Some(verbs::Program {
+        name: "mariadbd",
+        package: Some("mariadb-server-core"),
+        is_required: true,
+        purpose: "the server under test",
+    }),
+    tools: &[
+        verbs::Program {
+            name: "mariadb-install-db",
+            package: Some("mariadb-server-core"),
+            is_required: true,
+            purpose: "makes empty MariaDB databases",
+        },
+        verbs::Program {
+            name: "my_print_defaults",
+            package: Some("mariadb-client-core"),
+            is_required: true,
+            purpose: "mariadb-install-db needs it",
+        },
+    ],
+    ..Kind::new("mariadb", |source, trust| {
+        Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone(), trust)))
+    })
+};
+
+/// Percona Server is of this kind too.
+pub(super) static MYSQL: Kind = Kind {
+    source: SourceForm::Program,
+    has_storage_engines: true,
+    how_to_get: Some(
+        "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
+    ),
+    ..Kind::new(package::MYSQL, |source, trust| {
+        Some(Box::new(Mysql::new(Flavour::MySql, source.clone(), trust)))
+    })
+};
+
+/// InnoDB's, MyISAM's and Aria's.
+pub(super) const MEMORY_SETTINGS: [MemorySetting; 3] = [
+    memory_setting("innodb_buffer_pool_size"),
+    memory_setting("key_buffer_size"),
+    memory_setting("aria_pagecache_buffer_size"),
+];
+
+const fn memory_setting(name: &'static str) -> MemorySetting {
+    MemorySetting { name, bytes: settings::size_bytes, example: "96M" }
+}
+
 #[derive(Debug)]
-pub struct Mysql {
+struct Mysql {
     flavour: Flavour,
     source: Source,
     trust: Trust,
 }
 
 impl Mysql {
-    /// `Percona` is of the same kind as `MySql`.
-    pub fn new(flavour: Flavour, source: Source, trust: Trust) -> Mysql {
+    fn new(flavour: Flavour, source: Source, trust: Trust) -> Mysql {
         Mysql { flavour, source, trust }
     }
 
@@ -99,7 +155,7 @@ impl Mysql {
         let release = program.release()?;
         let is_mariadb = release.flavour == Flavour::MariaDb;
         if is_mariadb != (self.flavour == Flavour::MariaDb) {
-            let kind = kind_of(release.flavour);
+            let kind = kind_of(release.flavour).name;
             let words = format!("{} is {release}; write kind = \"{kind}\"", program.path.display());
             return Err(Refusal(words).into());
         }
@@ -118,15 +174,15 @@ impl Mysql {
     }
 }
 
-fn kind_of(flavour: Flavour) -> &'static str {
+fn kind_of(flavour: Flavour) -> &'static Kind {
     match flavour {
-        Flavour::MariaDb => "mariadb",
-        Flavour::MySql | Flavour::Percona => "mysql",
+        Flavour::MariaDb => &MARIADB,
+        Flavour::MySql | Flavour::Percona => &MYSQL,
     }
 }
 
 impl Server for Mysql {
-    fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static Kind {
         kind_of(self.flavour)
     }
 
@@ -148,6 +204,15 @@ impl Server for Mysql {
         files::files_of(&self.release(), class, settings)
     }
 
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        MEMORY_SETTINGS.to_vec()
+    }
+
+    /// MariaDB keeps one file unless told otherwise, MySQL two.
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
+    }
+
     fn path(&self) -> Result<Option<PathBuf>> {
         Ok(Some(Program::find(self.flavour, &self.source)?.path))
     }
@@ -160,7 +225,7 @@ impl Server for Mysql {
         settings::check(&instance.settings)?;
         check_socket(&socket(instance))?;
         files::check(&self.release(), &instance.settings)?;
-        check_buffer_pool(&instance.settings)?;
+        check_memory(&instance.settings, &MEMORY_SETTINGS)?;
         // A missing server is not the settings' fault and is told elsewhere.
         self.program()
             .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
@@ -226,7 +291,7 @@ impl Mysql {
             .args(more);
         let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
         let socket = socket(instance);
-        let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"));
+        let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"), &PROTOCOL);
         Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))
     }
 }
@@ -286,27 +351,6 @@ fn has_no_transactions(engine: &str) -> bool {
     ENGINES.contains(&engine.to_ascii_lowercase().as_str())
 }
 
-/// InnoDB would start with a pool larger than memory, and the trial would measure the swap.
-fn check_buffer_pool(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    const NAME: &str = "innodb_buffer_pool_size";
-    let Some((name, value)) = settings.iter().find(|(name, _)| name.replace('-', "_") == NAME) else {
-        return Ok(());
-    };
-    let Some(pool_bytes) = parse_size_bytes(value) else {
-        return Err(Refusal(format!(
-            "setting `{name}` = \"{value}\" is no size; write for example \"128M\""
-        )));
-    };
-    let memory_bytes = provenance::memory_bytes();
-    if pool_bytes > memory_bytes {
-        return Err(Refusal(format!(
-            "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
-            memory_bytes >> 20
-        )));
-    }
-    Ok(())
-}
-
 /// Lets the server itself read the settings, without starting: it knows its own names and values best.
 fn check_names(
     program: &Program,
@@ -348,56 +392,6 @@ fn own_directories(instance: &Instance) -> Result<()> {
     USER.own_runtime(&instance.runtime_directory)
 }
 
-/// A connection.
-#[derive(Debug)]
-pub(super) struct Monitor(Conn);
-
-impl Monitor {
-    pub(super) fn connect(endpoint: &Endpoint) -> Result<Monitor> {
-        Ok(Monitor(connect(endpoint)?))
-    }
-
-    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is told nowhere stays unknown.
-    fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
-        const HISTORY: &str = "Innodb_history_list_length";
-        const AGE: &str = "Innodb_checkpoint_age";
-        // MySQL before 5.6 has no such table, and another's server may not show it.
-        const QUERY: &str = "SELECT COUNT FROM information_schema.INNODB_METRICS \
-                             WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
-        if !counters.contains_key(HISTORY) {
-            let length = self.0.query_first(QUERY).unwrap_or_default();
-            counters.extend(length.map(|length: f64| (HISTORY.to_owned(), length)));
-        }
-        let lsn = |which: &str| counters.get(&format!("Innodb_redo_log_{which}_lsn"));
-        if let (false, Some(written), Some(checkpoint)) =
-            (counters.contains_key(AGE), lsn("current"), lsn("checkpoint"))
-        {
-            counters.insert(AGE.to_owned(), written - checkpoint);
-        }
-    }
-
-    /// All rows of a statement that has a name and a value per row.
-    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
-        self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
-    }
-}
-
-impl monitor::Monitor for Monitor {
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
-        let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
-        Ok(known.collect())
-    }
-
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
-        let mut counters: BTreeMap<String, f64> =
-            pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
-        self.add_levels(&mut counters);
-        Ok(counters)
-    }
-}
-
 #[derive(Debug)]
 struct RunningMysql {
     process: Process,
@@ -433,6 +427,10 @@ impl Running for RunningMysql {
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.inquiry.counters().map_err(|error| self.process.explain(error))
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
     }
 
     fn stop(&mut self, timeout: Duration) -> Result<()> {

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Refusal;
-use crate::host::provenance;
+use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
 
 /// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
 pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
@@ -47,15 +46,15 @@ pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("autovacuum", "off"),
 ];
 
-/// Of a number without a unit.
-pub(crate) const PAGE_BYTES: u64 = 8192;
+pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting {
+    name: "shared_buffers",
+    // A number without a unit is of pages.
+    bytes: |text| size_bytes(text, PAGE_BYTES),
+    example: "96MB",
+}];
+const PAGE_BYTES: u64 = 8192;
 
-/// As the server reads names of its settings (ParseLongOption and guc_name_compare).
-fn plain_name(name: &str) -> String {
-    name.replace('-', "_").to_ascii_lowercase()
-}
-
-/// Whether a setting of the scenario is this one.
+/// Whether a setting of the scenario is this one, as the server reads names (ParseLongOption and guc_name_compare).
 pub(super) fn is_named(setting: &str, name: &str) -> bool {
     plain_name(setting) == name
 }
@@ -74,29 +73,11 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> 
             )));
         }
     }
-    check_buffers(settings)
-}
-
-/// The server would start with buffers larger than memory, and the trial would measure the swap.
-fn check_buffers(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
-    const NAME: &str = "shared_buffers";
-    let Some((name, value)) = settings.iter().find(|(name, _)| is_named(name, NAME)) else {
-        return Ok(());
-    };
-    // What is no size the server itself refuses.
-    let Some(bytes) = size_bytes(value, PAGE_BYTES) else { return Ok(()) };
-    let memory_bytes = provenance::memory_bytes();
-    if bytes > memory_bytes {
-        return Err(Refusal(format!(
-            "setting `{name}` = \"{value}\" is larger than this machine's memory of {} MiB; choose less",
-            memory_bytes >> 20
-        )));
-    }
-    Ok(())
+    check_memory(settings, &MEMORY_SETTINGS)
 }
 
 /// How large the write-ahead log grows between checkpoints, about.
-pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
+pub(super) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
     /// Of a number without a unit.
     const UNIT_BYTES: u64 = 1 << 20;
     /// The server's own choice.
@@ -105,20 +86,10 @@ pub(crate) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
     value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
-/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`. `None` when it is no size.
-pub(crate) fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match &text[digits.len()..] {
-        "" => unit_bytes,
-        "B" => 1,
-        "kB" => 1 << 10,
-        "MB" => 1 << 20,
-        "GB" => 1 << 30,
-        "TB" => 1 << 40,
-        _ => return None,
-    };
-    digits.trim_end().parse::<u64>().ok()?.checked_mul(factor)
+/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`.
+fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
+    let suffixes = [("B", 1), ("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40)];
+    settings::size_bytes(text, unit_bytes, &suffixes)
 }
 
 #[cfg(test)]

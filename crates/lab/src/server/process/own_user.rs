@@ -15,20 +15,20 @@ use spindle_base::child::{RunAs, die_with_parent};
 /// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
 /// Without root everything is done as who we are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OwnUser(pub(super) u32);
+pub(in crate::server) struct OwnUser(pub(in crate::server) u32);
 
 /// Foreign tools that are the clients of a server. Its group may pass through a server's runtime directory, to the socket.
-pub(super) const TOOLS: OwnUser = OwnUser(61_420);
+pub(in crate::server) const TOOLS: OwnUser = OwnUser(61_420);
 
 /// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its place.
-pub(super) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
+pub(in crate::server) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
     let mut file_name = runtime_directory.file_name().unwrap_or_default().to_owned();
     file_name.push(format!(".{name}"));
     runtime_directory.with_file_name(file_name)
 }
 
 /// A new file in the place of whatever has that name, for us alone; a link is replaced, never followed.
-pub(super) fn new_file(path: &Path) -> Result<File> {
+pub(in crate::server) fn new_file(path: &Path) -> Result<File> {
     let make = || {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -44,12 +44,12 @@ impl OwnUser {
     ///
     /// # Errors
     /// It is a link. The user cannot walk to it; names the directory in its way.
-    pub(super) fn own(self, directory: &Path) -> Result<()> {
+    pub(in crate::server) fn own(self, directory: &Path) -> Result<()> {
         self.own_with_group(directory, self.0, 0o700)
     }
 
     /// As [`OwnUser::own`], but that foreign tools can pass through it.
-    pub(super) fn own_runtime(self, directory: &Path) -> Result<()> {
+    pub(in crate::server) fn own_runtime(self, directory: &Path) -> Result<()> {
         self.own_with_group(directory, TOOLS.0, 0o710)
     }
 
@@ -68,7 +68,7 @@ impl OwnUser {
     }
 
     /// A new file that this user can read and nobody else.
-    pub(super) fn write(self, path: &Path, content: &[u8]) -> Result<()> {
+    pub(in crate::server) fn write(self, path: &Path, content: &[u8]) -> Result<()> {
         let mut file = new_file(path)?;
         file.write_all(content)
             .and_then(|()| self.give(&file, self.0))
@@ -80,7 +80,7 @@ impl OwnUser {
     }
 
     /// Gives a directory with all that is in it, which was made by us alone. The directory goes last.
-    pub(super) fn give_all(self, directory: &Path) -> Result<()> {
+    pub(in crate::server) fn give_all(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl OwnUser {
     }
 
     /// A server's own message does not say where it stumbles.
-    pub(super) fn check_way(self, directory: &Path) -> Result<()> {
+    pub(in crate::server) fn check_way(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
         }
@@ -117,20 +117,20 @@ impl OwnUser {
     }
 
     /// As this user, and never longer than we live.
-    pub(super) fn run(self, command: &mut Command) -> &mut Command {
+    pub(in crate::server) fn run(self, command: &mut Command) -> &mut Command {
         // After the change of user, which clears the request to die with the parent.
         die_with_parent(RunAs::User(self.0).apply(command))
     }
 
     /// As [`OwnUser::run`], for a program that starts others: they are alone in a process namespace, which ends with the
     /// first of them, and that one ends with us. Without root the program alone ends with us.
-    pub(super) fn command_with_all_children(self, program: &Path) -> Command {
+    pub(in crate::server) fn command_with_all_children(self, program: &Path) -> Command {
         self.command_in_namespaces(&[], &[], program)
     }
 
     /// As [`OwnUser::command_with_all_children`], in more namespaces (options of unshare(1)); `before` is a command that does something in
     /// them as root, and then what its further arguments say.
-    pub(super) fn command_in_namespaces(
+    pub(in crate::server) fn command_in_namespaces(
         self,
         namespaces: &[&str],
         before: &[&std::ffi::OsStr],

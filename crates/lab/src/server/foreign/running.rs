@@ -11,10 +11,15 @@ use anyhow::{Context, Result};
 use spindle_load::sql::connect_and_create_database;
 use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::monitor::Inquiry;
-use super::{Instance, Refusal, Running, Server, endpoint};
+use super::inquiry;
 use crate::host::patience::Wait;
 use crate::host::provenance;
+use crate::server::connection::{Inquiry, endpoint};
+use crate::server::instance::{Instance, Running};
+use crate::server::settings::Refusal;
+use crate::server::source::{Source, SourceForm};
+use crate::server::telemetry::Telemetry;
+use crate::server::verbs::{Kind, Server};
 
 /// In the recipe of a data set: which run loaded it.
 const LOADED_BY: &str = "loaded by the run of";
@@ -29,8 +34,17 @@ fn create_database(endpoint: &Endpoint) -> Result<()> {
     wait.for_work(move || connect_and_create_database(&endpoint).map(drop))
 }
 
+pub(in crate::server) static KIND: Kind = Kind {
+    source: SourceForm::Url,
+    has_storage_engines: true,
+    ..Kind::new("running", |source, _| match source {
+        Source::Url(url) => Some(Box::new(RunsAlready(url.clone()))),
+        _ => None,
+    })
+};
+
 #[derive(Debug)]
-pub struct RunsAlready(pub String);
+struct RunsAlready(String);
 
 impl RunsAlready {
     fn endpoint(&self) -> Result<Endpoint> {
@@ -39,8 +53,8 @@ impl RunsAlready {
 }
 
 impl Server for RunsAlready {
-    fn kind(&self) -> &'static str {
-        "running"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
@@ -52,7 +66,7 @@ impl Server for RunsAlready {
         // Who asks for a server's version is about to load a database there.
         create_database(&endpoint)?;
         let names = ["version".to_owned(), "server_version".to_owned()];
-        Inquiry::new(WHO, endpoint)
+        inquiry(WHO, endpoint)?
             .settings(&names)?
             .into_values()
             .next()
@@ -84,7 +98,7 @@ impl Server for RunsAlready {
     fn start(&self, _: &Instance) -> Result<Box<dyn Running>> {
         let endpoint = self.endpoint()?;
         create_database(&endpoint)?;
-        let mut inquiry = Inquiry::new(WHO, endpoint.clone());
+        let mut inquiry = inquiry(WHO, endpoint.clone())?;
         inquiry.connect()?;
         Ok(Box::new(Connected { endpoint, inquiry }))
     }
@@ -120,6 +134,10 @@ impl Running for Connected {
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.inquiry.counters()
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
     }
 
     /// It goes on.

@@ -1,7 +1,7 @@
 //! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
-//! * `read`: reads that a transaction waited for (InnoDB's `Innodb_buffer_pool_reads`, without read-ahead, PostgreSQL's `blks_read`; at most
+//! * `read`: reads that a transaction waited for (as the server counts them, without read-ahead; at most
 //!   as many as reached the device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
 //!   over the terminals' time. In a ZFS pool, those of the data disk and of the cache device together; what its memory (ARC) answered is
 //!   no read.
@@ -9,8 +9,8 @@
 //!   estimate in its place: the commits that the server counted, times a write and a FLUSH of each log that a commit waits for, as the kernel saw
 //!   them, and as much again in the share of the time that the log is busy for the other terminals; nothing where the settings let a
 //!   commit go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a semi-synchronous primary waited for a replica
-//!   (`Rpl_semi_sync_master_tx_wait_time`) is in the stopwatch, and added to the estimate.
-//! * `locks`: `Innodb_row_lock_time`; for PostgreSQL, which does not sum it, how many sessions wait for a lock once a second.
+//!   is in the stopwatch, and added to the estimate.
+//! * `locks`: what sessions waited for locks: as the server sums it, or by how many wait once a second.
 //! * `cpu`: busy share of all cores of the machine.
 //! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
 //!
