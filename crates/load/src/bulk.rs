@@ -10,13 +10,13 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{Dialect, Session, SqlError, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -148,7 +148,7 @@ impl Client for BulkClient {
         self.next = if chosen == FILL { EMPTY } else { FILL };
         if chosen == FILL {
             // A repeated attempt sends the same rows.
-            self.random.next();
+            self.random.next_u64();
         }
         chosen
     }

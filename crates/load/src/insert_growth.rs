@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{Dialect, Engine, Session, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,6 @@
 //! starts as a copy of [`mock`].
 
 pub mod bulk;
-pub mod child;
 pub mod custom;
 pub mod foreign;
 pub mod fsync_loop;
@@ -15,7 +14,6 @@ pub mod mock;
 pub mod mysqlslap;
 pub mod oltp;
 pub mod protocol;
-mod random;
 mod retrying;
 pub mod runner;
 pub mod scan;

@@ -6,10 +6,10 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::workload::{
     Check, Client, Count, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

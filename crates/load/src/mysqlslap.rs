@@ -12,12 +12,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
-use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
 
 const NAME: &str = "mariadb-slap";
 const PACKAGE: &str = "mariadb-client";

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::child::RunAs;
+use spindle_base::child::RunAs;
 
 /// How to reach a server.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
 use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

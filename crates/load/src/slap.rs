@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::mysqlslap::{LoadType, shares_complaint};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
-use crate::runner::histogram;
 use crate::sql::{Dialect, Engine, Session, SqlError, connect, connect_and_create_database};
 use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
 };
+use spindle_base::histogram;
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

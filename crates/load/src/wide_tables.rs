@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{
     Class, Session, SqlError, Statement, Value, connect, connect_and_create_database, describe,
@@ -23,6 +22,7 @@ use crate::violations::Violations;
 use crate::workload::{
     Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, TERMINALS_MAX, Workload,
 };
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -160,8 +160,8 @@ impl Columns {
             self.col9.into(),
             random.letters(40).into(),
             random.letters(40).into(),
-            (random.next() >> 20).into(),
-            (random.next() >> 20).into(),
+            (random.next_u64() >> 20).into(),
+            (random.next_u64() >> 20).into(),
             self.col14.into(),
             random.letters(100).into(),
         ]
@@ -333,7 +333,7 @@ impl Client for WideClient {
         self.key = key(self.random.between(0, self.spec.rows_in_range() - 1));
         if self.spec.mode == Mode::Insert {
             // Far from those that were loaded, and among so many that two are never the same.
-            self.key.1 = (1 << 40) + (self.random.next() >> 20);
+            self.key.1 = (1 << 40) + (self.random.next_u64() >> 20);
         }
         0
     }

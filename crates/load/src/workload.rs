@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::child::RunAs;
 use crate::foreign::Tool;
 use crate::protocol::{Endpoint, KindSummary, WorkloadSpec};
 use crate::sql::Engine;
+use spindle_base::child::RunAs;
 
 /// Each is a thread and a connection.
 pub(crate) const TERMINALS_MAX: u64 = 10_000;

@@ -155,13 +155,13 @@ fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
         .collect();
     let headline = workload.headline(&nothing, 1.0);
     assert_eq!((headline.name, headline.value), ("operations per second of an unfinished list", 0.0));
-    let mut histogram = spindle_load::runner::histogram::new();
+    let mut histogram = spindle_base::histogram::new();
     histogram.record(1_000).unwrap();
     let seen: Vec<KindSummary> = nothing
         .into_iter()
         .map(|kind| KindSummary {
             committed: 1,
-            histogram: spindle_load::runner::histogram::encode(&histogram),
+            histogram: spindle_base::histogram::encode(&histogram),
             ..kind
         })
         .collect();

@@ -18,15 +18,13 @@ use serde::{Deserialize, Serialize};
 use crate::control::{self, Client};
 use crate::file_system::{FileSystem, Formatting};
 use crate::floor;
-use crate::misuse::Misuse;
 use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{
-    file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount,
-};
+use crate::system::{file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, run, unmount};
 use crate::watchdog::{self, LOG_FILE, Watchdog};
 use crate::workers;
+use spindle_base::Mistake;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -70,17 +68,17 @@ pub fn run_directory() -> PathBuf {
 /// The state directory of the disk of that name.
 ///
 /// # Errors
-/// A name that could leave the run directory, or that of a directory of ours in it: a [`Misuse`].
+/// A name that could leave the run directory, or that of a directory of ours in it: a [`Mistake`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
         let words =
             format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
-        return Err(Misuse(words).into());
+        return Err(Mistake::new(words).into());
     }
     if name == real::DIRECTORY {
         let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
-        return Err(Misuse(words).into());
+        return Err(Mistake::new(words).into());
     }
     Ok(run_directory().join(name))
 }
@@ -88,12 +86,12 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
 /// The state directory of a disk that has one, up or broken.
 ///
 /// # Errors
-/// There is no such disk: a [`Misuse`].
+/// There is no such disk: a [`Mistake`].
 fn existing(name: &str) -> Result<PathBuf> {
     let state = state_directory(name)?;
     if !state.exists() {
         let words = format!("there is no disk called {name}; `spindle disk status` lists what is up");
-        return Err(Misuse(words).into());
+        return Err(Mistake::new(words).into());
     }
     Ok(state)
 }
@@ -128,7 +126,7 @@ impl Disk {
     /// starts from a snapshot, and mounts it. On an error everything is taken down again.
     ///
     /// # Errors
-    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Misuse`]; no privilege, a tool that fails: with what we were doing.
+    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Mistake`]; no privilege, a tool that fails: with what we were doing.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
             bail!(
@@ -141,12 +139,14 @@ impl Disk {
             let name = &options.name;
             let words =
                 format!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
-            return Err(Misuse(words).into());
+            return Err(Mistake::new(words).into());
         }
         if let Some(at) = &options.mount_at
             && is_mount_point(at)
         {
-            return Err(Misuse(format!("{} is in use: something is mounted there", at.display())).into());
+            return Err(
+                Mistake::new(format!("{} is in use: something is mounted there", at.display())).into()
+            );
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
@@ -524,7 +524,7 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
 /// The emulator's process, if it is alive and really is this disk's.
 fn emulator_process(state: &Path) -> Option<u32> {
     let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
-    process_names(process, state).then_some(process)
+    spindle_base::proc::is_started_with(process, state).then_some(process)
 }
 
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {

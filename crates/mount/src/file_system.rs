@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::format_options::{mkfs_refusal, mount_refusal};
-use crate::misuse::Misuse;
 use crate::system::{last_words, run};
+use spindle_base::Mistake;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -72,9 +72,9 @@ impl Formatting<'_> {
     }
 
     /// # Errors
-    /// [`Formatting::refusal`], as a [`Misuse`].
-    pub(crate) fn check(self) -> Result<(), Misuse> {
-        self.refusal().map_or(Ok(()), |(key, words)| Err(Misuse(format!("{key}: {words}"))))
+    /// [`Formatting::refusal`], as a [`Mistake`].
+    pub(crate) fn check(self) -> Result<(), Mistake> {
+        self.refusal().map_or(Ok(()), |(key, words)| Err(Mistake::new(format!("{key}: {words}"))))
     }
 
     /// # Errors
@@ -242,7 +242,7 @@ mod tests {
         let (key, words) = formatting.complaint(1 << 20, nowhere).unwrap().unwrap();
         assert!(key == "mount_options" && words.starts_with("`loop` is not among"), "{key}: {words}");
         for refused in [formatting.make(nowhere), formatting.mount(nowhere, nowhere)] {
-            assert!(refused.unwrap_err().downcast_ref::<Misuse>().is_some());
+            assert!(refused.unwrap_err().downcast_ref::<Mistake>().is_some());
         }
     }
 

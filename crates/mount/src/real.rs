@@ -288,7 +288,7 @@ fn forget_below(directory: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::misuse::Misuse;
+    use spindle_base::Mistake;
 
     #[test]
     fn an_option_that_reaches_beyond_a_block_device_is_refused_before_the_device_is_touched() {
@@ -299,7 +299,7 @@ mod tests {
             mount_options: Vec::new(),
         };
         let refused = RealDisk::up("options", &place).unwrap_err();
-        assert!(refused.is::<Misuse>(), "{refused:#}");
+        assert!(refused.is::<Mistake>(), "{refused:#}");
         assert!(refused.to_string().starts_with("mkfs_options: `/dev/loop0` is not an option of mkfs.btrfs"));
         assert!(!state("options").unwrap().exists());
     }

@@ -48,8 +48,8 @@ use serde::{Deserialize, Serialize};
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
 use crate::format_options::zfs_refusal;
-use crate::misuse::Misuse;
 use crate::system::{is_mount_point, mounts_of, unmount};
+use spindle_base::Mistake;
 
 /// Every pool's name begins so, and no pool that does not is touched.
 const PREFIX: &str = "spindle-";
@@ -174,7 +174,7 @@ impl Pool {
             bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
         }
         if let Some(words) = zfs_refusal(&options.properties) {
-            return Err(Misuse(words).into());
+            return Err(Mistake::new(words).into());
         }
         let state = state_directory(name)?;
         refuse_name_in_use(name)?;
@@ -340,11 +340,11 @@ fn lay_out(state: &Path, devices: &PoolDevices) -> Result<()> {
 }
 
 /// # Errors
-/// There is a pool of that name, up or broken: a [`Misuse`].
+/// There is a pool of that name, up or broken: a [`Mistake`].
 pub fn refuse_name_in_use(name: &str) -> Result<()> {
     if state_directory(name)?.exists() {
         let words = format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
-        return Err(Misuse(words).into());
+        return Err(Mistake::new(words).into());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Access, Bench, Row, record::Header};
 use crate::report::ECHARTS;
-use crate::units::format_size_bytes;
+use spindle_base::units::format_size_bytes;
 
 const TEMPLATE: &str = include_str!("chart.html");
 
@@ -171,7 +171,7 @@ mod tests {
             created_at: String::new(),
             spindle_version: String::new(),
             git_revision: String::new(),
-            machine: crate::provenance::machine(),
+            machine: crate::host::provenance::machine(),
             target: String::new(),
             summary: String::new(),
             arm: Arm::Virtual,

@@ -116,7 +116,7 @@ pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Det
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile_file::StackSpec;
+    use crate::stack::StackSpec;
 
     fn check(profile: &str, limits: Limits) -> Option<Deterioration> {
         measure(StackSpec::of_name(profile, Some("1 GiB"), "none").unwrap().build(1), 1, limits)

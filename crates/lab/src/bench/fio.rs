@@ -15,8 +15,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
 
 use super::{Access, Question, Row};
-use crate::child::die_with_parent;
-use crate::interrupt::Interrupt;
+use crate::host::interrupt::Interrupt;
+use spindle_base::child::die_with_parent;
 
 /// Beyond what it was asked for, fio may need this long to start its threads and to let its last requests end.
 const PATIENCE: Duration = Duration::from_secs(120);

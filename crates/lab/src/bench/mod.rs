@@ -6,13 +6,16 @@
 //! raw device, and what is left of the write rate after hours.
 
 pub mod chart;
+pub mod clone;
 pub mod deterioration;
 pub mod fio;
 pub mod plan;
+pub mod raw;
 pub mod real;
 pub mod record;
 pub mod table;
 pub mod target;
+pub mod validate;
 
 use std::fmt;
 
@@ -79,7 +82,7 @@ pub struct Question {
 
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = crate::units::format_size_bytes(self.unit_bytes);
+        let unit = spindle_base::units::format_size_bytes(self.unit_bytes);
         let plural = if self.threads == 1 { "" } else { "s" };
         let (access, place) = (self.access.words(), self.place.words());
         write!(formatter, "{access}, {unit}, {} thread{plural}, {place}", self.threads)

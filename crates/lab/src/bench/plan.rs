@@ -1,7 +1,7 @@
 //! Which questions a bench asks.
 
 use super::{Access, Place, Question};
-use crate::user_error::UserError;
+use spindle_base::Mistake;
 
 const MEBIBYTE: u64 = 1 << 20;
 const THREADS_QUICK: [u64; 2] = [1, 16];
@@ -34,26 +34,26 @@ pub struct Abilities {
 }
 
 /// `1,4,16` as numbers; the error is about `--threads`.
-pub fn parse_threads(text: &str) -> Result<Vec<u64>, UserError> {
+pub fn parse_threads(text: &str) -> Result<Vec<u64>, Mistake> {
     let numbers: Option<Vec<u64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     match numbers {
         Some(numbers) if numbers.iter().all(|number| (1..=THREADS_HIGH).contains(number)) => {
             Ok(distinct(numbers))
         }
-        _ => Err(UserError(format!(
+        _ => Err(Mistake::new(format!(
             "--threads: `{text}` must be numbers from 1 to {THREADS_HIGH} with commas between them, for example 1,4,16"
         ))),
     }
 }
 
 /// `4K,16K` as bytes; the error is about `--units`.
-pub fn parse_units(text: &str) -> Result<Vec<u64>, UserError> {
+pub fn parse_units(text: &str) -> Result<Vec<u64>, Mistake> {
     let sizes: Result<Vec<u64>, String> =
-        text.split(',').map(|size| crate::units::parse_size_bytes(size.trim())).collect();
-    let sizes = sizes.map_err(|problem| UserError(format!("--units: {problem}")))?;
+        text.split(',').map(|size| spindle_base::units::parse_size_bytes(size.trim())).collect();
+    let sizes = sizes.map_err(|problem| Mistake::new(format!("--units: {problem}")))?;
     match sizes.iter().find(|size| !(512..=MEBIBYTE).contains(*size) || !size.is_power_of_two()) {
         Some(bad) => {
-            Err(UserError(format!("--units: {bad} bytes must be a power of two from 512 bytes to 1 MiB")))
+            Err(Mistake::new(format!("--units: {bad} bytes must be a power of two from 512 bytes to 1 MiB")))
         }
         None => Ok(distinct(sizes)),
     }
@@ -161,7 +161,7 @@ mod tests {
     fn threads_are_1_to_200() {
         assert_eq!(parse_threads("16, 1,4,4").unwrap(), [1, 4, 16]);
         for bad in ["", "0", "201", "1,,2", "four"] {
-            let sentence = parse_threads(bad).unwrap_err().0;
+            let sentence = parse_threads(bad).unwrap_err().to_string();
             assert!(sentence.starts_with(&format!("--threads: `{bad}` must be")), "{sentence}");
         }
     }

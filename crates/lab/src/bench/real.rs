@@ -12,10 +12,10 @@ use spindle_mount::{Disk, FileSystem, Statistics};
 use super::fio::{self, Job};
 use super::target::{Target, is_emulated};
 use super::{Access, Place, Question, Row};
-use crate::emulated::{self, Wishes};
-use crate::interrupt::Interrupt;
+use crate::host::interrupt::Interrupt;
 use crate::observe;
-use crate::profile_file::StackSpec;
+use crate::stack::StackSpec;
+use crate::volume::emulated::{self, Wishes};
 
 const MEBIBYTE: u64 = 1 << 20;
 /// Of a file of our own, unless the target is small.

@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Arm, Deterioration, Row};
-use crate::published_raw::Comparison;
-use crate::record::Machine;
-use crate::user_error::UserError;
+use crate::host::provenance::Machine;
+use crate::published::Comparison;
+use spindle_base::Mistake;
 
 /// Raised when a reader of the old format would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -65,7 +65,7 @@ impl BenchFile {
         let path = directory.join(FILE_NAME);
         let file = match File::create_new(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(UserError(format!(
+                return Err(Mistake::new(format!(
                     "--output {}: holds the records of a bench already; name another directory",
                     directory.display()
                 ))

@@ -1,7 +1,7 @@
 //! A bench as text: one line per row, then what follows from the rows.
 
 use super::{Access, Bench, Deterioration, Place, Question, Row};
-use crate::units::format_size_bytes;
+use spindle_base::units::format_size_bytes;
 
 /// Other units are divided by this one, a page of InnoDB.
 const REFERENCE_UNIT_BYTES: u64 = 16 << 10;

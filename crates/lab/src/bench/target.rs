@@ -9,9 +9,9 @@ use serde::Deserialize;
 use spindle_mount::{disk, zfs};
 
 use super::plan::Abilities;
-use crate::near::did_you_mean;
-use crate::profile_file::{PROFILES, StackFile, StackSpec, StackTable, built_in_stack, ready_made_names};
-use crate::user_error::UserError;
+use crate::stack::{PROFILES, StackFile, StackSpec, StackTable, built_in_stack, ready_made_names};
+use spindle_base::Mistake;
+use spindle_base::near::did_you_mean;
 
 /// Smallest target that the questions fit on.
 const SIZE_LOW_BYTES: u64 = 16 << 20;
@@ -58,12 +58,12 @@ struct FileWithStacks {
 }
 
 impl Target {
-    pub fn find(name: Name<'_>) -> Result<Target, UserError> {
+    pub fn find(name: Name<'_>) -> Result<Target, Mistake> {
         let target = Target::find_any(name)?;
         match (&target, name.virtual_time, name.size) {
             (Target::Stack(_), ..) => {}
             (_, true, _) => {
-                return Err(UserError(format!(
+                return Err(Mistake::new(format!(
                     "--virtual: `{}` is {}, and only a model has virtual time; name a profile or a stack",
                     name.text,
                     target.kind()
@@ -71,7 +71,7 @@ impl Target {
             }
             (Target::Directory(_), ..) => {}
             (_, _, Some(_)) => {
-                return Err(UserError(format!(
+                return Err(Mistake::new(format!(
                     "--size: `{}` is {}, which has its size already",
                     name.text,
                     target.kind()
@@ -80,7 +80,7 @@ impl Target {
             _ => {}
         }
         match target.size_bytes() {
-            Some(size_bytes) if size_bytes < SIZE_LOW_BYTES => Err(UserError(format!(
+            Some(size_bytes) if size_bytes < SIZE_LOW_BYTES => Err(Mistake::new(format!(
                 "`{}` has {size_bytes} bytes, must have at least {SIZE_LOW_BYTES} to be measured",
                 name.text
             ))),
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    fn find_any(name: Name<'_>) -> Result<Target, UserError> {
+    fn find_any(name: Name<'_>) -> Result<Target, Mistake> {
         let text = name.text;
         if let Some(file) = name.stacks_file {
             return stack_of_file(file, name).map(Box::new).map(Target::Stack);
@@ -107,12 +107,12 @@ impl Target {
         match std::fs::metadata(path) {
             Ok(metadata) => real(path, &metadata),
             Err(error) if text.contains('/') => {
-                Err(UserError(format!("{text}: cannot be measured: {error}")))
+                Err(Mistake::new(format!("{text}: cannot be measured: {error}")))
             }
             Err(_) => {
                 let profiles = PROFILES.iter().map(|(known, _)| *known);
                 let nearby = did_you_mean(text, &profiles.chain(ready_made_names()).collect::<Vec<_>>());
-                Err(UserError(format!(
+                Err(Mistake::new(format!(
                     "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{nearby}"
                 )))
             }
@@ -170,12 +170,12 @@ impl Target {
     }
 
     /// Refuses to write on a device that something has mounted or opened for itself.
-    pub fn check_destructive(&self) -> Result<(), UserError> {
+    pub fn check_destructive(&self) -> Result<(), Mistake> {
         let path = match self {
             Target::Running { mount: None, device, .. } => device,
             Target::BlockDevice { path, .. } => path,
             Target::Running { name, mount: Some(mount), .. } => {
-                return Err(UserError(format!(
+                return Err(Mistake::new(format!(
                     "--destructive: the disk {name} is mounted on {}; without the flag, it is written in a file there",
                     mount.display()
                 )));
@@ -188,7 +188,7 @@ impl Target {
         let opened = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         match opened {
             Ok(_) => Ok(()),
-            Err(error) => Err(UserError(format!(
+            Err(error) => Err(Mistake::new(format!(
                 "--destructive: {} cannot be written: {error}; a mounted device must be unmounted first",
                 path.display()
             ))),
@@ -214,11 +214,11 @@ fn running(name: &str) -> Option<Target> {
     Some(Target::Running { name: name.to_owned(), device: device?, mount, size_bytes })
 }
 
-fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, UserError> {
+fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, Mistake> {
     if metadata.is_dir() {
         return Ok(Target::Directory(path.to_owned()));
     }
-    let unusable = |error| UserError(format!("{}: cannot be measured: {error}", path.display()));
+    let unusable = |error| Mistake::new(format!("{}: cannot be measured: {error}", path.display()));
     let size_bytes =
         || std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).map_err(unusable);
     if metadata.file_type().is_block_device() {
@@ -227,21 +227,22 @@ fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, UserError> 
     if metadata.is_file() {
         return Ok(Target::File { path: path.to_owned(), size_bytes: size_bytes()? });
     }
-    Err(UserError(format!("{}: is neither a block device nor a directory nor a file", path.display())))
+    Err(Mistake::new(format!("{}: is neither a block device nor a directory nor a file", path.display())))
 }
 
-fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, UserError> {
+fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, Mistake> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|error| UserError(format!("--stacks: {shown} cannot be read: {error}")))?;
-    let FileWithStacks { stacks } = toml::from_str(&text)
-        .map_err(|error| UserError(format!("--stacks: {shown}: {}", error.message().replace('\n', " "))))?;
+        .map_err(|error| Mistake::new(format!("--stacks: {shown} cannot be read: {error}")))?;
+    let FileWithStacks { stacks } = toml::from_str(&text).map_err(|error| {
+        Mistake::new(format!("--stacks: {shown}: {}", error.message().replace('\n', " ")))
+    })?;
     if name.size.is_some() {
-        return Err(UserError("--size: a stack of a file has its size there".to_owned()));
+        return Err(Mistake::new("--size: a stack of a file has its size there".to_owned()));
     }
     let stack = StackFile { stacks }.resolve(&shown, name.text)?;
     match stack.real() {
-        Some(_) => Err(UserError(format!(
+        Some(_) => Err(Mistake::new(format!(
             "{shown}: stacks.{}: is a real disk; give its path as the target",
             name.text
         ))),
@@ -253,12 +254,12 @@ fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, UserError> {
 mod tests {
     use super::*;
 
-    fn find(text: &str, size: Option<&str>, virtual_time: bool) -> Result<Target, UserError> {
+    fn find(text: &str, size: Option<&str>, virtual_time: bool) -> Result<Target, Mistake> {
         Target::find(Name { text, stacks_file: None, size, virtual_time })
     }
 
     fn complaint(text: &str, size: Option<&str>, virtual_time: bool) -> String {
-        find(text, size, virtual_time).unwrap_err().0
+        find(text, size, virtual_time).unwrap_err().to_string()
     }
 
     #[test]
@@ -315,6 +316,6 @@ mod tests {
             .unwrap();
         let name = |text| Name { text, stacks_file: Some(&file), size: None, virtual_time: true };
         assert!(matches!(Target::find(name("slow")), Ok(Target::Stack(_))));
-        assert!(Target::find(name("fast")).unwrap_err().0.contains("there is no stack `fast`"));
+        assert!(Target::find(name("fast")).unwrap_err().to_string().contains("there is no stack `fast`"));
     }
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use serde::Serialize;
 use spindle_model::{Alignment, StackSpec as Tree};
 
-use crate::profile_file::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
-use crate::units::{format_size_bytes, parse_size_bytes};
-use crate::user_error::UserError;
+use crate::stack::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
+use spindle_base::Mistake;
+use spindle_base::units::{format_size_bytes, parse_size_bytes};
 
 #[derive(Debug, Args)]
 pub struct AlignmentArguments {
@@ -51,11 +51,11 @@ struct Row {
 /// An argument that is no size, or one that no array can have.
 pub fn run(arguments: &AlignmentArguments) -> Result<()> {
     let size = |flag: &str, text: &str| {
-        parse_size_bytes(text).map_err(|message| UserError(format!("--{flag}: {message}")))
+        parse_size_bytes(text).map_err(|message| Mistake::new(format!("--{flag}: {message}")))
     };
     let chunk_bytes = match &arguments.stack {
         Some(name) => chunk_of(StackSpec::of_name(name, None, "none")?.tree())
-            .ok_or_else(|| UserError(format!("{name}: has no array, so no page can cross a chunk")))?,
+            .ok_or_else(|| Mistake::new(format!("{name}: has no array, so no page can cross a chunk")))?,
         None => size("chunk", &arguments.chunk)?,
     };
     let page_bytes = size("page", &arguments.page)?;
@@ -72,7 +72,7 @@ pub fn run(arguments: &AlignmentArguments) -> Result<()> {
         for &extent_alignment_bytes in &extents {
             let alignment =
                 Alignment { offset_bytes: *offset_bytes, chunk_bytes, page_bytes, extent_alignment_bytes };
-            alignment.validate().map_err(|invalid| UserError::of_flag(&invalid))?;
+            alignment.validate().map_err(|invalid| Mistake::of_flag(invalid.key, invalid.problem))?;
             let share = alignment.crossing_share();
             rows.push(Row {
                 start: start.clone(),

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::{
-    compare::{self, Side},
-    report, text,
-};
+use spindle_base::text;
+
+use crate::report;
+use crate::report::compare::{self, Side};
 
 /// Compare cells of one records file or of two.
 ///

@@ -15,15 +15,15 @@ use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
-use crate::emulated;
-use crate::interrupt::Interrupt;
-use crate::profile_file::StackSpec;
-use crate::reference::{self, Reference};
+use crate::bench::validate;
+use crate::host::interrupt::Interrupt;
+use crate::published::reference::{self, Reference};
 use crate::run;
-use crate::units::format_size_bytes;
-use crate::user_error::UserError;
-use crate::validate;
-use crate::zfs_volume;
+use crate::stack::StackSpec;
+use crate::volume::emulated;
+use crate::volume::zfs_volume;
+use spindle_base::Mistake;
+use spindle_base::units::format_size_bytes;
 
 const VALIDATE_SEED: u64 = 1;
 
@@ -120,7 +120,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         }
         DiskCommand::Age { name, fill, overwrite } => {
             let ageing = Ageing { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
-            ageing.validate().map_err(|invalid| UserError::of_flag(&invalid))?;
+            ageing.validate().map_err(|invalid| Mistake::of_flag(invalid.key, invalid.problem))?;
             let Ageing { fill_percent, overwrite_percent, seed } = ageing;
             let command = ControlCommand::Age { fill_percent, overwrite_percent, seed };
             disk::connect(&name)?.call(&command).map(drop)
@@ -128,7 +128,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::SecureErase { name } => {
             let (_, _, mount) = disk::inspect(&name)?;
             if let Some(at) = mount {
-                return Err(UserError(format!(
+                return Err(Mistake::new(format!(
                     "{name} is mounted at {}; only a raw disk can be erased",
                     at.display()
                 ))
@@ -276,7 +276,7 @@ fn down_all() -> Result<()> {
 
 fn serve_disk(state_directory: &std::path::Path) -> Result<()> {
     let text = std::fs::read(state_directory.join(disk::OPTIONS_FILE))
-        .map_err(|error| UserError(format!("{}: no disk to serve: {error}", state_directory.display())))?;
+        .map_err(|error| Mistake::new(format!("{}: no disk to serve: {error}", state_directory.display())))?;
     let options: DiskOptions = serde_json::from_slice(&text).context("reading what to serve")?;
     serve(emulated::device(&options)?, &options.serve)
 }

@@ -1,5 +1,7 @@
 //! `spindle doctor`: what this machine can do, what is missing, and the command that installs it.
 
+pub mod examine;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -7,8 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use crate::doctor;
-use crate::text;
+use spindle_base::text;
 
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
@@ -19,9 +20,9 @@ pub struct DoctorArguments {
 
 /// Exit code 0 when a scenario can run on emulated disks here, 1 otherwise.
 pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
-    let checks = doctor::examine();
-    let ready = doctor::can_run_scenarios(&checks);
-    let install = doctor::install_command(&checks);
+    let checks = examine::examine();
+    let ready = examine::can_run_scenarios(&checks);
+    let install = examine::install_command(&checks);
     let mut output = std::io::stdout().lock();
     if arguments.json {
         let all = json!({ "ready": ready, "checks": checks, "install": install });

@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use spindle_load::runner::{histogram, serve_standard};
+use spindle_base::histogram;
+use spindle_load::runner::serve_standard;
 use spindle_load::{
     Check, RunSpec, Summary, Workload, WorkloadSpec, bulk, custom, fsync_loop, insert_growth, oltp, scan,
     slap, sysbench, tpcc, wide_tables,
@@ -20,9 +21,9 @@ use spindle_load::{
 pub use arguments::LoadArgs;
 use arguments::{RunArgs, WorkloadCommand};
 
-use crate::client::ClientProcess;
-use crate::text;
-use crate::user_error::UserError;
+use crate::run::client::ClientProcess;
+use spindle_base::Mistake;
+use spindle_base::text;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -146,9 +147,9 @@ pub fn run(args: LoadArgs) -> Result<()> {
                 parameters: args.parameters.into_iter().collect(),
                 text: String::new(),
             };
-            spec.read(Path::new("")).map_err(|(_, message)| UserError(message))?;
+            spec.read(Path::new("")).map_err(|(_, message)| Mistake::new(message))?;
             if let Some(complaint) = spec.complaint() {
-                return Err(UserError(complaint).into());
+                return Err(Mistake::new(complaint).into());
             }
             run_workload(WorkloadSpec::Custom(spec), &args.run)
         }

@@ -1,10 +1,12 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
 pub mod alignment;
+pub mod cli;
 pub mod compare;
 pub mod disk;
 pub mod doctor;
 pub mod load;
+mod output;
 pub mod plan;
 pub mod report;
 pub mod run;

@@ -8,9 +8,9 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::private_directory::write_beside;
+use crate::cmd::output::check_output_file;
+use crate::host::private_directory::write_beside;
 use crate::report::{self, Format};
-use crate::user_error::check_output_file;
 
 /// Print the report of a records file.
 #[derive(Debug, Args)]

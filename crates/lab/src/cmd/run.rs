@@ -7,19 +7,19 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use crate::doctor;
-use crate::interrupt::Interrupt;
-use crate::plan::plan;
-use crate::private_directory::refuse_foreign_link;
-use crate::provenance;
-use crate::records_file::{self, Resume};
+use crate::cmd::doctor::examine;
+use crate::cmd::output::check_output_directory;
+use crate::host::interrupt::Interrupt;
+use crate::host::private_directory::refuse_foreign_link;
+use crate::host::provenance;
+use crate::record::records_file::{self, Resume};
 use crate::report::{self, Format};
 use crate::run;
+use crate::run::virtual_answer;
+use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
 use crate::server::Trust;
-use crate::text;
-use crate::user_error::check_output_directory;
-use crate::virtual_answer;
+use spindle_base::text;
 
 const ENVIRONMENT: &str = "\
 Environment:
@@ -52,7 +52,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let plan = plan(&scenario);
     let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")
         && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
-    let blockers = doctor::emulation_blockers();
+    let blockers = examine::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {
         eprintln!(
             "spindle: no emulated disk can be mounted here ({}), so this is the storage alone in virtual time, \

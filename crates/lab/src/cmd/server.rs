@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::near;
 use crate::server::option_file::{self, Family};
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{self, Source};
-use crate::text;
-use crate::user_error::UserError;
+use spindle_base::Mistake;
+use spindle_base::near;
+use spindle_base::text;
 
 #[derive(Debug, Args)]
 pub struct ServerArguments {
@@ -68,7 +68,7 @@ pub fn run(arguments: &ServerArguments) -> Result<()> {
 }
 
 fn import(file: &Path) -> Result<()> {
-    let mistake = |words: String| UserError(format!("{}: {words}", file.display()));
+    let mistake = |words: String| Mistake::new(format!("{}: {words}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
     let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
     let mut output = std::io::stdout().lock();
@@ -84,7 +84,7 @@ fn get(name: &str) -> Result<()> {
     let package = package::by_name(name).ok_or_else(|| {
         let names: Vec<String> = PACKAGES.iter().map(Package::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        UserError(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
+        Mistake::new(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
     })?;
     let program = package.get(&mut |words| eprintln!("{words}"))?;
     let server = server::by_source(package.kind, &Source::Version(package.version.to_owned()));

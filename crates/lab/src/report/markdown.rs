@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::text::one_line;
+use spindle_base::text::one_line;
 
-use super::{StorageView, View, format, text::limiter};
+use super::{StorageView, View, format, text::bottleneck};
 
 pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
@@ -20,7 +20,7 @@ pub(super) fn page(view: &View) -> String {
         .collect();
     titled(&mut page, "What each storage did", &storages(view));
     page += &operations(view);
-    titled(&mut page, "Replication", &super::replication::sentences(view));
+    titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
     let failures: Vec<String> = view
         .failures
@@ -118,9 +118,9 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 
 fn table(view: &View) -> String {
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
-    let unit = escaped(view.headline.as_deref().unwrap_or("throughput"));
+    let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
-        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | limiter | warnings |\n\
+        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | bottleneck | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
         escaped(baseline)
     );
@@ -133,7 +133,7 @@ fn table(view: &View) -> String {
             || "one trial".to_owned(),
             |range| format!("{} to {}", format::number(range.low), format::number(range.high)),
         );
-        let latency = |pick: fn(&super::latency::Quantiles) -> Option<f64>| {
+        let latency = |pick: fn(&super::Quantiles) -> Option<f64>| {
             cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
         };
         let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);
@@ -145,7 +145,7 @@ fn table(view: &View) -> String {
             latency(|l| l.p50_ms),
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),
-            limiter(cell),
+            bottleneck(cell),
             cell.warnings.join(", "),
         );
     }

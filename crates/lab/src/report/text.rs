@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use super::{CellView, Ratio, View, format, latency::Quantiles};
+use super::{CellView, Quantiles, Ratio, View, format};
 
-use crate::text::one_line;
+use spindle_base::text::one_line;
 
 const WIDTH: usize = 100;
 
 pub(super) fn page(view: &View, colour: bool) -> String {
     let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
     let mut page = format!("{}\n\n", bold(&wrapped(&view.header.scenario.title, "")));
-    let unit = view.headline.as_deref().unwrap_or("throughput");
+    let unit = view.metric.as_deref().unwrap_or("throughput");
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
     let _ = writeln!(
         page,
@@ -29,7 +29,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     for detail in &view.verdict.details {
         let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
     }
-    for sentence in super::replication::sentences(view) {
+    for sentence in &view.replication {
         let _ = writeln!(page, "{}", wrapped(&format!("- {sentence}"), "  "));
     }
     for warning in &view.warnings {
@@ -61,11 +61,11 @@ fn trials(view: &View) -> String {
     }
 }
 
-/// The limiter of a cell with how many trials agree, when not all do.
-pub(super) fn limiter(cell: &CellView) -> String {
-    match &cell.limit {
-        Some(limit) if limit.trial_count == cell.trials.len() => limit.name.clone(),
-        Some(limit) => format!("{} ({}/{})", limit.name, limit.trial_count, cell.trials.len()),
+/// The bottleneck of a cell with how many trials agree, when not all do.
+pub(super) fn bottleneck(cell: &CellView) -> String {
+    match &cell.bottleneck {
+        Some(found) if found.trial_count == cell.trials.len() => found.name.clone(),
+        Some(found) => format!("{} ({}/{})", found.name, found.trial_count, cell.trials.len()),
         None => "-".to_owned(),
     }
 }
@@ -78,7 +78,7 @@ const COLUMNS: [(&str, usize, bool); 8] = [
     ("p95", 6, true),
     ("p99", 6, true),
     ("ratio", 22, true),
-    ("limiter", 16, false),
+    ("bottleneck", 16, false),
     ("warnings", 11, false),
 ];
 
@@ -109,7 +109,7 @@ fn table(view: &View) -> Vec<String> {
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),
             ratio,
-            limiter(cell),
+            bottleneck(cell),
             warnings,
         ]);
     }

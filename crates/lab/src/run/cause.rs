@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Error;
 
-use crate::mounts::Mounts;
 use crate::server::Running;
+use crate::volume::mounts::Mounts;
 
 /// A server that is about to die closes its connections a moment before it is gone.
 const DYING_TIME: Duration = Duration::from_millis(500);

@@ -15,16 +15,17 @@ use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
 use super::cause;
-use crate::interrupt::Interrupt;
-use crate::layout::{FileClass, Layout, LayoutMount};
-use crate::mounts::{Mounts, MountsRequest};
-use crate::patience::{self, Wait};
-use crate::private_directory::PrivateDirectory;
-use crate::profile_file::StackSpec;
-use crate::progress::Progress;
+use crate::host::interrupt::Interrupt;
+use crate::host::patience::{self, Wait};
+use crate::host::private_directory::PrivateDirectory;
+use crate::host::progress::Progress;
+use crate::record::FileClass;
 use crate::record::ZfsHead;
 use crate::scenario::content_hash;
 use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
+use crate::stack::StackSpec;
+use crate::stack::layout::{Layout, LayoutMount};
+use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
@@ -43,7 +44,7 @@ fn close(directory: &Path) -> Result<()> {
 /// Before any work: snapshots that are there must be ours.
 ///
 /// # Errors
-/// [`crate::user_error::UserError`].
+/// [`spindle_base::Mistake`].
 pub(super) fn check_directory(results: &Path) -> Result<()> {
     let directory = results.join(SNAPSHOTS);
     if PrivateDirectory::open(&directory)?.is_none() {

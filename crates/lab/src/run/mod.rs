@@ -4,9 +4,11 @@
 //! server on this machine, a records file that cannot be written, or the user.
 
 mod cause;
+pub mod client;
 mod data_set;
 mod replicas;
 mod trial;
+pub mod virtual_answer;
 mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,19 +17,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::interrupt::Interrupt;
-use crate::patience::Wait;
-use crate::plan::{Plan, PlannedTrial};
-use crate::progress::Progress;
-use crate::provenance;
-use crate::record::{Header, LimiterKind, Provenance, Trial};
-use crate::records_file::{self, FILE_NAME, RecordsFile, Resume};
+use crate::host::interrupt::Interrupt;
+use crate::host::patience::Wait;
+use crate::host::progress::Progress;
+use crate::host::provenance;
+use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
+use crate::record::{BottleneckKind, Header, Provenance, Trial};
 use crate::scenario::Scenario;
+use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
-use crate::storage;
-use crate::text;
-use crate::user_error::UserError;
+use crate::volume;
 use data_set::DataSets;
+use spindle_base::Mistake;
+use spindle_base::text;
 use trial::Laboratory;
 use work_directory::WorkDirectory;
 pub use work_directory::clear_leftovers as clear_work_directories;
@@ -61,7 +63,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
 /// Before any work: what an earlier run left in the directory must be ours.
 ///
 /// # Errors
-/// [`UserError`].
+/// [`Mistake`].
 pub(crate) fn check_directory(directory: &Path) -> Result<()> {
     records_file::check_directory(directory)?;
     data_set::check_directory(directory)
@@ -72,8 +74,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let tools = tools(scenario)?;
     let versions = versions(&servers, options)?;
     check_settings(scenario, &servers, options)?;
-    storage::check_environment()?;
-    storage::clear_leftovers().context("clearing what an interrupted run left behind")?;
+    volume::check_environment()?;
+    volume::clear_leftovers().context("clearing what an interrupted run left behind")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
     check_stacks(scenario, work_directory.path(), options)?;
@@ -137,7 +139,7 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
                 settings: settings.clone(),
             };
             server.check(&instance).map_err(|refusal| {
-                UserError(format!("{}: servers.{name}.{key}: {refusal}", options.scenario_path.display()))
+                Mistake::new(format!("{}: servers.{name}.{key}: {refusal}", options.scenario_path.display()))
             })?;
         }
     }
@@ -150,9 +152,9 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
         return Ok(());
     }
     for name in scenario.stacks_in_use() {
-        if let Some((key, words)) = storage::complaint(&scenario.stacks[name], directory)? {
+        if let Some((key, words)) = volume::complaint(&scenario.stacks[name], directory)? {
             let file = options.scenario_path.display();
-            return Err(UserError(format!("{file}: stacks.{name}.{key}: {words}")).into());
+            return Err(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")).into());
         }
     }
     Ok(())
@@ -179,7 +181,7 @@ fn versions(servers: &Servers, options: &Options) -> Result<BTreeMap<String, Str
     for (name, server) in servers {
         let version = server.version().map_err(|error| match error.downcast_ref::<Refusal>() {
             Some(refusal) => {
-                UserError(format!("{}: servers.{name}: {refusal}", options.scenario_path.display())).into()
+                Mistake::new(format!("{}: servers.{name}: {refusal}", options.scenario_path.display())).into()
             }
             None => error.context(format!("looking for server `{name}`")),
         })?;
@@ -235,16 +237,16 @@ fn line(trial: &Trial) -> String {
     let Some(measurement) = &trial.measurement else {
         return format!("{name}: failed: {}", trial.error.as_deref().unwrap_or("no measurement"));
     };
-    let limiter = match measurement.limiter.kind {
-        LimiterKind::Cpu => "limited by CPU",
-        LimiterKind::ReadLatency => "limited by read latency",
-        LimiterKind::CommitLatency => "limited by commit latency",
-        LimiterKind::Bandwidth => "limited by bandwidth",
-        LimiterKind::Locks => "limited by locks",
-        LimiterKind::Client => "limited by the client",
-        LimiterKind::Unknown => "no single limit",
+    let bottleneck = match measurement.bottleneck.kind {
+        BottleneckKind::Cpu => "limited by CPU",
+        BottleneckKind::ReadLatency => "limited by read latency",
+        BottleneckKind::CommitLatency => "limited by commit latency",
+        BottleneckKind::Bandwidth => "limited by bandwidth",
+        BottleneckKind::Locks => "limited by locks",
+        BottleneckKind::Client => "limited by the client",
+        BottleneckKind::Unknown => "no single bottleneck",
     };
-    let headline = &measurement.headline;
-    let decimals = if headline.lower_is_better { 2 } else { 0 };
-    format!("{name}: {:.decimals$} {}, {limiter}", headline.value, headline.name)
+    let metric = &measurement.metric;
+    let decimals = if metric.lower_is_better { 2 } else { 0 };
+    format!("{name}: {:.decimals$} {}, {bottleneck}", metric.value, metric.name)
 }

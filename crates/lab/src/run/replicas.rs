@@ -8,13 +8,13 @@ use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
 use super::trial::READY_PATIENCE;
-use crate::interrupt::Interrupt;
-use crate::measurement::{ReplicaFacts, Window};
-use crate::mounts::Mounts;
+use crate::host::interrupt::Interrupt;
+use crate::host::patience::Wait;
+use crate::observe::measurement::{ReplicaFacts, Window};
 use crate::observe::{ReplicaSample, Sample};
-use crate::patience::Wait;
 use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replication, ReplicationSpec};
 use crate::server::{Instance, Running, Server};
+use crate::volume::mounts::Mounts;
 
 /// From START SLAVE until everybody replicates; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);

@@ -11,11 +11,11 @@ use spindle_load::{
     sysbench, tpcc, wide_tables,
 };
 
-use crate::layout::FileClass;
-use crate::near;
-use crate::profile_file::StackTable;
+use crate::record::FileClass;
 use crate::record::{ReplicationMode, StartState, WaitPoint};
-use crate::units;
+use crate::stack::StackTable;
+use spindle_base::near;
+use spindle_base::units;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

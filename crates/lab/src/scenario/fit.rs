@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use super::file::Complaint;
 use super::validate::complaint;
 use super::{Bounds, Scenario, ServerSpec};
-use crate::layout::{FileClass, Layout};
-use crate::{server, text};
+use crate::record::FileClass;
+use crate::stack::layout::Layout;
+use spindle_base::text;
+
+use crate::server;
 
 /// Settings that reserve memory for as long as the server runs.
 const MEMORY_SETTINGS: [&str; 4] =

@@ -1,10 +1,11 @@
 //! A scenario: prose plus a matrix of stacks, servers and workloads, in one TOML file.
 //!
 //! [`Scenario::read`] gives only scenarios that can be run on this machine as far as that can be known without doing
-//! any work; everything else is a [`UserError`] of one sentence: file, key, bound.
+//! any work; everything else is a [`Mistake`] of one sentence: file, key, bound.
 
 mod file;
 mod fit;
+pub mod plan;
 mod replication;
 #[cfg(test)]
 mod tests;
@@ -18,12 +19,12 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use spindle_load::WorkloadSpec;
 
-use crate::layout::Layout;
-use crate::profile_file::StackSpec;
 use crate::record::{Cell, ScenarioHead, StartState};
 use crate::server::replication::ReplicationSpec;
 use crate::server::{self, Server, Source, Trust};
-use crate::user_error::UserError;
+use crate::stack::StackSpec;
+use crate::stack::layout::Layout;
+use spindle_base::Mistake;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -96,27 +97,27 @@ pub struct Bounds {
 }
 
 impl Scenario {
-    pub fn read(path: &Path, bounds: &Bounds) -> Result<Scenario, UserError> {
+    pub fn read(path: &Path, bounds: &Bounds) -> Result<Scenario, Mistake> {
         let text = std::fs::read_to_string(path)
-            .map_err(|error| UserError(format!("{}: cannot be read: {error}", path.display())))?;
+            .map_err(|error| Mistake::new(format!("{}: cannot be read: {error}", path.display())))?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let directory = path.parent().unwrap_or(Path::new(""));
         Scenario::parse_in(directory, &name, &text, bounds)
-            .map_err(|complaint| UserError(format!("{}: {complaint}", path.display())))
+            .map_err(|complaint| Mistake::new(format!("{}: {complaint}", path.display())))
     }
 
     /// The error has no file name in front of it. Files that it names are looked for in the working directory.
-    pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, UserError> {
+    pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
         Scenario::parse_in(Path::new(""), name, text, bounds)
     }
 
-    fn parse_in(directory: &Path, name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, UserError> {
+    fn parse_in(directory: &Path, name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
         file::parse(text)
             .and_then(|mut file| {
                 file::read_workload_files(&mut file, directory)?;
                 validate::validate(name, text, file, bounds)
             })
-            .map_err(|complaint| UserError(sentence(&complaint)))
+            .map_err(|complaint| Mistake::new(sentence(&complaint)))
     }
 
     /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of

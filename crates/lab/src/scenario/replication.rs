@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::ServerSpec;
 use super::file::{Complaint, DurationText, ReplicationTable, ScenarioFile};
 use super::validate::{complaint, layout};
-use crate::layout::Layout;
-use crate::near;
-use crate::profile_file::StackSpec;
 use crate::record::ReplicationMode;
 use crate::server::replication::ReplicationSpec;
 use crate::server::{self, Source};
-use crate::text;
+use crate::stack::StackSpec;
+use crate::stack::layout::Layout;
+use spindle_base::near;
+use spindle_base::text;
 
 /// Each is a server and an emulator beside the primary's.
 const REPLICAS_MAX: usize = 8;

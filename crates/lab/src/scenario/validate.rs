@@ -7,12 +7,13 @@ use spindle_load::WorkloadSpec;
 
 use super::file::{Complaint, DurationText, LayoutTable, Measure, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, fit, replication};
-use crate::layout::Layout;
-use crate::near;
-use crate::profile_file::{On, StackSpec, StackTable, built_in_stack};
 use crate::record::StartState;
 use crate::server::{self, Source, adapter, package};
-use crate::{storage, text};
+use crate::stack::layout::Layout;
+use crate::stack::{On, StackSpec, StackTable, built_in_stack};
+use crate::volume;
+use spindle_base::near;
+use spindle_base::text;
 
 /// A trial table longer than this is a mistake, not a plan.
 const TRIALS_MAX: i64 = 1000;
@@ -42,7 +43,7 @@ pub(super) fn validate(
     for (name, table) in &file.stacks {
         let stack = StackSpec::resolve(name, table, &file.stacks)
             .map_err(|(key, message)| complaint(format!("stacks.{name}{}{key}", dot(&key)), message))?;
-        if let Some((key, words)) = storage::refusal(&stack) {
+        if let Some((key, words)) = volume::refusal(&stack) {
             return Err(complaint(format!("stacks.{name}.{key}"), words));
         }
         stacks.insert(name.clone(), stack);

@@ -26,10 +26,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
+use spindle_base::child::RunAs;
 use spindle_load::Endpoint;
-use spindle_load::child::RunAs;
 
-use crate::layout::FileClass;
+use crate::record::FileClass;
 use mysql::{Flavour, Mysql};
 use replication::Replication;
 

@@ -9,7 +9,7 @@ use spindle_load::Endpoint;
 use spindle_load::sql::describe;
 
 use super::{mysql, postgres};
-use crate::patience::Wait;
+use crate::host::patience::Wait;
 
 pub(super) trait Monitor: Debug + Send {
     /// See [`super::Running::settings`].

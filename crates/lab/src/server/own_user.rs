@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
-use crate::child::{RunAs, die_with_parent};
+use spindle_base::child::{RunAs, die_with_parent};
 
 /// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
 /// Without root everything is done as who we are.

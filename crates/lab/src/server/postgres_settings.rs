@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Refusal;
-use crate::provenance;
+use crate::host::provenance;
 
 /// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
 pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
@@ -167,7 +167,12 @@ mod tests {
         let settings = |value: &str| BTreeMap::from([("Shared_Buffers".to_owned(), value.to_owned())]);
         assert_eq!(check(&settings("16MB")), Ok(()));
         for value in ["64TB", "1073741823"] {
-            assert!(check(&settings(value)).unwrap_err().0.contains("larger than this machine's memory"));
+            assert!(
+                check(&settings(value))
+                    .unwrap_err()
+                    .to_string()
+                    .contains("larger than this machine's memory")
+            );
         }
         let dashed = BTreeMap::from([("shared-buffers".to_owned(), "64TB".to_owned())]);
         assert!(check(&dashed).is_err());

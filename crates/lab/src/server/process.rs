@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::own_user::{beside, new_file};
-use crate::observe::children;
-use crate::patience::Wait;
+use crate::host::patience::Wait;
+use spindle_base::proc::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use spindle_load::Check;
 
 use super::{Instance, Refusal, Running};
-use crate::layout::Layout;
 use crate::record::{ReplicationMode, WaitPoint};
+use crate::stack::layout::Layout;
 
 /// The replicas of a server, as a scenario has them.
 #[derive(Debug, Clone, PartialEq, Serialize)]

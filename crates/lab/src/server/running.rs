@@ -13,8 +13,8 @@ use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::monitor::Inquiry;
 use super::{Instance, Refusal, Running, Server, endpoint};
-use crate::patience::Wait;
-use crate::provenance;
+use crate::host::patience::Wait;
+use crate::host::provenance;
 
 /// In the recipe of a data set: which run loaded it.
 const LOADED_BY: &str = "loaded by the run of";

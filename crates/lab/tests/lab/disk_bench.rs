@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use spindle_lab::{doctor, published_raw};
+use spindle_lab::cmd::doctor::examine;
+use spindle_lab::published;
 use tempfile::TempDir;
 
 struct Place {
@@ -21,7 +22,7 @@ impl Place {
     /// `None` where no disk can be emulated or measured, which CI must be able to.
     fn with_disks() -> Option<Place> {
         let mut blockers: Vec<String> =
-            doctor::emulation_blockers().iter().map(ToString::to_string).collect();
+            examine::emulation_blockers().iter().map(ToString::to_string).collect();
         if Command::new("fio").arg("--version").output().is_err() {
             blockers.push("no fio".to_owned());
         }
@@ -117,7 +118,7 @@ fn virtual_time_needs_nothing_and_lists_every_figure_of_a_profile() {
     let last = text.lines().last().unwrap();
     let words: Vec<&str> = last.split(' ').collect();
     assert_eq!((words[1], &words[3..]), ("of", &["within", "25", "%"][..]), "{last}");
-    let figures = published_raw::built_in().iter().filter(|figure| figure.profile == "hdd-7200").count();
+    let figures = published::built_in().iter().filter(|figure| figure.profile == "hdd-7200").count();
     let listed = text.lines().filter(|line| line.starts_with("hdd-7200 ")).count();
     assert_eq!(listed, figures, "{text}");
     let records = fs::read_to_string(place.path("out/bench.jsonl")).unwrap();

@@ -11,7 +11,7 @@ use crate::emulated_support::{
 };
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::Trial;
-use spindle_lab::records_file::FILE_NAME;
+use spindle_lab::record::records_file::FILE_NAME;
 
 /// With one more setting of the server.
 fn with_setting(setting: &str) -> String {
@@ -28,7 +28,7 @@ fn check_failed(trial: &Trial, begins_with: &str) {
 #[track_caller]
 fn check_measured(trial: &Trial) {
     let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-    assert!(measurement.headline.value > 0.0);
+    assert!(measurement.metric.value > 0.0);
     assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
-use spindle_lab::emulated::{self, Wishes};
-use spindle_lab::profile_file::{StackFile, StackSpec};
+use spindle_lab::stack::{StackFile, StackSpec};
+use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
 
 /// A disk that takes no time, with further keys in its table.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::LimiterKind;
+use spindle_lab::record::BottleneckKind;
 
 fn scenario(program: &Path, run: &str) -> String {
     format!(
@@ -61,14 +61,14 @@ fn file_requests_are_measured_by_the_tool_and_seen_by_the_drive() {
         assert!(tool.committed > 100 && tool.latency.count == tool.committed, "{tool:?}");
         assert!(measurement.cpu.client_s > 0.0, "the tool's own");
         // Without the page cache what the tool asked for is what the drive was asked for.
-        let drive = measurement.emulator.as_ref().unwrap();
+        let drive = measurement.mounts[0].emulator.as_ref().unwrap();
         if trial.cell.contains("random-reads") {
             let ratio = drive.reads as f64 / tool.committed as f64;
             assert!((0.98..1.05).contains(&ratio), "{} requests of the tool: {drive:?}", tool.committed);
         } else {
             assert!(drive.writes > 100 && drive.flushes > 100, "{drive:?}");
         }
-        assert_ne!(measurement.limiter.kind, LimiterKind::CommitLatency);
+        assert_ne!(measurement.bottleneck.kind, BottleneckKind::CommitLatency);
     }
     bench.assert_clean();
 }

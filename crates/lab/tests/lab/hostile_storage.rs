@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use spindle_lab::emulated::{self, Wishes};
-use spindle_lab::profile_file::StackFile;
+use spindle_lab::stack::StackFile;
+use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
 
 use crate::emulated_support::{Bench, scenario};

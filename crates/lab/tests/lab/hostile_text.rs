@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::{Value, json};
+use spindle_base::text;
+use spindle_lab::record::records_file::{self, RecordsFile, Resume};
 use spindle_lab::record::{Header, Trial};
-use spindle_lab::records_file::{self, RecordsFile, Resume};
 use spindle_lab::report::{Format, render};
-use spindle_lab::text;
 
 use crate::report_support::browser::Driver;
 use crate::report_support::{CARD, DISK, FLASH, fail, file, list, records, replicated};

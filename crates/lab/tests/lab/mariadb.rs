@@ -10,9 +10,9 @@ use crate::oltp_scripts::{check_every_script, check_mysqlslap, check_the_tool};
 use crate::server_support::*;
 use crate::workloads::check_every_workload;
 use mysql::prelude::Queryable;
-use spindle_lab::client::ClientProcess;
+use spindle_base::histogram::decode;
+use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::Running;
-use spindle_load::runner::histogram::decode;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
 

@@ -11,7 +11,7 @@ use crate::oltp_scripts::{check_mysqlslap, check_the_tool};
 use crate::server_support::*;
 use crate::workloads::check_every_workload;
 use mysql::prelude::Queryable;
-use spindle_lab::layout::FileClass;
+use spindle_lab::record::FileClass;
 use spindle_lab::server::{Running, Source};
 use spindle_load::sql::mysql::connect;
 
@@ -43,7 +43,7 @@ fn a_loaded_database_runs_and_stays_consistent_after_a_crash() {
     check_nothing_failed(&summary);
     let after = running.counters().unwrap();
     assert!(after["Com_commit"] - before["Com_commit"] >= summary.kinds[0].committed as f64);
-    // What a record's series and the limiter look for.
+    // What a record's series and the bottleneck look for.
     for name in [
         "Innodb_checkpoint_age",
         "Innodb_history_list_length",

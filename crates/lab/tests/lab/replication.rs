@@ -8,8 +8,9 @@ use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::{Pid, Signal};
+use spindle_lab::record::records_file;
 use spindle_lab::record::{Measurement, ReplicationMode, ReplicationView, Trial, Warning};
-use spindle_lab::{records_file, report};
+use spindle_lab::report;
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 

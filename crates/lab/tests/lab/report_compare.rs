@@ -1,7 +1,7 @@
 //! `spindle compare`: within a file, between cells, between files.
 
 use crate::report_support::*;
-use spindle_lab::compare::{Side, between, text, within};
+use spindle_lab::report::compare::{Side, between, text, within};
 
 fn side(records: &str, cell: Option<&str>) -> Side {
     Side {

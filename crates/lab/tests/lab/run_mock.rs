@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
-use spindle_lab::records_file;
 use tempfile::TempDir;
 
 /// Generous: nothing is measured, a wait only must not hang for ever.
@@ -151,7 +151,7 @@ fn a_run_leaves_one_row_per_trial_in_blocks() {
     }
     for trial in &trials {
         let measurement = trial.measurement.as_ref().unwrap();
-        assert!(measurement.latency.count > 0 && measurement.headline.value > 0.0, "{trial:?}");
+        assert!(measurement.latency.count > 0 && measurement.metric.value > 0.0, "{trial:?}");
         assert!(measurement.verification.iter().all(|check| check.passed));
         assert_eq!(trial.provenance.scenario_hash, header.provenance.scenario_hash);
         for phase in ["restore", "start", "warm-up", "settle", "measure", "verify", "stop"] {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use spindle_lab::doctor;
+use spindle_lab::cmd::doctor::examine;
 use spindle_mount::control::{Client, Command as Control};
 use spindle_mount::zfs::{self, Pool, PoolDevices, PoolOptions};
 use tempfile::TempDir;
@@ -27,7 +27,7 @@ struct Bench {
 impl Bench {
     /// `None` where there is no ZFS on emulated disks, which CI must have.
     fn new(test: &str) -> Option<Bench> {
-        let mut blockers = doctor::emulation_blockers();
+        let mut blockers = examine::emulation_blockers();
         if !zfs::is_installed() {
             blockers.push("zfs-fuse is not installed");
         }

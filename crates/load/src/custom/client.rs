@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::expression::Expression;
 use super::program::{Program, Transaction};
 use crate::protocol::Endpoint;
-use crate::random::Random;
 use crate::retrying::until_it_ends;
 use crate::sql::{Session, SqlError, Statement, Value, connect};
 use crate::workload::{Client, Failure, Outcome};
+use spindle_base::random::Random;
 
 #[derive(Debug)]
 pub(super) struct CustomClient {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::random::Random;
 use crate::sql::Value;
+use spindle_base::random::Random;
 
 /// The whole numbers that a file names, with the scenario's values.
 pub(super) type Parameters = BTreeMap<String, i64>;
@@ -62,7 +62,7 @@ impl Expression {
             Expression::Uniform { low, high } => {
                 // The span of two 64-bit numbers needs one bit more; multiply-shift as in `Random::between`.
                 let span = (i128::from(high) - i128::from(low)) as u128 + 1;
-                let above = (u128::from(random.next() >> 1) * span) >> 63;
+                let above = (u128::from(random.next_u64() >> 1) * span) >> 63;
                 Value::Integer((i128::from(low) + above as i128) as i64)
             }
             Expression::String { length } => random.letters(length).into(),

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::loading::{self, Task};
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::sql::{Value, connect, connect_and_create_database};
 use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
 use expression::{Expression, Parameters};
 use program::{LoadStep, Program};
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]

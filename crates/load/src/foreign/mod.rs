@@ -21,8 +21,8 @@ pub use process::Ended;
 pub(crate) use process::execute;
 pub(crate) use run::serve;
 
-use crate::child::RunAs;
 use crate::protocol::{Endpoint, KindSummary, Second};
+use spindle_base::child::RunAs;
 
 /// Of every foreign tool.
 pub const DEVIATIONS: &[&str] = &[

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::Program;
-use crate::child::{RunAs, die_with_parent, wait_with_cpu};
+use spindle_base::child::{RunAs, die_with_parent, wait_with_cpu};
 
 /// Of the last words, in characters.
 const LAST_WORDS_LENGTH: usize = 400;

@@ -6,9 +6,9 @@ use tempfile::TempDir;
 use crate::mysqlslap::{self, LoadType};
 use crate::oltp::{Distribution, Script};
 use crate::protocol::{Command, Endpoint, Event, WorkloadSpec};
-use crate::runner::histogram;
 use crate::runner::tests::{Load, start};
 use crate::sysbench::oltp::Spec;
+use spindle_base::histogram;
 
 fn workload(program: PathBuf) -> WorkloadSpec {
     WorkloadSpec::Sysbench(Spec {

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use super::distribution::Rows;
 use super::{Script, Spec, table};
 use crate::protocol::Endpoint;
-use crate::random::Random;
 use crate::retrying::retry;
 use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
+use spindle_base::random::Random;
 
 /// Of one table; only those that the script needs.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::distribution::Rows;
-use crate::random::Random;
 use crate::sql::Dialect;
+use spindle_base::random::Random;
 
 pub(super) fn name(table: u32) -> String {
     format!("sbtest{table}")
@@ -40,7 +40,7 @@ fn groups(random: &mut Random, count: usize) -> String {
             text.push('-');
         }
         // One draw for all digits of a group; 10^11 numbers in 64 bits leave no bias worth the name.
-        let mut digits = random.next() % 100_000_000_000;
+        let mut digits = random.next_u64() % 100_000_000_000;
         for _ in 0..11 {
             text.push(char::from(b'0' + (digits % 10) as u8));
             digits /= 10;

@@ -10,7 +10,6 @@
 //! histograms of them. So a window has sharp edges: it holds exactly the transactions that ended inside it.
 
 mod coordinator;
-pub mod histogram;
 mod schedule;
 mod terminal;
 mod window;

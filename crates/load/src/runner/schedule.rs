@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 /// When the next transactions are to start: intervals are exponential, as those of independent customers are. Terminals take one start after the
 /// other, so whichever is idle begins at that time; when none is, transactions wait, and their latency counts from it.

@@ -1,3 +1,4 @@
+use spindle_base::histogram;
 use std::io::{BufReader, PipeWriter, Write, pipe};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;

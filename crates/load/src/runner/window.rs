@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::histogram;
 use super::terminal::{CommitWait, Samples, count_error};
 use crate::protocol::{KindSummary, Second, Summary};
 use crate::workload::Workload;
+use spindle_base::histogram;
 
 /// One measured window.
 #[derive(Debug)]

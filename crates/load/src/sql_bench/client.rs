@@ -9,10 +9,10 @@ use rustix::time::{ClockId, clock_gettime};
 use super::list::{Action, List};
 use super::{PASSES, Spec, Test};
 use crate::protocol::Endpoint;
-use crate::random::Random;
 use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
+use spindle_base::random::Random;
 
 pub(super) struct ListClient {
     endpoint: Endpoint,

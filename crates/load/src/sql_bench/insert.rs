@@ -3,7 +3,7 @@
 //! The table has `id` (0 to three times the loop), `id2` equal to it, `id3` equal to it, and a text; its keys are (id, id2) and id3.
 
 use super::list::{Action, Leaves, List, ROWS_AT_ONCE};
-use crate::random::Random;
+use spindle_base::random::Random;
 
 const COLUMNS: &str =
     "id INTEGER NOT NULL, id2 INTEGER NOT NULL, id3 INTEGER NOT NULL, dummy1 CHAR(30), PRIMARY KEY (id, id2)";

@@ -1,8 +1,8 @@
 //! The list of operations as data: what is sent, how often, under which name.
 
 use super::Spec;
-use crate::random::Random;
 use crate::sql::Dialect;
+use spindle_base::random::Random;
 
 /// What one execution of an operation does.
 #[derive(Debug, Clone, PartialEq)]

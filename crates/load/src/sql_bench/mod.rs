@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 pub use list::Operation;
 
 use crate::protocol::{Endpoint, KindSummary};
-use crate::runner::histogram;
 use crate::sql::{
     Dialect, Engine, connect, connect_and_create_database, default_engine_without_transactions,
 };
@@ -26,6 +25,7 @@ use crate::violations::Violations;
 use crate::workload::{Check, Client, Count, Data, Failure, Headline, OnProgress, Progress, Workload};
 use client::ListClient;
 use list::List;
+use spindle_base::histogram;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,7 +3,7 @@
 //! Every column follows from two numbers: `unique2` counts the rows, `unique1` is the same numbers in random order.
 
 use super::list::{Action, List, drop_if_exists};
-use crate::random::Random;
+use spindle_base::random::Random;
 
 const SMALL_ROWS: u64 = 1_000;
 const LARGE_ROWS: u64 = 10_000;

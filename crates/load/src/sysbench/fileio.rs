@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::{command, is_complaint, output, prepare, program, run, sysbench};
-use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Second};
-use crate::runner::histogram;
 use crate::sql::describe;
 use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, TERMINALS_MAX, Workload};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
 
 const MIB: f64 = 1_048_576.0;
 

@@ -13,8 +13,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::child::RunAs;
 use crate::foreign::{self, Length, Program};
+use spindle_base::child::RunAs;
 
 const NAME: &str = "sysbench";
 const PACKAGE: &str = "sysbench";

@@ -7,13 +7,13 @@ use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{command, is_complaint, output, prepare, program, run, sysbench};
-use crate::child::RunAs;
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::oltp::{self, Distribution, Script};
 use crate::protocol::{Endpoint, KindSummary, Second};
-use crate::runner::histogram;
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, Progress, Workload};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
 
 /// Threads that fill tables, each one table after the other.
 const LOAD_THREADS: u32 = 4;

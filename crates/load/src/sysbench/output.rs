@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, ensure};
 use hdrhistogram::Histogram;
 
-use crate::runner::histogram;
+use spindle_base::histogram;
 
 /// The seconds begin with it.
 const SECOND: &str = "[ ";

@@ -1,6 +1,6 @@
 //! The mix: a deck of cards per terminal (clause 5.2.4.2), so that the shares hold exactly and not only on average.
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 #[derive(Debug)]
 pub(super) struct Deck {

@@ -4,7 +4,7 @@ use super::deck::Deck;
 use super::preset::{Rules, rules};
 use super::random::{Constants, last_name};
 use super::{DISTRICTS, ITEMS, Spec};
-use crate::random::Random;
+use spindle_base::random::Random;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {

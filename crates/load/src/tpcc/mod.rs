@@ -31,8 +31,8 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary};
-use crate::random::Random;
 use crate::workload::{Check, Client, Count, Data, Headline, OnProgress, TERMINALS_MAX, Workload};
+use spindle_base::random::Random;
 
 pub use preset::Preset;
 

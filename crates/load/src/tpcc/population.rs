@@ -7,7 +7,7 @@ use std::io::{Result, Write};
 
 use super::random::{Constants, last_name, push_data, push_digits, push_letters, push_zip};
 use super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS_PER_DISTRICT};
-use crate::random::Random;
+use spindle_base::random::Random;
 
 /// The one date of all initial rows.
 const DATE: &str = "2026-01-01 00:00:00";

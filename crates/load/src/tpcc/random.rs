@@ -1,6 +1,6 @@
 //! The random values of clauses 2.1.6 and 4.3.2: NURand, last names, strings.
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 /// C for C_LAST while the database is populated (clause 2.1.6.1). A constant, so that a run knows it whatever the seeds.
 const LAST_NAME_C_LOAD: u32 = 157;
@@ -63,7 +63,7 @@ pub(super) fn push_letters(row: &mut Vec<u8>, random: &mut Random, low: u32, hig
     let mut left = random.between(low, high);
     // Ten letters from one draw: a load needs hundreds of millions of them.
     while left > 0 {
-        let mut bits = random.next();
+        let mut bits = random.next_u64();
         for _ in 0..left.min(10) {
             row.push(LETTERS[(bits & 63) as usize]);
             bits >>= 6;

@@ -9,11 +9,11 @@ use super::input::{Customer, Generator, Input};
 use super::statements::Statements;
 use super::wait_times;
 use crate::protocol::Endpoint;
-use crate::random::Random;
 use crate::retrying::retry;
 use crate::sql::{Class, Session, SqlError, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
+use spindle_base::random::Random;
 
 /// How a transaction ends when nothing interrupts it; the caller sends the COMMIT or ROLLBACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

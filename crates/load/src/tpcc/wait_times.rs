@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 /// By the index of the kind.
 const KEYING_S: [u64; 5] = [18, 3, 2, 2, 2];

@@ -9,15 +9,17 @@ use serde::Serialize;
 use super::{print, print_json};
 use crate::bench::deterioration::{self, Limits};
 use crate::bench::plan::{self, Abilities};
+use crate::bench::raw;
 use crate::bench::record::{self, BenchFile, Header, Line};
 use crate::bench::target::{Name, Target};
 use crate::bench::{Arm, Bench, Row, chart, fio, real, table};
-use crate::interrupt::Interrupt;
-use crate::profile_file::StackSpec;
-use crate::published_raw::{self, Against, Comparison};
-use crate::units::parse_size_bytes;
-use crate::user_error::{UserError, check_output_directory};
-use crate::{provenance, raw};
+use crate::cmd::output::check_output_directory;
+use crate::host::interrupt::Interrupt;
+use crate::host::provenance;
+use crate::published::{self, Against, Comparison};
+use crate::stack::StackSpec;
+use spindle_base::Mistake;
+use spindle_base::units::parse_size_bytes;
 
 const SECONDS_QUICK: u64 = 2;
 const SECONDS_FULL: u64 = 10;
@@ -235,12 +237,14 @@ fn directory(arguments: &BenchArguments) -> PathBuf {
     })
 }
 
-fn file_bytes(arguments: &BenchArguments) -> Result<Option<u64>, UserError> {
+fn file_bytes(arguments: &BenchArguments) -> Result<Option<u64>, Mistake> {
     let Some(size) = &arguments.size else { return Ok(None) };
     match parse_size_bytes(size) {
         Ok(bytes) if bytes >= FILE_LOW_BYTES => Ok(Some(bytes)),
-        Ok(bytes) => Err(UserError(format!("--size: is {bytes} bytes, must be at least {FILE_LOW_BYTES}"))),
-        Err(problem) => Err(UserError(format!("--size: {problem}"))),
+        Ok(bytes) => {
+            Err(Mistake::new(format!("--size: is {bytes} bytes, must be at least {FILE_LOW_BYTES}")))
+        }
+        Err(problem) => Err(Mistake::new(format!("--size: {problem}"))),
     }
 }
 
@@ -256,7 +260,7 @@ fn finish(
     }
     let mut text = table::render(bench);
     if arguments.against.is_some() {
-        text.push_str(&published_raw::table(comparisons));
+        text.push_str(&published::table(comparisons));
     }
     let chart = file.path().with_file_name(record::CHART_NAME);
     std::fs::write(&chart, chart::page(bench, header, &text)?)

@@ -7,14 +7,14 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::{print, print_json};
+use crate::bench::clone::{self, Options, Source};
 use crate::bench::fio;
 use crate::bench::real::OwnFile;
 use crate::bench::target::{Name, Target, is_emulated};
-use crate::clone::{self, Options, Source};
-use crate::interrupt::Interrupt;
-use crate::provenance;
-use crate::units::format_size_bytes;
-use crate::user_error::UserError;
+use crate::host::interrupt::Interrupt;
+use crate::host::provenance;
+use spindle_base::Mistake;
+use spindle_base::units::format_size_bytes;
 
 /// Of the file that is made in a directory.
 const FILE_BYTES: u64 = 1 << 30;
@@ -76,21 +76,24 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
 }
 
 /// Of the profile and of the distribution of read times; neither must be there.
-fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], UserError> {
+fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     let name = &arguments.name;
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
-        return Err(UserError(format!(
+        return Err(Mistake::new(format!(
             "--name: a profile cannot be called {name:?}; use up to 64 letters, digits, `-`, `_` and `.`"
         )));
     }
     let paths = [format!("{name}.toml"), format!("{name}.reference.toml")];
     let paths = paths.map(|file| arguments.output.join(file));
     if let Some(there) = paths.iter().find(|path| path.exists()) {
-        return Err(UserError(format!("--name: {} is there already; choose another name", there.display())));
+        return Err(Mistake::new(format!(
+            "--name: {} is there already; choose another name",
+            there.display()
+        )));
     }
     if !arguments.output.is_dir() {
-        return Err(UserError(format!("--output: {} is not a directory", arguments.output.display())));
+        return Err(Mistake::new(format!("--output: {} is not a directory", arguments.output.display())));
     }
     Ok(paths)
 }
@@ -106,7 +109,7 @@ fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option
     };
     Ok(match target {
         Target::Stack(_) => {
-            return Err(UserError(format!(
+            return Err(Mistake::new(format!(
                 "`{}` is a profile already; clone a block device, a file, a directory or a disk that is up",
                 arguments.source
             ))

@@ -8,11 +8,11 @@ use serde::Serialize;
 use spindle_mount::Disk;
 
 use super::{print, print_json};
-use crate::emulated::{self, Wishes};
-use crate::profile_file::{PoolSpec, StackSpec};
-use crate::storage;
-use crate::user_error::UserError;
-use crate::zfs_volume::ZfsVolume;
+use crate::stack::{PoolSpec, StackSpec};
+use crate::volume;
+use crate::volume::emulated::{self, Wishes};
+use crate::volume::zfs_volume::ZfsVolume;
+use spindle_base::Mistake;
 
 #[derive(Debug, Args)]
 pub(super) struct UpArguments {
@@ -76,10 +76,10 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
 
 fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {
     if arguments.at.is_some() {
-        return Err(UserError("--at: a ZFS pool is mounted on a directory of its own".to_owned()).into());
+        return Err(Mistake::new("--at: a ZFS pool is mounted on a directory of its own".to_owned()).into());
     }
-    if let Some((_, complaint)) = storage::complaint(stack, wishes.spill_directory)? {
-        return Err(UserError(format!("--file-system: {complaint}")).into());
+    if let Some((_, complaint)) = volume::complaint(stack, wishes.spill_directory)? {
+        return Err(Mistake::new(format!("--file-system: {complaint}")).into());
     }
     let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
     tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;

@@ -5,15 +5,15 @@ use spindle_load::foreign::Length;
 use spindle_load::{Endpoint, WorkloadSpec};
 
 use super::arguments::RunArgs;
-use crate::text;
-use crate::user_error::UserError;
+use spindle_base::Mistake;
+use spindle_base::text;
 
-fn mistake(key: &str, message: &str) -> UserError {
-    UserError(format!("--{}: {message}", key.replace('_', "-")))
+fn mistake(key: &str, message: &str) -> Mistake {
+    Mistake::new(format!("--{}: {message}", key.replace('_', "-")))
 }
 
 /// # Errors
-/// A [`UserError`] that names the option.
+/// A [`Mistake`] that names the option.
 pub(super) fn check(workload: &WorkloadSpec, args: &RunArgs) -> Result<()> {
     check_parameters(workload, &args.server)?;
     let kind = workload.kind();
@@ -35,7 +35,7 @@ pub(super) fn check(workload: &WorkloadSpec, args: &RunArgs) -> Result<()> {
 }
 
 /// What every workload has: parameters within their bounds, and a storage engine only where the server has any.
-pub(super) fn check_parameters(workload: &WorkloadSpec, server: &Endpoint) -> Result<(), UserError> {
+pub(super) fn check_parameters(workload: &WorkloadSpec, server: &Endpoint) -> Result<(), Mistake> {
     if let Some((key, message)) = workload.complaint() {
         return Err(mistake(key, &message));
     }

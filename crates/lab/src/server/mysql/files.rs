@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
 use super::settings::plain_name;
-use crate::layout::FileClass;
+use crate::record::FileClass;
 use crate::server::memory::parse_size_bytes;
 use crate::server::{Instance, Refusal};
 
@@ -285,8 +285,9 @@ mod tests {
 
     #[test]
     fn what_the_server_cannot_do_is_refused() {
-        let refused =
-            |class, pairs: &[(&str, &str)]| files_of(&mariadb(), class, &settings(pairs)).unwrap_err().0;
+        let refused = |class, pairs: &[(&str, &str)]| {
+            files_of(&mariadb(), class, &settings(pairs)).unwrap_err().to_string()
+        };
         assert!(refused(FileClass::Undo, &[]).contains("`innodb_undo_tablespaces` is at least 2"));
         assert!(refused(FileClass::Undo, &[("innodb-undo-tablespaces", "1")]).contains("at least 2"));
         assert!(refused(FileClass::Binlog, &[("log_bin", "OFF")]).contains("`log_bin = true`"));
@@ -316,7 +317,9 @@ mod tests {
             ],
         );
         let undo = files_of(&mysql("5.5.9"), FileClass::Undo, &settings(&[("innodb_undo_tablespaces", "3")]));
-        assert!(undo.unwrap_err().0.starts_with("is MySQL 5.5.9, which keeps its undo logs inside"));
+        assert!(
+            undo.unwrap_err().to_string().starts_with("is MySQL 5.5.9, which keeps its undo logs inside")
+        );
         let undo =
             files_of(&mysql("5.6.24"), FileClass::Undo, &settings(&[("innodb_undo_tablespaces", "1")]));
         assert_eq!(undo.unwrap(), "undo001 and so on");

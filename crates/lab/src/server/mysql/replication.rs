@@ -426,7 +426,8 @@ mod tests {
 
     #[test]
     fn settings_that_collide_are_refused() {
-        let refused = |primary: &[(&str, &str)], own: &[(&str, &str)]| members(primary, own).unwrap_err().0;
+        let refused =
+            |primary: &[(&str, &str)], own: &[(&str, &str)]| members(primary, own).unwrap_err().to_string();
         assert!(refused(&[("log-bin", "OFF")], &[]).starts_with("setting `log_bin`: replicas follow"));
         assert!(
             refused(&[("skip-log-bin", "1")], &[]).starts_with("setting `skip-log-bin`: replicas follow")

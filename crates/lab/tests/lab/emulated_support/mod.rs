@@ -11,8 +11,9 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use spindle_lab::cmd::doctor::examine;
+use spindle_lab::record::records_file;
 use spindle_lab::record::{Measurement, Trial};
-use spindle_lab::{doctor, records_file};
 use tempfile::TempDir;
 
 /// Generous: nothing is measured, a wait only must not hang for ever.
@@ -28,7 +29,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// `None` where no disk can be emulated, which CI must be able to.
     pub(crate) fn new() -> Option<Bench> {
-        let blockers = doctor::emulation_blockers();
+        let blockers = examine::emulation_blockers();
         if !blockers.is_empty() {
             assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
             eprintln!("skipped: {}", blockers.join(" and "));
@@ -107,7 +108,7 @@ impl Bench {
         let measurement = trial.measurement.take().unwrap_or_else(|| panic!("{:?}", trial.error));
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-        assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+        assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
         (trial, measurement)
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use spindle_lab::client::ClientProcess;
+use spindle_base::histogram::decode;
+use spindle_lab::run::client::ClientProcess;
 use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::oltp::{Distribution, Script, Spec};
-use spindle_load::runner::histogram::decode;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec, sysbench};
 
 const SEED: u64 = 20_261_122;

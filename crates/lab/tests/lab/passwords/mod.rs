@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use spindle_lab::client::ClientProcess;
+use spindle_lab::run::client::ClientProcess;
 use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use spindle_lab::client::ClientProcess;
+use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, Source, by_source};
 use spindle_load::{RunSpec, Summary, WorkloadSpec, sql, tpcc};
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use spindle_lab::client::ClientProcess;
+use spindle_lab::run::client::ClientProcess;
 use spindle_load::sql_bench::Test;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 

@@ -1,7 +1,7 @@
 //! Rows for the tables of test-ATIS: nine airports, eleven cities, 579 flights among them, and what belongs to them. Names and figures are
 //! generated. Numbers of rows, of distinct values and of matches between tables are those of sql-bench's data.
 
-use crate::random::Random;
+use spindle_base::random::Random;
 
 pub(super) const AIRPORTS: usize = 9;
 const AIRLINES: usize = 314;

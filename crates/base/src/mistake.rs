@@ -1,0 +1,82 @@
+//! A mistake of the user: one sentence that names the file or flag, the key and the bound. Exit code 2, before any work.
+
+use std::fmt::{self, Display, Formatter};
+
+use spindle_model::Invalid;
+
+/// What is wrong, and where: `scenario.toml: stacks.hdd.size: 20 XB is not a size`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Mistake {
+    /// The file or flag, then the dotted path of a key; empty when the sentence says it.
+    pub place: String,
+    /// The sentence without the place.
+    pub message: String,
+}
+
+impl Mistake {
+    /// The sentence says itself where it is.
+    pub fn new(message: impl Into<String>) -> Mistake {
+        Mistake { place: String::new(), message: message.into() }
+    }
+
+    /// At a key; an empty one stands for the whole table.
+    pub fn at(key: impl Into<String>, message: impl Into<String>) -> Mistake {
+        Mistake { place: key.into(), message: message.into() }
+    }
+
+    /// At an option of the command line, by a key that scenarios spell with underscores.
+    pub fn of_flag(key: &str, message: impl Into<String>) -> Mistake {
+        Mistake::at(format!("--{}", key.replace('_', "-")), message)
+    }
+
+    /// The key is one of this table.
+    #[must_use]
+    pub fn under(mut self, table: &str) -> Mistake {
+        self.place = match (table, self.place.as_str()) {
+            (_, "") => table.to_owned(),
+            ("", key) => key.to_owned(),
+            (table, key) => format!("{table}.{key}"),
+        };
+        self
+    }
+
+    /// The key is one in this file.
+    #[must_use]
+    pub fn in_file(mut self, file: impl Display) -> Mistake {
+        self.place = if self.place.is_empty() { file.to_string() } else { format!("{file}: {}", self.place) };
+        self
+    }
+}
+
+impl Display for Mistake {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        match self.place.as_str() {
+            "" => formatter.write_str(&self.message),
+            place => write!(formatter, "{place}: {}", self.message),
+        }
+    }
+}
+
+/// A parameter that no device can have.
+impl From<Invalid> for Mistake {
+    fn from(invalid: Invalid) -> Mistake {
+        Mistake::at(invalid.key, invalid.problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_says_file_then_key_then_what_is_wrong() {
+        let check = |mistake: Mistake, expect: &str| assert_eq!(mistake.to_string(), expect);
+        check(Mistake::new("there is no disk `a`"), "there is no disk `a`");
+        check(
+            Mistake::at("size", "is empty").under("stacks.hdd").in_file("a.toml"),
+            "a.toml: stacks.hdd.size: is empty",
+        );
+        check(Mistake::new("needs a `profile`").under("stacks.hdd"), "stacks.hdd: needs a `profile`");
+        check(Mistake::of_flag("warm_up", "is empty"), "--warm-up: is empty");
+    }
+}

@@ -1,0 +1,137 @@
+//! Finds the parameters with which the model does what was measured: the model itself is the judge.
+//!
+//! Coordinate descent: one parameter after the other is moved by factors that shrink from round to round, and a move stays when the
+//! sum of the squared logarithms of model over measured falls. That needs no inverse of the model's equations, so it goes on
+//! working when they change.
+
+use spindle_model::StackSpec as Tree;
+use spindle_stats::{QuantileFunction, demerit};
+use toml::Value;
+
+use super::draft::{Draft, Origin};
+use crate::bench::fio::Figures;
+use crate::bench::raw;
+use crate::bench::{Question, Row};
+
+const SEED: u64 = 1;
+/// Of each question; a disk's mean is then within about a percent.
+const REQUESTS: u64 = 2_000;
+/// Large requests cost the model as much as the pages they are made of.
+const BYTES: u64 = 128 << 20;
+/// Factors of each round.
+const ROUNDS: [&[f64]; 5] = [
+    &[0.25, 0.5, 0.7, 1.4, 2.0, 4.0],
+    &[0.5, 0.7, 0.85, 1.2, 1.4, 2.0],
+    &[0.8, 0.9, 1.1, 1.25],
+    &[0.94, 0.97, 1.03, 1.06],
+    &[0.98, 0.99, 1.01, 1.02],
+];
+/// Moves that gain less than this are noise.
+const GAIN: f64 = 1e-7;
+
+/// What was asked and what the device did.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Observation {
+    pub(super) question: Question,
+    /// From the start of the device.
+    pub(super) span_bytes: u64,
+    pub(super) figures: Figures,
+}
+
+/// A parameter that may be moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Knob {
+    /// In nanoseconds.
+    Duration(&'static str),
+    /// In bytes per second.
+    Rate(&'static str),
+    /// One of these.
+    Count(&'static str, &'static [i64]),
+}
+
+impl Knob {
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Knob::Duration(key) | Knob::Rate(key) | Knob::Count(key, _) => key,
+        }
+    }
+
+    fn candidates(self, draft: &Draft, factors: &[f64]) -> Vec<Value> {
+        let scaled = |parse: fn(&str) -> Result<u64, String>, unit: &str| -> Vec<Value> {
+            let now = draft.value(self.key()).and_then(Value::as_str).and_then(|text| parse(text).ok());
+            let scale = |factor: &f64| Value::from(format!("{:.0} {unit}", now.unwrap_or(0) as f64 * factor));
+            factors.iter().map(scale).collect()
+        };
+        match self {
+            Knob::Duration(_) => scaled(spindle_base::units::parse_duration_ns, "ns"),
+            Knob::Rate(_) => scaled(spindle_base::units::parse_rate_bytes_per_s, "B/s"),
+            Knob::Count(_, counts) => counts.iter().map(|&count| Value::from(count)).collect(),
+        }
+    }
+}
+
+/// Moves the knobs of the draft until it does what was observed; `origin` is what they have as their source.
+pub(super) fn fit(draft: &mut Draft, size_bytes: u64, knobs: &[Knob], seen: &[Observation], origin: &Origin) {
+    let mut error = error(draft, size_bytes, seen);
+    for factors in ROUNDS {
+        for knob in knobs {
+            for value in knob.candidates(draft, factors) {
+                let mut moved = draft.clone();
+                moved.set(knob.key(), value, origin);
+                let new_error = self::error(&moved, size_bytes, seen);
+                if new_error < error - GAIN {
+                    (*draft, error) = (moved, new_error);
+                }
+            }
+        }
+    }
+    // What did not have to move was found right, which is a measurement too.
+    for knob in knobs {
+        if let Some(value) = draft.value(knob.key()).cloned() {
+            draft.set(knob.key(), value, origin);
+        }
+    }
+}
+
+/// Sum of squared logarithms of model over measured; infinite for what is no device.
+pub(super) fn error(draft: &Draft, size_bytes: u64, seen: &[Observation]) -> f64 {
+    let square = |observation: &Observation| match answer(draft, size_bytes, observation) {
+        Some(row) => ratio(&row, &observation.figures.row).ln().powi(2),
+        None => f64::INFINITY,
+    };
+    seen.iter().map(square).sum()
+}
+
+/// How much faster the model is than what was measured. One request at a time is compared by its median latency, which a host that
+/// is busy with something else disturbs least; several at a time by their rate.
+pub(super) fn ratio(model: &Row, measured: &Row) -> f64 {
+    match (model.latency_us_p50, measured.latency_us_p50) {
+        (Some(model_us), Some(measured_us)) if measured.question.threads == 1 && model_us > 0.0 => {
+            measured_us / model_us
+        }
+        _ => model.per_second / measured.per_second,
+    }
+}
+
+/// The model, asked what was observed.
+pub(super) fn answer(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<Row> {
+    Some(sample(draft, size_bytes, observation)?.0)
+}
+
+/// How far the model's distribution of latencies is from the observed one, as a share of the observed mean.
+pub(super) fn distance(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<f64> {
+    let (_, latencies_us) = sample(draft, size_bytes, observation)?;
+    let counts: Vec<(f64, u64)> =
+        observation.figures.latencies_ns.iter().map(|&(ns, count)| (ns as f64 / 1e3, count)).collect();
+    let observed = QuantileFunction::of_counts(&counts)?;
+    demerit(&observed, &QuantileFunction::of_samples(&latencies_us)?)?.share_of_mean
+}
+
+fn sample(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<(Row, Vec<f64>)> {
+    let device = Tree::Device(draft.parameters().ok()?).build(size_bytes, SEED).ok()?;
+    let requests = raw::Requests {
+        span_bytes: observation.span_bytes,
+        count: REQUESTS.min(BYTES / observation.question.unit_bytes),
+    };
+    raw::sample(device, SEED, &observation.question, requests)
+}

@@ -1,0 +1,93 @@
+//! The command line: which sub-commands there are, and which exit code an end deserves.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Error, Result};
+use clap::{Parser, Subcommand};
+
+use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
+use crate::host::interrupt::Interrupted;
+use crate::report::ReadError;
+use crate::report::compare::CompareError;
+use spindle_base::Mistake;
+use spindle_base::passwords;
+use spindle_base::text;
+
+/// Runs your real database on disks you do not own, and tells you which storage to buy.
+#[derive(Debug, Parser)]
+#[command(name = "spindle", version, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a scenario; resumes where it stopped.
+    Run(run::RunArguments),
+    /// Show the cells of a scenario and the time they will take.
+    Plan(plan::PlanArguments),
+    /// Print the report of a records file.
+    Report(report::ReportArguments),
+    /// Compare cells of one records file or of two: ratio, interval, verdict.
+    Compare(compare::CompareArguments),
+    /// An emulated disk for any use.
+    Disk(disk::DiskArguments),
+    /// Drive a server that already runs with a workload.
+    Load(load::LoadArgs),
+    /// Database servers: what is here, and how to get the others.
+    Server(server::ServerArguments),
+    /// Tell what this machine can do and what is missing.
+    Doctor(doctor::DoctorArguments),
+}
+
+impl Cli {
+    /// Of this process's arguments; ends the process where it has none to work on, as clap does, but without showing what a terminal would act upon.
+    pub fn of_process() -> Cli {
+        Cli::try_parse().unwrap_or_else(|error| {
+            let plain = error.render().to_string();
+            let shown = text::lines(&passwords::masked(&plain));
+            // Its colours are made of what is not to be shown.
+            let acts = |argument: OsString| argument.to_string_lossy().contains(text::acts);
+            if shown == plain && !std::env::args_os().any(acts) {
+                error.exit();
+            }
+            eprint!("{shown}");
+            std::process::exit(error.exit_code());
+        })
+    }
+
+    pub fn execute(self) -> Result<ExitCode> {
+        let done = |()| ExitCode::SUCCESS;
+        match self.command {
+            Command::Run(arguments) => run::run(&arguments),
+            Command::Plan(arguments) => plan::run(&arguments).map(done),
+            Command::Report(arguments) => report::run(&arguments).map(done),
+            Command::Compare(arguments) => compare::run(&arguments).map(done),
+            Command::Disk(arguments) => disk::run(arguments).map(done),
+            Command::Load(arguments) => load::run(arguments).map(done),
+            Command::Server(arguments) => server::run(&arguments).map(done),
+            Command::Doctor(arguments) => doctor::run(&arguments),
+        }
+    }
+}
+
+/// Tells the failure and gives the exit code: 2 for a mistake of the user, 130 after Ctrl-C, 1 for everything else.
+pub fn fail(error: &Error) -> ExitCode {
+    // `spindle plan ... | head`: the reader has seen enough. A pipe to a child of ours has context around its error.
+    if error.chain().count() == 1 && error.downcast_ref().is_some_and(is_closed_pipe) {
+        return ExitCode::SUCCESS;
+    }
+    if error.is::<Interrupted>() {
+        eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
+        return ExitCode::from(130);
+    }
+    eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
+    let is_mistake = error.is::<Mistake>() || error.is::<ReadError>() || error.is::<CompareError>();
+    ExitCode::from(if is_mistake { 2 } else { 1 })
+}
+
+fn is_closed_pipe(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::BrokenPipe
+}

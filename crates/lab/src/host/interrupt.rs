@@ -1,0 +1,152 @@
+//! Ctrl-C and SIGTERM: a flag that the runner looks at between steps and once a second.
+//!
+//! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume down in
+//! their usual order by returning, and says how to resume.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use spindle_base::proc::Thread;
+
+/// How long a signal may go unnoticed while the runner waits.
+const POLL: Duration = Duration::from_millis(20);
+
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+/// The user asked to stop; not a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted")]
+pub struct Interrupted;
+
+impl Interrupt {
+    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT of an impatient user kills as usual: what it leaves
+    /// behind is cleared by the next start.
+    pub fn listen() -> Result<Interrupt> {
+        let interrupt = Interrupt::default();
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&interrupt.0))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupt.0)))
+                .context("listening to signals")?;
+        }
+        Ok(interrupt)
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn check(&self) -> Result<(), Interrupted> {
+        if self.is_set() { Err(Interrupted) } else { Ok(()) }
+    }
+
+    /// Does `work`, which waits for a process, and when a signal comes kills that process and those that `work` itself has started, such as a
+    /// foreign tool that fills tables: then `work` fails at once. Zero stands for no process.
+    pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
+        let (done, is_done) = channel::<()>();
+        let children = Children::of_this_thread();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut is_killed = false;
+                while is_done.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
+                    if self.is_set() {
+                        if !std::mem::replace(&mut is_killed, true) {
+                            kill(process_id);
+                        }
+                        // Again and again: one may be just about to be started.
+                        children.started_since().for_each(kill);
+                    }
+                }
+            });
+            // Dropped with the closure, also when `work` panics.
+            let _done = done;
+            work()
+        })
+    }
+
+    pub fn sleep(&self, duration: Duration) -> Result<(), Interrupted> {
+        let end = Instant::now() + duration;
+        loop {
+            self.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(POLL));
+        }
+    }
+}
+
+/// The processes that a thread has started.
+struct Children {
+    thread: Thread,
+    /// Those that were there already.
+    before: Vec<u32>,
+}
+
+impl Children {
+    fn of_this_thread() -> Children {
+        let thread = Thread::current();
+        Children { before: thread.children(), thread }
+    }
+
+    fn started_since(&self) -> impl Iterator<Item = u32> {
+        self.thread.children().into_iter().filter(|id| !self.before.contains(id))
+    }
+}
+
+fn kill(process_id: u32) {
+    if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
+        // Fails only when it is gone already.
+        let _ = kill_process(process, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_for_a_process_ends_with_the_signal() {
+        let interrupt = Interrupt::default();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let raiser = interrupt.clone();
+        let raised = std::thread::spawn(move || {
+            std::thread::sleep(3 * POLL);
+            raiser.0.store(true, Ordering::Relaxed);
+        });
+        let status = interrupt.kill_on_signal(child.id(), || child.wait().unwrap());
+        raised.join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn what_the_work_has_started_ends_with_the_signal_and_nothing_else() {
+        let sleep = || Command::new("sleep").arg("600").spawn().unwrap();
+        let interrupt = Interrupt::default();
+        let mut earlier = sleep();
+        let status = interrupt.kill_on_signal(0, || {
+            let mut child = sleep();
+            interrupt.0.store(true, Ordering::Relaxed);
+            child.wait().unwrap()
+        });
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(Signal::KILL.as_raw()));
+        assert_eq!(earlier.try_wait().unwrap(), None);
+        earlier.kill().unwrap();
+        earlier.wait().unwrap();
+    }
+
+    #[test]
+    fn without_a_signal_nothing_is_killed() {
+        let status = |child: &mut std::process::Child| child.wait().unwrap();
+        let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        assert!(Interrupt::default().kill_on_signal(child.id(), || status(&mut child)).success());
+    }
+}

@@ -1,0 +1,460 @@
+use std::time::{Duration, Instant};
+
+use hdrhistogram::serialization::{Serializer, V2Serializer};
+use spindle_load::KindSummary;
+use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
+
+use super::*;
+use crate::observe::{BlockCounters, BlockOperation, MountSample};
+use crate::record::BottleneckKind;
+use spindle_base::proc::CpuTimes;
+
+fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
+    OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
+}
+
+/// Lateness histograms are encoded by the emulator, in nanoseconds.
+fn lateness(replies: u64) -> String {
+    use base64::Engine;
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    histogram.record_n(20_000, replies).unwrap();
+    let mut bytes = Vec::new();
+    V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// A machine on which every second is like the last: 100 reads of 5 ms, 50 writes of 2 ms, 10 flushes, half busy.
+fn sample(start: Instant, second: u64) -> Sample {
+    Sample {
+        at: start + Duration::from_secs(second),
+        cpu: CpuTimes { busy: 100 * second, total: 200 * second },
+        server_cpu_s: 0.5 * second as f64,
+        emulator_cpu_s: 0.1 * second as f64,
+        mounts: vec![mount_sample(second, 1)],
+        counters: BTreeMap::from([
+            ("Innodb_buffer_pool_reads".to_owned(), 90.0 * second as f64),
+            ("Innodb_history_list_length".to_owned(), 7.0),
+            ("Innodb_row_lock_time".to_owned(), 10.0 * second as f64),
+            ("Uptime_never_moves".to_owned(), 3.0),
+        ]),
+        binlog_bytes: None,
+        replicas: Vec::new(),
+    }
+}
+
+/// A mount on which `times` times as many reads arrive.
+fn mount_sample(second: u64, times: u64) -> MountSample {
+    MountSample {
+        statistics: Some(Statistics {
+            uptime_ns: (5 + second) * 1_000_000_000,
+            scheduler: "SCHED_FIFO".to_owned(),
+            transport: "io_uring".to_owned(),
+            floor: Floor {
+                idle: FloorCost { alone_ns: 8000, each_other_ns: 1000 },
+                busy: FloorCost::default(),
+            },
+            read: operations(100 * second * times, 16384, 5000),
+            write: operations(50 * second, 4096, 2000),
+            flush: operations(10 * second, 0, 8000),
+            queue_time_ns: 680_000_000 * second,
+            seeks: 140 * second,
+            late_requests: 4 * second,
+            late_ns: 20_400_000 * second,
+            lateness_histogram: lateness(160 * second),
+            ..Statistics::default()
+        }),
+        block_device: Some(BlockCounters {
+            read: BlockOperation {
+                count: 100 * second * times,
+                bytes: 1_638_400 * second * times,
+                milliseconds: 500 * second * times,
+            },
+            write: BlockOperation { count: 50 * second, bytes: 204_800 * second, milliseconds: 100 * second },
+            flush: BlockOperation { count: 10 * second, bytes: 0, milliseconds: 80 * second },
+        }),
+        devices: Vec::new(),
+    }
+}
+
+fn window(seconds: u64) -> Window {
+    let start = Instant::now();
+    let mut latencies = histogram::new();
+    latencies.record_n(40_000, 20 * seconds).unwrap();
+    let kind = |name: &str, committed, rolled_back| KindSummary {
+        name: name.to_owned(),
+        committed,
+        rolled_back,
+        histogram: histogram::encode(&latencies),
+        ..KindSummary::default()
+    };
+    Window {
+        summary: Summary {
+            duration_s: seconds as f64,
+            headline_name: "transactions per second".to_owned(),
+            headline_value: 20.0,
+            kinds: vec![kind("a", 19 * seconds, seconds), kind("b", 20 * seconds, 0)],
+            commit_wait_s: Some(0.1 * seconds as f64),
+            terminal_time_s: seconds as f64,
+            client_cpu_s: 0.02 * seconds as f64,
+            worker_threads: 1,
+            ..Summary::default()
+        },
+        seconds: (1..=seconds)
+            .map(|second| {
+                (
+                    Second {
+                        transactions: 40,
+                        p50_ms: Some(40.0),
+                        p95_ms: Some(90.0),
+                        p99_ms: Some(99.0),
+                        ..Second::default()
+                    },
+                    sample(start, second),
+                )
+            })
+            .collect(),
+        first: sample(start, 0),
+        last: sample(start, seconds),
+        layout: Layout::plain("disk", "disk"),
+        replicas: Vec::new(),
+        log_settings: BTreeMap::new(),
+        cpu_count: 2,
+    }
+}
+
+#[test]
+fn every_series_has_one_value_per_second() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let json = serde_json::to_value(&measurement.series).unwrap();
+    let lengths = |value: &serde_json::Value| -> Vec<(String, usize)> {
+        let vectors = value.as_object().unwrap().iter();
+        vectors.filter_map(|(name, values)| Some((name.clone(), values.as_array()?.len()))).collect()
+    };
+    for (name, length) in lengths(&json).into_iter().chain(lengths(&json["server"])) {
+        assert_eq!(length, 10, "{name}");
+    }
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 10]);
+    assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 10]);
+    assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
+    assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);
+}
+
+#[test]
+fn a_client_with_more_threads_than_cores_is_saturated_when_those_are() {
+    let mut window = window(10);
+    window.summary.worker_threads = 200;
+    window.summary.client_cpu_s = 1.7 * 10.0;
+    let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert!(warnings.contains(&Warning::ClientSaturated { share: 0.85 }), "{warnings:?}");
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::Client);
+}
+
+#[test]
+fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let host = measurement.mounts[0].host.clone().unwrap();
+    assert_eq!((host.reads, host.writes, host.flushes), (1000, 500, 100));
+    assert_eq!(
+        (host.read_latency_mean_ms, host.write_latency_mean_ms, host.flush_latency_mean_ms),
+        (5.0, 2.0, 8.0)
+    );
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().late_time_share, 0.03);
+}
+
+#[test]
+fn the_emulator_is_summed_up_over_the_window_only() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let emulator = measurement.mounts[0].emulator.clone().unwrap();
+    assert_eq!((emulator.requests, emulator.reads, emulator.seeks), (1600, 1000, 1400));
+    assert_eq!((emulator.read_latency_mean_ms, emulator.flush_latency_mean_ms), (5.0, 8.0));
+    assert_eq!((emulator.late_share, emulator.floor_us, emulator.queue_depth_mean), (0.025, 8.0, 0.68));
+    assert!((emulator.lateness_p99_us - 20.0).abs() < 0.1, "{}", emulator.lateness_p99_us);
+}
+
+#[test]
+fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    assert_eq!(measurement.latency.count, 400);
+    assert_eq!(measurement.per_transaction.reads, 2.5);
+    assert_eq!(measurement.per_transaction.read_kib, 40.0);
+    assert_eq!(measurement.per_transaction.server_cpu_us, 12_500.0);
+}
+
+#[test]
+fn reads_that_transactions_waited_for_make_the_verdict() {
+    let (measurement, warnings) = measurement(&window(10), Vec::new()).unwrap();
+    // 90 reads a second of 5 ms in one second of one terminal.
+    assert!((measurement.bottleneck.shares["read"] - 0.45).abs() < 1e-9);
+    assert!((measurement.bottleneck.shares["locks"] - 0.01).abs() < 1e-9);
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::ReadLatency);
+    assert!(matches!(warnings[..], [Warning::Late { .. }]), "{warnings:?}");
+}
+
+#[test]
+fn counters_that_did_not_move_and_levels_are_left_out() {
+    let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
+    let names: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
+    assert_eq!(names, ["Innodb_buffer_pool_reads", "Innodb_row_lock_time"]);
+}
+
+/// `change` sees the mounts of every sample, with its second.
+fn changed(mut window: Window, change: impl Fn(&mut Vec<MountSample>, u64)) -> Window {
+    change(&mut window.first.mounts, 0);
+    for (second, (_, sample)) in (1..).zip(&mut window.seconds) {
+        change(&mut sample.mounts, second);
+    }
+    let end = window.seconds.len() as u64;
+    change(&mut window.last.mounts, end);
+    window
+}
+
+#[test]
+fn without_storage_there_is_no_view_of_it() {
+    let window = changed(window(3), |mounts, _| mounts[0] = MountSample::default());
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    assert_eq!((&measurement.mounts[0].emulator, &measurement.mounts[0].host), (&None, &None));
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![0.0; 3]);
+}
+
+#[test]
+fn a_real_disk_is_seen_through_the_kernel() {
+    let window = changed(window(3), |mounts, _| mounts[0].statistics = None);
+    let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert_eq!(measurement.mounts[0].emulator, None);
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 3]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 3]);
+    assert_eq!(measurement.mounts[0].host.clone().unwrap().queue_depth_mean, 0.68);
+    assert_eq!((measurement.per_transaction.reads, measurement.per_transaction.read_kib), (2.5, 40.0));
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn reads_that_the_page_cache_answered_were_not_waited_for() {
+    let window = changed(window(10), |mounts, second| {
+        mounts[0].block_device = Some(BlockCounters {
+            read: BlockOperation { count: 10 * second, bytes: 163_840 * second, milliseconds: 50 * second },
+            ..BlockCounters::default()
+        });
+    });
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    // 10 of 90 reads a second reached the device, each for 5 ms.
+    assert!((measurement.bottleneck.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.bottleneck);
+}
+
+#[test]
+fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
+    let mut window = window(10);
+    let Window { first, seconds, last, .. } = &mut window;
+    for sample in seconds.iter_mut().map(|(_, sample)| sample).chain([first, last]) {
+        let reads = sample.counters["Innodb_buffer_pool_reads"];
+        sample.counters = [
+            ("pg_stat_database.blks_read".to_owned(), reads),
+            ("lock_waiters".to_owned(), 0.4),
+            ("checkpoint_age_bytes".to_owned(), 7.0),
+        ]
+        .into();
+    }
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let terminals = window.summary.terminal_time_s / window.summary.duration_s;
+    assert!(
+        (measurement.bottleneck.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
+        "{:?}",
+        measurement.bottleneck
+    );
+    assert!(measurement.bottleneck.shares["read"] > 0.0, "{:?}", measurement.bottleneck);
+    assert_eq!(measurement.series.server["checkpoint_age_bytes"], vec![7.0; 10]);
+    let counters: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
+    assert_eq!(counters, ["pg_stat_database.blks_read"], "levels are left out");
+}
+
+#[test]
+fn each_mount_of_a_layout_has_its_own_view() {
+    let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
+    window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let [_, redo] = &measurement.mounts[..] else { panic!("{:?}", measurement.mounts) };
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().reads, 300);
+    assert_eq!(redo.emulator.as_ref().unwrap().reads, 900);
+    assert_eq!(redo.series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.per_transaction.reads, 10.0, "those of both mounts");
+    assert!(
+        measurement.bottleneck.reason.contains("reads of 5.00 ms each from `disk`"),
+        "{}",
+        measurement.bottleneck.reason
+    );
+}
+
+/// A pool with 100 reads a second of 5 ms from its data device and 300 of 3 ms from its cache device.
+fn pool(seconds: u64) -> Window {
+    changed(window(seconds), |mounts, second| {
+        let mut cache = mount_sample(second, 3);
+        if let Some(counters) = &mut cache.block_device {
+            counters.read.milliseconds = 900 * second;
+        }
+        mounts[0].devices =
+            vec![("data", mount_sample(second, 1)), ("log", mount_sample(second, 0)), ("cache", cache)];
+    })
+}
+
+#[test]
+fn each_device_of_a_pool_has_its_own_view() {
+    let (measurement, _) = measurement(&pool(3), Vec::new()).unwrap();
+    let reads: Vec<(&str, u64)> = measurement.mounts[0]
+        .devices
+        .iter()
+        .map(|device| (device.name.as_str(), device.emulator.as_ref().unwrap().reads))
+        .collect();
+    assert_eq!(reads, [("data", 300), ("log", 0), ("cache", 900)]);
+    assert_eq!(measurement.mounts[0].devices[2].series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.mounts[0].devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
+    assert_eq!(measurement.per_transaction.reads, 2.5, "those of the volume, once");
+}
+
+#[test]
+fn reads_of_a_pool_are_waited_for_on_its_data_and_its_cache_device() {
+    let (measurement, _) = measurement(&pool(10), Vec::new()).unwrap();
+    // 90 reads a second; (100 of 5 ms and 300 of 3 ms) have a mean of 3.5 ms.
+    assert!((measurement.bottleneck.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.bottleneck);
+    let words = "900 reads of 3.50 ms each from the data and cache devices of `disk`";
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
+}
+
+#[test]
+fn commits_of_a_pool_are_waited_for_on_its_log_device() {
+    let mut window = pool(10);
+    window.summary.commit_wait_s = Some(6.0);
+    let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+    let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
+}
+
+const INNODB: [(&str, &str); 3] =
+    [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "OFF"), ("sync_binlog", "0")];
+const POSTGRES: [(&str, &str); 2] = [("fsync", "on"), ("synchronous_commit", "on")];
+
+/// Ten seconds of commits that the clients do not time, of a server with these settings that counts so many a second of each.
+fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
+    let mut window = window(10);
+    window.summary.commit_wait_s = None;
+    window.summary.worker_threads = 1;
+    window.log_settings = settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let of_second =
+        |second: f64| per_s.iter().map(|(name, count)| ((*name).into(), 1000.0 + count * second)).collect();
+    (window.first.counters, window.last.counters) = (of_second(0.0), of_second(10.0));
+    window
+}
+
+#[track_caller]
+fn check_commits(window: &Window, share: Option<f64>) {
+    let (measurement, _) = measurement(window, Vec::new()).unwrap();
+    let found = measurement.bottleneck.shares.get("commit").copied();
+    let is_near = |(found, share): (f64, f64)| (found - share).abs() < 1e-9;
+    assert!(found.is_some() == share.is_some() && found.zip(share).is_none_or(is_near), "{found:?}");
+}
+
+/// A write takes 2 ms here and a FLUSH 8 ms, of which there are 10 a second.
+#[test]
+fn commits_that_nobody_timed_wait_for_a_write_and_a_flush() {
+    check_commits(&untimed(&INNODB, &[("Innodb_max_trx_id", 10.0)]), Some(0.05));
+    check_commits(&untimed(&POSTGRES, &[("pg_stat_database.xact_commit", 900.0)]), Some(0.0));
+    let one_of_many = [("pg_stat_database.xact_commit", 900.0), ("pg_stat_database.tup_updated", 4.0)];
+    check_commits(&untimed(&POSTGRES, &one_of_many), Some(0.04));
+    // A server without that number counts statements: by itself each is a transaction, in those of a client none.
+    let statements = [("Com_update", 3.0), ("Com_insert", 2.0)];
+    check_commits(&untimed(&INNODB, &statements), Some(0.05));
+    check_commits(&untimed(&INNODB, &[("Com_commit", 2.0), statements[0], statements[1]]), Some(0.02));
+    check_commits(&untimed(&INNODB, &[("Com_commit", 9.0), statements[0], statements[1]]), Some(0.05));
+}
+
+#[test]
+fn a_flush_serves_one_commit_of_each_terminal_at_most() {
+    // Without a log of their own, as MyISAM's: not a hundred commits, but one for each FLUSH.
+    let mut window = untimed(&INNODB, &[("Com_insert", 100.0)]);
+    check_commits(&window, Some(0.1));
+    // Two terminals have 20 commits a second of 10 ms; the log is busy for a tenth of the time, half of it for the other one.
+    window.summary.worker_threads = 2;
+    window.summary.terminal_time_s = 20.0;
+    check_commits(&window, Some(20.0 * 0.010 * 1.05 / 2.0));
+}
+
+#[test]
+fn commits_that_do_not_wait_take_nothing_and_what_is_not_known_is_not_zero() {
+    let ids = [("Innodb_max_trx_id", 10.0)];
+    check_commits(&untimed(&[("innodb_flush_log_at_trx_commit", "2"), INNODB[1]], &ids), Some(0.0));
+    let rows = [("pg_stat_database.xact_commit", 9.0), ("pg_stat_database.tup_updated", 9.0)];
+    let nothing_but_a_replica =
+        [("Innodb_max_trx_id", 10.0), ("Rpl_semi_sync_master_tx_wait_time", 500_000.0)];
+    check_commits(&untimed(&[(INNODB[0].0, "0")], &nothing_but_a_replica), Some(0.5));
+    check_commits(&untimed(&[("fsync", "on"), ("synchronous_commit", "off")], &rows), Some(0.0));
+    check_commits(&untimed(&[("fsync", "off"), POSTGRES[1]], &rows), Some(0.0));
+    check_commits(&untimed(&[], &ids), None);
+    check_commits(&untimed(&INNODB, &[ids[0], ("Rocksdb_wal_bytes", 4096.0)]), None);
+    let nowhere = changed(untimed(&INNODB, &ids), |mounts, _| mounts[0] = MountSample::default());
+    check_commits(&nowhere, None);
+}
+
+#[test]
+fn a_synced_binary_log_is_waited_for_after_the_redo_log() {
+    let settings = [INNODB[0], ("log_bin", "ON"), ("sync_binlog", "1")];
+    let ids = [("Innodb_max_trx_id", 10.0)];
+    check_commits(&untimed(&settings, &ids), Some(0.1));
+    check_commits(&untimed(&[settings[0], settings[1], INNODB[2]], &ids), Some(0.05));
+    // On a device of its own that takes 2 ms for a write and needs no FLUSH.
+    let mut apart = changed(untimed(&settings, &ids), |mounts, second| {
+        let mut log = mount_sample(second, 0);
+        if let Some(counters) = &mut log.block_device {
+            counters.flush = BlockOperation::default();
+        }
+        mounts.push(log);
+    });
+    apart.layout = Layout::new("apart", "", "disk", &[(FileClass::Binlog, "card")]);
+    check_commits(&apart, Some(0.05 + 0.01));
+}
+
+#[test]
+fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
+    let check = |point: &str, commit_wait_s: Option<f64>, group: f64, expect: &str| {
+        let counters = [
+            ("Innodb_max_trx_id", 10.0),
+            ("Rpl_semi_sync_master_tx_wait_time", 500_000.0),
+            ("Binlog_commits", 6.0),
+            ("Binlog_group_commits", 6.0 / group),
+        ];
+        let settings = [INNODB[0], INNODB[1], INNODB[2], ("rpl_semi_sync_master_wait_point", point)];
+        let mut window = untimed(&settings, &counters);
+        window.summary.commit_wait_s = commit_wait_s;
+        window.summary.terminal_time_s = 40.0;
+        let (measurement, _) = measurement(&window, Vec::new()).unwrap();
+        let reason = measurement.bottleneck.reason;
+        assert!(reason.contains(&format!("{expect} of it into waiting for a replica's")), "{reason}");
+    };
+    // Half a second of each; ten seconds have 40 of terminals.
+    check("AFTER_COMMIT", Some(20.0), 1.0, "25 %");
+    // Two terminals of four are in a COMMIT at any time.
+    check("AFTER_SYNC", Some(20.0), 1.0, "50 %");
+    check("AFTER_SYNC", Some(20.0), 3.0, "75 %");
+    // Nobody timed them: 0.5 s for the log, and 15 s for the replica.
+    check("AFTER_SYNC", None, 3.0, "97 %");
+}
+
+#[test]
+fn an_emulator_that_memory_reclaim_does_not_spare_is_warned_of() {
+    let window = changed(window(10), |mounts, _| {
+        mounts[0].statistics.as_mut().unwrap().io_flusher_refused = true;
+    });
+    let (_, warnings) = measurement(&window, Vec::new()).unwrap();
+    assert!(warnings.contains(&Warning::NoIoFlusher), "{warnings:?}");
+}
+
+#[test]
+fn the_latest_device_of_a_pool_is_the_one_that_is_warned_of() {
+    let window = changed(pool(10), |mounts, second| {
+        let log = mounts[0].devices[1].1.statistics.as_mut().unwrap();
+        log.late_ns = 340_000_000 * second;
+    });
+    let (_, warnings) = measurement(&window, Vec::new()).unwrap();
+    let late =
+        |warning: &Warning| matches!(warning, Warning::Late { share, .. } if (*share - 0.5).abs() < 1e-9);
+    assert!(warnings.iter().any(late), "{warnings:?}");
+}

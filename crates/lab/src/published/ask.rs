@@ -1,0 +1,392 @@
+//! Asks a model in virtual time for a published figure, under the figure's own conditions.
+//!
+//! Each figure has a device of its own. Disks have their whole capacity, so that a part of them is as small a part of the stroke as it was for
+//! those who measured it. Flash is scaled down, because a map of a large drive takes long to fill: dies, rates, buffers and the share of spare
+//! capacity stay those of the drive, and parts of it shrink with it.
+
+use spindle_model::{
+    Ageing, Branch, ClosedLoop, Completion, Device, Driver, Instant, Invalid, Measured, Operation as Command,
+    Order, Parameters, Request, RequestId, Rng, SECOND, StackSpec as Tree, Stroke, VirtualTime, WriteCache,
+};
+
+use super::figure::{Cache, Figure, Operation, State, Zone};
+use super::unit::Sample;
+use crate::stack::{StackFile, StackSpec};
+use spindle_base::units::{parse_duration_ns, parse_size_bytes};
+
+/// Enough requests for a mean within about a percent, few enough for seconds.
+const REQUEST_COUNT: u64 = 20_000;
+const SEQUENTIAL_COUNT: u64 = 5_000;
+/// In model time; a disk does about ten thousand reads in it.
+const TIME_LIMIT_NS: u64 = 120 * SECOND;
+/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter them.
+const FILL_NS: u64 = 20 * SECOND;
+/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh; SLC caches are smaller parts.
+const FILL_SHARE: u64 = 4;
+/// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block of every die).
+const STATE_BYTES: u64 = 4_000_000_000;
+const STATE_SUPERBLOCKS: u64 = 20;
+/// Turns over a part of a drive until that changes nothing any more; a small part of a full drive takes over the spare space first, which
+/// is larger than the part.
+const TURNS: u64 = 4;
+const TURNS_SMALL: u64 = 8;
+const FLUSH_ROUNDS: u64 = 50;
+/// A whole surface is sampled in so many stretches.
+const STRETCHES: u64 = 32;
+const STRETCH_BYTES: u64 = 64 << 20;
+/// How a part is written that is read right after.
+const WRITE_BYTES: u64 = 128 << 10;
+const WRITE_DEPTH: u64 = 4;
+
+/// The figure's quantity, in its unit, of the stack that stands for the figure's profile.
+///
+/// # Errors
+/// A sentence: why this stack has no such quantity.
+pub(super) fn ask(figure: &Figure, stack: &StackSpec, seed: u64) -> Result<f64, String> {
+    let value = Asked::new(figure, stack, seed)?.value(figure)?;
+    let Some(other) = figure.denominator() else { return Ok(value) };
+    let over = match other.profile == figure.profile {
+        true => Asked::new(&other, stack, seed)?.value(&other)?,
+        false => Asked::new(&other, &built_in(&other.profile)?, seed)?.value(&other)?,
+    };
+    Ok(value / over)
+}
+
+pub(super) fn built_in(profile: &str) -> Result<StackSpec, String> {
+    StackSpec::of_name(profile, None, "none").map_err(|mistake| mistake.to_string())
+}
+
+/// A device in the state that a figure names, and how much of it is used.
+struct Asked {
+    driver: VirtualTime<Box<dyn Device>>,
+    span_bytes: u64,
+    seed: u64,
+}
+
+impl Asked {
+    fn new(figure: &Figure, stack: &StackSpec, seed: u64) -> Result<Asked, String> {
+        let natural_bytes = natural_bytes(stack);
+        let stack = sized(figure, stack, natural_bytes)?;
+        let device_bytes = stack.size_bytes();
+        let of_invalid = |invalid: Invalid| format!("{}: {}", invalid.key, invalid.problem);
+        let (tree, device_bytes) = partition(figure, with_cache(stack.tree(), figure.cache)?, device_bytes);
+        let device = tree.build(device_bytes, seed).map_err(of_invalid)?;
+        let used_bytes = figure
+            .size
+            .as_deref()
+            .map_or(natural_bytes, |size| parse_size_bytes(size).expect("checked when the file was read"));
+        if used_bytes > natural_bytes {
+            return Err(format!("size: is {used_bytes} bytes, and the device has {natural_bytes}"));
+        }
+        let share = used_bytes as f64 / natural_bytes as f64;
+        let span_bytes = ((device_bytes as f64 * share) as u64).min(device_bytes);
+        if span_bytes < figure.unit_bytes() {
+            return Err("the device is too small for one request".to_owned());
+        }
+        let mut asked = Asked { driver: VirtualTime::new(device), span_bytes, seed };
+        asked.bring_into(figure);
+        Ok(asked)
+    }
+
+    fn value(&mut self, figure: &Figure) -> Result<f64, String> {
+        let sample = match figure.operation {
+            Operation::Flush => self.flushes(figure),
+            _ if figure.beside.is_some() => self.reads_beside_commits(figure),
+            operation if operation.is_sequential() && figure.zone.is_some() => self.stretches(figure),
+            _ => self.requests(figure),
+        };
+        figure.unit.of_sample(&sample).ok_or_else(|| "nothing was done in the time of the figure".to_owned())
+    }
+
+    fn workload(&self, figure: &Figure) -> ClosedLoop {
+        let read_percent = match figure.operation {
+            Operation::RandomRead | Operation::SequentialRead => 100,
+            Operation::RandomMixed => figure.read_percent.expect("checked when the file was read"),
+            _ => 0,
+        };
+        let is_random = matches!(
+            figure.operation,
+            Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
+        );
+        // A far tail takes as long as it takes.
+        let tail_count = figure.unit.tail_requests();
+        let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
+        ClosedLoop {
+            read_percent,
+            size_bytes: figure.unit_bytes(),
+            queue_depth: figure.threads,
+            order: if is_random { Order::Random } else { Order::Sequential },
+            span_bytes: self.span_bytes,
+            flush_after_write: figure.operation == Operation::Fsync,
+            request_count: if is_random { REQUEST_COUNT.max(tail_count) } else { SEQUENTIAL_COUNT },
+            time_limit_ns,
+            seed: self.seed,
+        }
+    }
+
+    /// Filled and overwritten, as the state wants it.
+    fn bring_into(&mut self, figure: &Figure) {
+        let Some(state) = figure.state else { return };
+        let device_bytes = self.driver.device().size_bytes();
+        let seed = self.seed;
+        if state == State::JustWritten {
+            let writing = ClosedLoop {
+                read_percent: 0,
+                size_bytes: WRITE_BYTES,
+                order: Order::Sequential,
+                queue_depth: WRITE_DEPTH,
+                request_count: self.span_bytes / WRITE_BYTES,
+                time_limit_ns: u64::MAX,
+                ..self.workload(figure)
+            };
+            writing.run(&mut self.driver);
+            return;
+        }
+        if self.span_bytes == device_bytes {
+            self.driver.device_mut().age(&Ageing { fill_percent: 100, overwrite_percent: 300, seed });
+            return;
+        }
+        if state == State::Full {
+            self.driver.device_mut().age(&Ageing { fill_percent: 100, overwrite_percent: 0, seed });
+        }
+        let turns = if self.span_bytes < device_bytes / 5 { TURNS_SMALL } else { TURNS };
+        let overwriting = ClosedLoop {
+            read_percent: 0,
+            order: Order::Random,
+            flush_after_write: false,
+            queue_depth: 16,
+            request_count: turns * self.span_bytes / figure.unit_bytes(),
+            time_limit_ns: u64::MAX,
+            seed: seed ^ 2,
+            ..self.workload(figure)
+        };
+        overwriting.run(&mut self.driver);
+    }
+
+    /// A burst, or what goes on after caches and buffers have filled.
+    fn requests(&mut self, figure: &Figure) -> Sample {
+        let workload = self.workload(figure);
+        let unit_bytes = workload.size_bytes;
+        if let Some(burst) = &figure.burst {
+            let time_limit_ns = parse_duration_ns(burst).expect("checked when the file was read");
+            let burst = ClosedLoop { request_count: u64::MAX, time_limit_ns, ..workload };
+            return sample(figure, &burst.run(&mut self.driver), unit_bytes);
+        }
+        if matches!(
+            figure.operation,
+            Operation::RandomWrite | Operation::SequentialWrite | Operation::RandomMixed
+        ) {
+            let request_count = match figure.state {
+                None => self.driver.device().size_bytes() / FILL_SHARE / unit_bytes,
+                Some(_) => u64::MAX,
+            };
+            ClosedLoop { request_count, time_limit_ns: FILL_NS, seed: self.seed ^ 1, ..workload.clone() }
+                .run(&mut self.driver);
+        }
+        sample(figure, &workload.run(&mut self.driver), unit_bytes)
+    }
+
+    /// FLUSHes alone, each after scattered writes.
+    fn flushes(&mut self, figure: &Figure) -> Sample {
+        let writes = figure.writes.expect("checked when the file was read");
+        let scattered = ClosedLoop { request_count: writes, ..self.workload(figure) };
+        let mut sample = Sample { unit_bytes: figure.unit_bytes(), latencies_us: Vec::new(), elapsed_ns: 0 };
+        for round in 0..FLUSH_ROUNDS {
+            ClosedLoop { seed: self.seed + round, ..scattered.clone() }.run(&mut self.driver);
+            let begin = self.driver.now();
+            self.driver.submit(Request {
+                id: RequestId(writes),
+                operation: Command::Flush,
+                offset_bytes: 0,
+                size_bytes: 0,
+                force_unit_access: false,
+            });
+            let Some(completion) = self.driver.wait() else { return sample };
+            sample.latencies_us.push((completion.at - begin) as f64 / 1e3);
+            sample.elapsed_ns += completion.at - begin;
+        }
+        sample
+    }
+
+    /// Random reads while one more client writes and flushes without a pause.
+    fn reads_beside_commits(&mut self, figure: &Figure) -> Sample {
+        let unit_bytes = figure.unit_bytes();
+        let places = self.span_bytes / unit_bytes;
+        let mut rng = Rng::new(self.seed);
+        let mut in_flight: Vec<(Request, Instant)> = Vec::new();
+        let mut submitted = 0;
+        let mut submit = |driver: &mut VirtualTime<_>, in_flight: &mut Vec<_>, operation| {
+            let is_flush = operation == Command::Flush;
+            let (offset_bytes, size_bytes) =
+                if is_flush { (0, 0) } else { (rng.below(places) * unit_bytes, unit_bytes) };
+            let request = Request {
+                id: RequestId(submitted),
+                operation,
+                offset_bytes,
+                size_bytes,
+                force_unit_access: false,
+            };
+            submitted += 1;
+            in_flight.push((request, driver.now()));
+            driver.submit(request);
+        };
+        for _ in 0..figure.threads {
+            submit(&mut self.driver, &mut in_flight, Command::Read);
+        }
+        submit(&mut self.driver, &mut in_flight, Command::Write);
+        let mut latencies_us = Vec::new();
+        let begin = self.driver.now();
+        while (latencies_us.len() as u64) < REQUEST_COUNT && self.driver.now() - begin < TIME_LIMIT_NS {
+            let Some(completion) = self.driver.wait() else { break };
+            let index = in_flight.iter().position(|(request, _)| request.id == completion.id);
+            let (request, submitted_at) = in_flight.swap_remove(index.expect("a request completes once"));
+            let next = match request.operation {
+                Command::Write => Command::Flush,
+                Command::Flush => Command::Write,
+                _ => {
+                    latencies_us.push((completion.at - submitted_at) as f64 / 1e3);
+                    Command::Read
+                }
+            };
+            submit(&mut self.driver, &mut in_flight, next);
+        }
+        Sample { unit_bytes, latencies_us, elapsed_ns: self.driver.now() - begin }
+    }
+
+    /// A stream over a zone, taken in stretches that lie evenly in it.
+    fn stretches(&mut self, figure: &Figure) -> Sample {
+        let workload = self.workload(figure);
+        let unit_bytes = workload.size_bytes;
+        let zone_bytes = match figure.zone {
+            Some(Zone::Inner) => self.span_bytes / 20,
+            _ => self.span_bytes,
+        };
+        let begin = self.span_bytes - zone_bytes;
+        let step = zone_bytes / STRETCHES / unit_bytes * unit_bytes;
+        let request_count = (STRETCH_BYTES.min(step) / unit_bytes).max(1);
+        let mut all = Sample { unit_bytes, latencies_us: Vec::new(), elapsed_ns: 0 };
+        for index in 0..STRETCHES {
+            let offset_bytes = begin / unit_bytes * unit_bytes + index * step;
+            let mut shifted = Shifted { driver: &mut self.driver, offset_bytes };
+            let measured = ClosedLoop { request_count, ..workload.clone() }.run(&mut shifted);
+            let part = sample(figure, &measured, unit_bytes);
+            all.latencies_us.extend(part.latencies_us);
+            all.elapsed_ns += part.elapsed_ns;
+        }
+        all
+    }
+}
+
+/// A commit is a write and the FLUSH behind it: with one client the two are neighbours.
+fn sample(figure: &Figure, measured: &Measured, unit_bytes: u64) -> Sample {
+    let latencies_us = match figure.operation {
+        Operation::Fsync => {
+            let commits = measured.samples.chunks_exact(2);
+            commits.map(|pair| (pair[0].latency_ns + pair[1].latency_ns) as f64 / 1e3).collect()
+        }
+        _ => measured.samples.iter().map(|sample| sample.latency_ns as f64 / 1e3).collect(),
+    };
+    Sample { unit_bytes, latencies_us, elapsed_ns: measured.elapsed_ns }
+}
+
+/// Moves requests further into the device.
+struct Shifted<'a, D> {
+    driver: &'a mut D,
+    offset_bytes: u64,
+}
+
+impl<D: Driver> Driver for Shifted<'_, D> {
+    fn now(&self) -> Instant {
+        self.driver.now()
+    }
+
+    fn submit(&mut self, request: Request) {
+        self.driver.submit(Request { offset_bytes: request.offset_bytes + self.offset_bytes, ..request });
+    }
+
+    fn wait(&mut self) -> Option<Completion> {
+        self.driver.wait()
+    }
+}
+
+/// The largest drive of a stack.
+struct Drive<'a> {
+    parameters: &'a Parameters,
+    capacity_bytes: u64,
+    /// Of the stack over this drive's.
+    stack_share: f64,
+}
+
+impl Drive<'_> {
+    fn of(stack: &StackSpec) -> Option<Drive<'_>> {
+        let (size_bytes, parameters) = largest_drive(stack.tree(), stack.size_bytes())?;
+        let stack_share = stack.size_bytes() as f64 / size_bytes as f64;
+        Some(Drive { parameters, capacity_bytes: parameters.capacity_bytes()?, stack_share })
+    }
+
+    /// Of the stack when this drive has so many bytes.
+    fn stack_bytes(&self, drive_bytes: u64) -> u64 {
+        (drive_bytes as f64 * self.stack_share) as u64 / 4096 * 4096
+    }
+}
+
+/// Its size and what it is, among those that have a capacity.
+fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
+    match tree {
+        Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
+        _ => {
+            let drives = tree.branches().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
+            drives.max_by_key(|(_, parameters)| parameters.capacity_bytes())
+        }
+    }
+}
+
+/// The capacity of a stack whose drives were used whole.
+fn natural_bytes(stack: &StackSpec) -> u64 {
+    Drive::of(stack).map_or(stack.size_bytes(), |drive| drive.stack_bytes(drive.capacity_bytes))
+}
+
+/// The stack at the size at which it is asked.
+fn sized(figure: &Figure, stack: &StackSpec, natural_bytes: u64) -> Result<StackSpec, String> {
+    let is_no_whole_disk = |parameters: &Parameters| !matches!(parameters, Parameters::Disk(disk) if disk.stroke == Stroke::Full);
+    let size_bytes = match (Drive::of(stack), figure.state) {
+        _ if !stack.tree().any_device(&is_no_whole_disk) => natural_bytes,
+        (Some(drive), Some(_)) => {
+            let Parameters::Flash(flash) = drive.parameters else { return Ok(stack.clone()) };
+            let superblock_bytes = flash.block_bytes * flash.channel_count * flash.dies_per_channel;
+            let drive_bytes = STATE_BYTES.max(STATE_SUPERBLOCKS * superblock_bytes);
+            drive.stack_bytes(drive_bytes.min(drive.capacity_bytes))
+        }
+        _ => return Ok(stack.clone()),
+    };
+    let mut tables =
+        StackFile::parse("the stack", &stack.to_stack_file()).map_err(|error| error.to_string())?;
+    let name = &stack.head().name;
+    let table = tables.stacks.get_mut(name).expect("a stack has a table of its own");
+    table.size = Some(format!("{size_bytes} B"));
+    tables.resolve("the stack", name).map_err(|mistake| mistake.to_string())
+}
+
+fn partition(figure: &Figure, tree: Tree, size_bytes: u64) -> (Tree, u64) {
+    let Some(offset) = &figure.partition_offset else { return (tree, size_bytes) };
+    let offset_bytes = parse_size_bytes(offset).expect("checked when the file was read");
+    let below = Box::new(Branch { size_bytes, stack: tree });
+    (Tree::Partition { offset_bytes, below }, size_bytes.saturating_sub(offset_bytes))
+}
+
+fn with_cache(tree: &Tree, cache: Option<Cache>) -> Result<Tree, String> {
+    let mut tree = tree.clone();
+    let Some(cache) = cache else { return Ok(tree) };
+    let write_cache = match cache {
+        Cache::Off => WriteCache::Off,
+        Cache::Volatile => WriteCache::Volatile,
+        // What nothing can take away need not be flushed, which in time is the same as not flushing.
+        Cache::Protected | Cache::Lying => WriteCache::Protected,
+    };
+    match &mut tree {
+        Tree::Device(Parameters::Disk(disk)) => disk.write_cache = write_cache,
+        Tree::Device(Parameters::Flash(flash)) => flash.write_cache = write_cache,
+        _ => return Err("cache: of a layer or a device without one cannot be changed".to_owned()),
+    }
+    Ok(tree)
+}

@@ -1,0 +1,240 @@
+//! Published raw I/O figures beside measured ones: data in `published/raw-*.toml`, compared as ratios.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bench::{Bench, Place, Question, Row};
+use crate::stack::{StackSpec, built_in_misses, built_in_stack};
+pub use figure::{Cache, Figure, Operation, Over, State, Zone, built_in, parse};
+use spindle_base::Mistake;
+pub use unit::Unit;
+
+mod ask;
+mod figure;
+pub mod reference;
+mod unit;
+
+/// A figure is met when the measured one differs by no more than this share of it.
+const TOLERANCE: f64 = 0.25;
+
+/// A figure and what was measured for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub figure: Figure,
+    /// In the figure's unit.
+    pub measured: Option<f64>,
+    /// Measured over published.
+    pub ratio: Option<f64>,
+    /// Why there is no measurement.
+    pub missing: Option<String>,
+    /// Why the figure is missed, as its profile or stack says.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// Which figures to set beside the measured ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Against {
+    figures: Vec<Figure>,
+    /// Every figure that has a profile, not only those of the target's.
+    pub all: bool,
+}
+
+impl Against {
+    /// `all`, a profile's name (the built-in figures of that profile), or the path of a file of figures.
+    pub fn find(name: &str) -> Result<Against, Mistake> {
+        if name.contains('/') || name.ends_with(".toml") {
+            let text = std::fs::read_to_string(Path::new(name))
+                .map_err(|error| Mistake::new(format!("--against: {name} cannot be read: {error}")))?;
+            let figures =
+                parse(name, &text).map_err(|mistake| Mistake::new(format!("--against: {mistake}")))?;
+            return Ok(Against { figures, all: false });
+        }
+        let mut figures = built_in();
+        if name == "all" {
+            return Ok(Against { figures, all: true });
+        }
+        let mut known: Vec<String> = figures.iter().map(|figure| figure.profile.clone()).collect();
+        figures.retain(|figure| figure.profile == name);
+        if figures.is_empty() {
+            known.sort_unstable();
+            known.dedup();
+            return Err(Mistake::new(format!(
+                "--against: there are no published figures of `{name}`; there are figures of {}; or write `all`, or give the path of a .toml file",
+                known.join(", ")
+            )));
+        }
+        Ok(Against { figures, all: false })
+    }
+
+    /// What a bench of `profile` must ask for the figures; the raw device stands for every file system.
+    pub fn questions(&self, profile: &str) -> Vec<Question> {
+        let mine = self.figures.iter().filter(|figure| !self.all || figure.profile == profile);
+        mine.filter_map(Figure::question).collect()
+    }
+
+    /// In virtual time each figure has a device of its own, so any of them can be asked.
+    pub fn compare_virtual(&self, target: &StackSpec, seed: u64) -> Vec<Comparison> {
+        let compare = |figure: &Figure| match self.ask(figure, target, seed) {
+            Ok(measured) => compared(figure, Some(measured)),
+            Err(missing) => without(figure, missing),
+        };
+        let figures = self.in_order(&target.head().name);
+        let (next, cores) =
+            (AtomicUsize::new(0), std::thread::available_parallelism().map_or(1, usize::from));
+        let work = || -> Vec<(usize, Comparison)> {
+            let indices = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            indices.map_while(|index| Some((index, compare(figures.get(index)?)))).collect()
+        };
+        let mut answers: Vec<(usize, Comparison)> = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("models do not panic")).collect()
+        });
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, comparison)| comparison).collect()
+    }
+
+    /// With rows that were measured already; only figures that need nothing special.
+    pub fn compare_measured(&self, profile: &str, bench: &Bench) -> Vec<Comparison> {
+        let figures =
+            self.in_order(profile).into_iter().filter(|figure| !self.all || figure.profile == profile);
+        let compare = |figure: &Figure| {
+            let Some(question) = figure.question() else {
+                let missing = "needs a device in a state of its own; ask with --virtual";
+                return without(figure, missing.to_owned());
+            };
+            let in_files = Question { place: Place::FileSystem, ..question };
+            let row: Option<&Row> = bench.find(&question).or_else(|| bench.find(&in_files));
+            compared(figure, row.and_then(|row| figure.unit.of_row(row)))
+        };
+        figures.map(compare).collect()
+    }
+
+    /// Those of the target first.
+    fn in_order(&self, profile: &str) -> Vec<&Figure> {
+        let (mut first, rest): (Vec<&Figure>, Vec<&Figure>) =
+            self.figures.iter().partition(|figure| figure.profile == profile);
+        first.extend(rest);
+        first
+    }
+
+    /// Of the target, or with `all` of the figure's own profile.
+    fn ask(&self, figure: &Figure, target: &StackSpec, seed: u64) -> Result<f64, String> {
+        if !self.all || figure.profile == target.head().name {
+            return ask::ask(figure, target, seed);
+        }
+        let names = figure.over.iter().filter_map(|over| over.profile.as_ref()).chain([&figure.profile]);
+        if names.into_iter().any(|name| built_in_stack(name).is_none()) {
+            return Err(NO_PROFILE.to_owned());
+        }
+        ask::ask(figure, &ask::built_in(&figure.profile)?, seed)
+    }
+}
+
+const NO_PROFILE: &str = "there is no such profile";
+
+impl Comparison {
+    /// Whether the measured figure is near the published one; `None` where there is none.
+    pub fn is_met(&self) -> Option<bool> {
+        self.ratio.map(|ratio| (ratio - 1.0).abs() <= TOLERANCE)
+    }
+}
+
+fn compared(figure: &Figure, measured: Option<f64>) -> Comparison {
+    let Some(measured) = measured else { return without(figure, "was not measured".to_owned()) };
+    let comparison = Comparison {
+        figure: figure.clone(),
+        measured: Some(measured),
+        ratio: Some(measured / figure.figure),
+        missing: None,
+        reason: None,
+    };
+    let reason = if comparison.is_met() == Some(false) { reason(figure) } else { None };
+    Comparison { reason, ..comparison }
+}
+
+fn reason(figure: &Figure) -> Option<String> {
+    let misses = built_in_misses(&figure.profile).into_iter();
+    let operation = figure.operation.name();
+    let mut mine =
+        misses.filter(|miss| miss.operation == operation && figure.source.starts_with(&miss.source));
+    mine.next().map(|miss| miss.reason)
+}
+
+fn without(figure: &Figure, missing: String) -> Comparison {
+    Comparison { figure: figure.clone(), measured: None, ratio: None, missing: Some(missing), reason: None }
+}
+
+/// One line per figure that could be set beside a measurement or could not, and the counts at the end.
+pub fn table(comparisons: &[Comparison]) -> String {
+    let (with_profile, waiting): (Vec<&Comparison>, Vec<&Comparison>) =
+        comparisons.iter().partition(|comparison| comparison.missing.as_deref() != Some(NO_PROFILE));
+    let mut text = format!(
+        "\n{:<22} {:<58} {:>11} {:>11} {:<10} {:>6}  {}\n",
+        "profile", "published figure", "published", "measured", "", "ratio", "source"
+    );
+    for comparison in &with_profile {
+        text.push_str(&line(comparison));
+    }
+    if !waiting.is_empty() {
+        let mut names: Vec<&str> =
+            waiting.iter().map(|comparison| comparison.figure.profile.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        text.push_str(&format!("{} more figures wait for a profile: {}\n", waiting.len(), names.join(", ")));
+    }
+    let unasked = with_profile.iter().filter(|comparison| comparison.ratio.is_none()).count();
+    if unasked > 0 {
+        text.push_str(&format!("{unasked} figures could not be asked for and do not count\n"));
+    }
+    let of = |fitted| {
+        let such = comparisons.iter().filter(|comparison| comparison.figure.fitted == fitted);
+        such.cloned().collect::<Vec<_>>()
+    };
+    text.push_str(&format!("predicted: {}\n", count(&of(false))));
+    text.push_str(&format!("a parameter of the profile was set from the figure: {}\n", count(&of(true))));
+    text.push_str(&format!("{}\n", count(comparisons)));
+    text
+}
+
+fn line(comparison: &Comparison) -> String {
+    let figure = &comparison.figure;
+    let outcome = match (comparison.measured, comparison.ratio) {
+        (Some(measured), Some(ratio)) => (short(measured), format!("{ratio:.2}")),
+        _ => ("-".to_owned(), "-".to_owned()),
+    };
+    let mut text = format!(
+        "{:<22} {:<58} {:>11} {:>11} {:<10} {:>6}  {}{}{}\n",
+        figure.profile,
+        figure.words(),
+        short(figure.figure),
+        outcome.0,
+        figure.unit.to_string(),
+        outcome.1,
+        figure.source,
+        if figure.fitted { " (the profile was set from it)" } else { "" },
+        comparison.missing.as_ref().map_or(String::new(), |missing| format!(": {missing}")),
+    );
+    if comparison.is_met() == Some(false) {
+        let reason = comparison.reason.as_deref().unwrap_or("no reason is known");
+        text.push_str(&format!("{:<22} missed: {reason}\n", ""));
+    }
+    text
+}
+
+/// `N of M within 25 %`, where M are those that were measured.
+pub fn count(comparisons: &[Comparison]) -> String {
+    let outcomes: Vec<bool> = comparisons.iter().filter_map(Comparison::is_met).collect();
+    let near = outcomes.iter().filter(|&&is_met| is_met).count();
+    format!("{near} of {} within {:.0} %", outcomes.len(), TOLERANCE * 100.0)
+}
+
+fn short(value: f64) -> String {
+    let decimals = if value < 100.0 { 2 } else { 0 };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What a run leaves behind: one JSON line per trial, flushed at once, with its whole provenance.
+//!
+//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]; the report is a pure
+//! function of them. A failed trial is a line with `error`. Units are in the names; times of day are UTC, RFC 3339.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::provenance::Machine;
+
+mod cell;
+mod file_class;
+pub(crate) mod masking;
+mod measurement;
+mod old_formats;
+pub mod records_file;
+mod replication;
+mod storage;
+mod warning;
+
+pub use cell::{Cell, MountHead, StackHead, ZfsDeviceHead, ZfsHead};
+pub use file_class::FileClass;
+pub use measurement::{
+    Bottleneck, BottleneckKind, Check, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
+    TransactionSummary,
+};
+pub use replication::{
+    ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
+    WaitPoint,
+};
+pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
+pub use warning::Warning;
+
+/// Raised when a reader of the old format would misread the new one; this one reads all formats up to its own.
+///
+/// 2: a cell may have several mounts. 3: mounts are one list with the data's first ([`Cell::mounts`], [`Measurement::mounts`]).
+pub const FORMAT: u32 = 3;
+/// Earlier formats are converted on reading.
+const OLDEST_KEPT: u64 = 3;
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "lines are read one by one; a box would only complicate the readers"
+)]
+pub enum Line {
+    Header(Header),
+    Trial(Trial),
+}
+
+impl Line {
+    /// One line of a file in this format, which the file's first line says ([`Line::format_of`]).
+    ///
+    /// # Errors
+    /// It is no record of that format.
+    pub fn parse(text: &str, format: u64) -> serde_json::Result<Line> {
+        let line = match format {
+            ..OLDEST_KEPT => serde_json::from_value(old_formats::converted(serde_json::from_str(text)?))?,
+            _ => serde_json::from_str(text)?,
+        };
+        match &line {
+            Line::Header(header) if header.cells.iter().any(|cell| cell.mounts.is_empty()) => {
+                Err(serde::de::Error::custom("a cell without a mount"))
+            }
+            _ => Ok(line),
+        }
+    }
+
+    /// The format that a file's first line says; zero if it says none.
+    ///
+    /// # Errors
+    /// It is not JSON.
+    pub fn format_of(text: &str) -> serde_json::Result<u64> {
+        let value: serde_json::Value = serde_json::from_str(text)?;
+        Ok(value["format"].as_u64().unwrap_or(0))
+    }
+}
+
+/// What was asked, and on which machine.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Header {
+    pub format: u32,
+    pub created_at: String,
+    pub provenance: Provenance,
+    pub scenario: ScenarioHead,
+    pub cells: Vec<Cell>,
+    pub machine: Machine,
+    /// Where the workloads differ from their specifications, as sentences.
+    #[serde(default)]
+    pub deviations: Vec<String>,
+    /// Prints the report again: `spindle report FILE`.
+    pub report_command: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct ScenarioHead {
+    /// File stem of the scenario.
+    pub name: String,
+    pub title: String,
+    /// The prose of the scenario (paragraphs separated by an empty line).
+    pub question: String,
+    /// The scenario file as it was, for the reader who wants to run it again.
+    pub text: String,
+    pub trials_per_cell: u32,
+    pub start: StartState,
+    pub seed: u64,
+}
+
+/// The state of a server's memory at the start of the measured window.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartState {
+    /// Server just started, caches empty.
+    Cold,
+    /// Warmed up on the emulated storage.
+    Warm,
+    /// Warmed up with the physics off, then settled on the emulated storage.
+    WarmFast,
+}
+
+/// Everything that could make two results differ, on every line.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Provenance {
+    pub spindle_version: String,
+    pub git_revision: String,
+    pub scenario_hash: String,
+    /// Hash of the resolved stack of this cell (profiles included); empty on the header.
+    pub stack_hash: String,
+    pub kernel: String,
+    /// Version string of the server; empty on the header.
+    pub server_version: String,
+    /// Settings of the scenario as the running server reports them.
+    pub settings: BTreeMap<String, String>,
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct Trial {
+    /// [`Cell::name`].
+    pub cell: String,
+    /// From 1.
+    pub trial: u32,
+    /// Trials of one block ran next to each other, one per cell, in shuffled order.
+    pub block: u32,
+    pub provenance: Provenance,
+    pub started_at: String,
+    /// Seconds spent per phase: restore, start, warm-up, settle, measure, verify, stop.
+    pub phases_s: BTreeMap<String, f64>,
+    /// Why there is no measurement: one sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measurement: Option<Measurement>,
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}

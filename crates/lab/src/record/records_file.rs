@@ -1,0 +1,189 @@
+//! The records file of a run: opened and locked before the first trial, appended one flushed line at a time, and read
+//! back when a run is resumed.
+//!
+//! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is cut off.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::FlockOperation;
+
+use crate::host::private_directory::PrivateDirectory;
+use crate::record::masking;
+use crate::record::{FORMAT, Header, Line, Trial};
+use spindle_base::Mistake;
+
+pub const FILE_NAME: &str = "records.jsonl";
+const LOCK_NAME: &str = "lock";
+const PAGE_NAME: &str = "report.html";
+
+#[derive(Debug)]
+pub struct RecordsFile {
+    path: PathBuf,
+    file: File,
+    /// Held as long as this run lives; the kernel lets go of it even after `kill -9`.
+    _lock: File,
+}
+
+/// What to do with what an earlier run left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resume {
+    /// Forget everything.
+    pub fresh: bool,
+    /// Forget failed trials, so that they run again.
+    pub retry_failed: bool,
+}
+
+impl RecordsFile {
+    /// Opens or makes `directory/records.jsonl`, and returns the trials that stay.
+    pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
+        let header = &masked(header);
+        let place = open_directory(directory)?;
+        let lock = lock(&place, directory)?;
+        let path = directory.join(FILE_NAME);
+        let mut file = place.file(FILE_NAME)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(|| format!("reading {}", path.display()))?;
+        let whole = if resume.fresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
+        let (old_header, mut trials) = parse(&text[..whole], &path)?;
+        let mut rewrite = resume.fresh;
+        if let Some(old) = &old_header {
+            if old.provenance.scenario_hash != header.provenance.scenario_hash {
+                return Err(Mistake::new(format!(
+                    "--output {}: holds the records of another scenario (`{}`); name another directory, or start over with --fresh",
+                    directory.display(),
+                    old.scenario.name,
+                ))
+                .into());
+            }
+            // The prose or the number of trials may have changed since.
+            rewrite |=
+                old.format != header.format || old.scenario != header.scenario || old.cells != header.cells;
+        } else {
+            rewrite = true;
+        }
+        if resume.retry_failed {
+            let before = trials.len();
+            trials.retain(|trial| trial.error.is_none());
+            rewrite |= trials.len() < before;
+        }
+        if rewrite {
+            let lines =
+                std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
+            place.replace(FILE_NAME, |file| {
+                lines.map(encode).try_for_each(|line| file.write_all(line.as_bytes()))
+            })?;
+            file = place.file(FILE_NAME)?;
+        } else if whole < text.len() {
+            file.set_len(whole as u64)
+                .with_context(|| format!("cutting a torn line off {}", path.display()))?;
+        }
+        Ok((RecordsFile { path, file, _lock: lock }, trials))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns when the line is on the disk.
+    pub fn append(&mut self, trial: &Trial) -> Result<()> {
+        let line = encode(Line::Trial(trial.clone()));
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .with_context(|| format!("writing a record to {}", self.path.display()))
+    }
+}
+
+/// Header and trials of a whole file.
+pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    match parse(&text[..whole], path)? {
+        (Some(header), trials) => Ok((header, trials)),
+        (None, _) => bail!("{} holds no records", path.display()),
+    }
+}
+
+/// Where the records go, and the page beside them; made if need be.
+fn open_directory(directory: &Path) -> Result<PrivateDirectory> {
+    PrivateDirectory::make(directory, 0o755)
+}
+
+/// Before any work: a directory of results that is there must be ours, with all that a run opens in it.
+///
+/// # Errors
+/// [`Mistake`].
+pub(crate) fn check_directory(directory: &Path) -> Result<()> {
+    match PrivateDirectory::open(directory)? {
+        Some(place) => [LOCK_NAME, FILE_NAME, PAGE_NAME].iter().try_for_each(|name| place.check_file(name)),
+        None => Ok(()),
+    }
+}
+
+/// The page, beside the records.
+pub(crate) fn write_page(records: &Path, page: &str) -> Result<PathBuf> {
+    let directory = records.parent().context("records are in a directory")?;
+    open_directory(directory)?.replace(PAGE_NAME, |file| file.write_all(page.as_bytes()))?;
+    Ok(directory.join(PAGE_NAME))
+}
+
+fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
+    let file = place.file(LOCK_NAME)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Mistake::new(format!(
+            "--output {}: another spindle is running there; wait for it, or name another directory",
+            directory.display()
+        ))
+        .into()),
+        Err(error) => Err(error).with_context(|| format!("locking {}", directory.join(LOCK_NAME).display())),
+    }
+}
+
+/// # Errors
+/// The line that is none of ours. Somebody chose a file that is something else, or changed one.
+fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), Mistake> {
+    let mut header: Option<Header> = None;
+    let mut trials = Vec::new();
+    let mut format = None;
+    for (index, text) in text.lines().enumerate() {
+        let mistake =
+            |words: String| Mistake::new(format!("{}, line {}: {words}", path.display(), index + 1));
+        let no_record = |error: serde_json::Error| mistake(format!("not a record: {error}"));
+        let format = match format {
+            Some(format) => format,
+            None => *format.insert(Line::format_of(text).map_err(no_record)?),
+        };
+        if format > u64::from(FORMAT) {
+            return Err(mistake(format!(
+                "format {format} of a later version of spindle; this one reads up to {FORMAT}"
+            )));
+        }
+        match Line::parse(text, format).map_err(no_record)? {
+            Line::Header(head) if header.is_none() => header = Some(head),
+            Line::Header(_) => return Err(mistake("a second header".to_owned())),
+            Line::Trial(_) if header.is_none() => return Err(mistake("a trial without a header".to_owned())),
+            Line::Trial(trial) => trials.push(trial),
+        }
+    }
+    Ok((header, trials))
+}
+
+fn masked(header: &Header) -> Header {
+    let mut header = header.clone();
+    masking::mask_header(&mut header);
+    header
+}
+
+fn encode(mut line: Line) -> String {
+    match &mut line {
+        Line::Header(header) => masking::mask_header(header),
+        Line::Trial(trial) => masking::mask_trial(trial),
+    }
+    let mut text = serde_json::to_string(&line).expect("records always become JSON");
+    text.push('\n');
+    text
+}

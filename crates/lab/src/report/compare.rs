@@ -1,0 +1,201 @@
+//! Cells of one records file, or of two, against each other.
+//!
+//! Within one file trials of a block ran next to each other and are compared pair by pair. Two files are two runs, at
+//! two times: nothing is paired, and everything else that differs between the runs is said.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, Sample, compare};
+
+use crate::report::{self, Ratio, Records, format};
+
+/// One pair of cells.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pair {
+    pub baseline: String,
+    pub candidate: String,
+    /// When both have the same.
+    pub metric: Option<String>,
+    pub baseline_mean: Option<f64>,
+    pub candidate_mean: Option<f64>,
+    /// `None` when there is nothing to divide.
+    pub ratio: Option<Ratio>,
+    /// Why there is no ratio.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparisons {
+    pub pairs: Vec<Pair>,
+    /// What else differs between two files, as sentences.
+    pub differences: Vec<String>,
+}
+
+/// One side of a comparison: a file, or one cell of it.
+#[derive(Debug, Clone)]
+pub struct Side {
+    pub file: String,
+    pub records: Records,
+    pub cell: Option<String>,
+}
+
+/// Mistakes of the user.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    #[error("{file}: has no cell `{cell}`; its cells are {known}")]
+    UnknownCell { file: String, cell: String, known: String },
+    #[error("{left} and {right} have no cell of the same name; name them as {left}:CELL and {right}:CELL")]
+    NothingInCommon { left: String, right: String },
+    #[error("{file}: has one cell only; name a second file or cell to compare it with")]
+    OneCell { file: String },
+}
+
+/// Every cell of one file to its first.
+pub fn within(side: &Side) -> Result<Comparisons, CompareError> {
+    let names: Vec<&str> = side.records.header.cells.iter().map(|cell| cell.name.as_str()).collect();
+    let [first, _, ..] = names.as_slice() else {
+        return Err(CompareError::OneCell { file: side.file.clone() });
+    };
+    let first = side.cell.as_deref().unwrap_or(first);
+    check_cell(side, first)?;
+    let pairs = names
+        .iter()
+        .filter(|name| **name != first)
+        .map(|other| pair((side, first), (side, other), true))
+        .collect();
+    Ok(Comparisons { pairs, differences: Vec::new() })
+}
+
+/// Two named cells, or the cells that two files share.
+pub fn between(left: &Side, right: &Side) -> Result<Comparisons, CompareError> {
+    let same_run = left.records.header.created_at == right.records.header.created_at
+        && left.records.header.provenance == right.records.header.provenance;
+    let names = |side: &Side| -> Vec<String> {
+        match &side.cell {
+            Some(cell) => vec![cell.clone()],
+            None => side.records.header.cells.iter().map(|cell| cell.name.clone()).collect(),
+        }
+    };
+    let (lefts, rights) = (names(left), names(right));
+    for (side, names) in [(left, &lefts), (right, &rights)] {
+        for name in names {
+            check_cell(side, name)?;
+        }
+    }
+    let chosen: Vec<(&String, &String)> = if left.cell.is_some() || right.cell.is_some() {
+        lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right))).collect()
+    } else {
+        lefts.iter().filter_map(|name| Some((name, rights.iter().find(|other| *other == name)?))).collect()
+    };
+    if chosen.is_empty() {
+        return Err(CompareError::NothingInCommon { left: left.file.clone(), right: right.file.clone() });
+    }
+    let pairs = chosen
+        .iter()
+        .map(|(baseline, candidate)| pair((left, baseline), (right, candidate), same_run))
+        .collect();
+    let differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
+    Ok(Comparisons { pairs, differences })
+}
+
+fn check_cell(side: &Side, name: &str) -> Result<(), CompareError> {
+    let cells = &side.records.header.cells;
+    if cells.iter().any(|cell| cell.name == name) {
+        return Ok(());
+    }
+    let known: Vec<String> = cells.iter().map(|cell| format!("`{}`", cell.name)).collect();
+    Err(CompareError::UnknownCell {
+        file: side.file.clone(),
+        cell: name.to_owned(),
+        known: format::list(&known),
+    })
+}
+
+fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same_run: bool) -> Pair {
+    let baseline_samples = report::samples(&left.records, baseline);
+    let mut candidate_samples = report::samples(&right.records, candidate);
+    if !same_run {
+        // Blocks of two runs share a number and nothing else: move the second run's out of the way.
+        let last = baseline_samples.iter().map(|sample| sample.block).max().unwrap_or_default();
+        for sample in &mut candidate_samples {
+            sample.block += last + 1;
+        }
+    }
+    let metrics =
+        (report::metric_name(&left.records, baseline), report::metric_name(&right.records, candidate));
+    let mean = |samples: &[Sample]| {
+        spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
+    };
+    let (ratio, reason) = match &metrics {
+        (None, _) => (None, Some(format!("{baseline} has no measurement"))),
+        (_, None) => (None, Some(format!("{candidate} has no measurement"))),
+        (Some(left), Some(right)) if left != right => {
+            (None, Some(format!("they count different things ({left}; {right})")))
+        }
+        _ => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
+            Some(comparison) => {
+                let lower_is_better = report::lower_is_better(&left.records, baseline);
+                (Some(Ratio::new(comparison, lower_is_better)), None)
+            }
+            None => (None, Some("one of them did no work at all".to_owned())),
+        },
+    };
+    Pair {
+        baseline: baseline.to_owned(),
+        candidate: candidate.to_owned(),
+        metric: metrics.0.filter(|name| metrics.1.as_ref() == Some(name)),
+        baseline_mean: mean(&baseline_samples),
+        candidate_mean: mean(&candidate_samples),
+        ratio,
+        reason,
+    }
+}
+
+fn differences(left: &Records, right: &Records) -> Vec<String> {
+    let (left, right) = (origins(left), origins(right));
+    let mut names: Vec<&String> = left.iter().chain(&right).map(|(name, _)| name).collect();
+    names.sort();
+    names.dedup();
+    let value = |side: &[(String, String)], name: &str| {
+        side.iter()
+            .find(|(other, _)| other == name)
+            .map_or_else(|| "not recorded".to_owned(), |(_, v)| v.clone())
+    };
+    names
+        .into_iter()
+        .filter(|name| *name != "recorded" && *name != "seed of the run")
+        .filter(|name| value(&left, name) != value(&right, name))
+        .map(|name| format!("{name} differs: {} | {}", value(&left, name), value(&right, name)))
+        .collect()
+}
+
+fn origins(records: &Records) -> Vec<(String, String)> {
+    let view = report::View::new(records);
+    view.provenance.into_iter().chain(view.settings).map(|setting| (setting.name, setting.value)).collect()
+}
+
+/// One sentence per pair.
+pub fn text(comparisons: &Comparisons) -> String {
+    let mut text = String::new();
+    for pair in &comparisons.pairs {
+        let head = format!("{} to {}", pair.candidate, pair.baseline);
+        let line = match (&pair.ratio, &pair.reason) {
+            (Some(ratio), _) => {
+                let verdict = match ratio.verdict.as_str() {
+                    "not tested" => "one trial on a side, so no interval and no verdict",
+                    other => other,
+                };
+                format!("{head}: ratio {}, {verdict}; {}", ratio.text(), ratio.method)
+            }
+            (None, reason) => {
+                format!("{head}: not compared, {}", reason.as_deref().unwrap_or("no reason known"))
+            }
+        };
+        let _ = writeln!(text, "{}", report::wrapped(&line, "  "));
+    }
+    for difference in &comparisons.differences {
+        let _ = writeln!(text, "{}", report::wrapped(&format!("note: {difference}"), "  "));
+    }
+    text
+}

@@ -1,0 +1,58 @@
+//! What a cell waited for: the bottleneck that most of its trials agree on.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spindle_stats::mean;
+
+use crate::record::{BottleneckKind, Measurement};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CellBottleneck {
+    pub name: String,
+    /// How many of the measured trials agree.
+    pub trial_count: usize,
+    pub reason: String,
+    /// Mean shares of the terminals' time by cause; without `cpu`.
+    pub shares: BTreeMap<String, f64>,
+    /// Share of all cores that was busy.
+    pub cpu: f64,
+}
+
+pub(super) fn bottleneck_name(kind: BottleneckKind) -> &'static str {
+    match kind {
+        BottleneckKind::Cpu => "CPU",
+        BottleneckKind::ReadLatency => "read latency",
+        BottleneckKind::CommitLatency => "commit latency",
+        BottleneckKind::Bandwidth => "bandwidth",
+        BottleneckKind::Locks => "locks",
+        BottleneckKind::Client => "load generator",
+        BottleneckKind::Unknown => "unknown",
+    }
+}
+
+pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck> {
+    let votes = |kind: BottleneckKind| measurements.iter().filter(|m| m.bottleneck.kind == kind).count();
+    // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of names.
+    let mut chosen = measurements.first()?;
+    for measurement in measurements {
+        if votes(measurement.bottleneck.kind) > votes(chosen.bottleneck.kind) {
+            chosen = measurement;
+        }
+    }
+    let mut shares: BTreeMap<String, f64> = BTreeMap::new();
+    for measurement in measurements {
+        for (cause, share) in &measurement.bottleneck.shares {
+            *shares.entry(cause.clone()).or_default() += share / measurements.len() as f64;
+        }
+    }
+    let cpu = shares.remove("cpu");
+    let busy: Vec<f64> = measurements.iter().map(|measurement| measurement.cpu.busy).collect();
+    Some(CellBottleneck {
+        name: bottleneck_name(chosen.bottleneck.kind).to_owned(),
+        trial_count: votes(chosen.bottleneck.kind),
+        reason: chosen.bottleneck.reason.clone(),
+        shares,
+        cpu: cpu.or_else(|| mean(&busy)).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,310 @@
+//! One cell: its trials, summed up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
+
+use super::{
+    bottleneck::{CellBottleneck, bottleneck},
+    latency::{Quantiles, merged},
+    replication::ReplicationSummary,
+    storage::{StorageView, storages},
+};
+use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
+use crate::report::{Records, format};
+
+#[derive(Debug, Clone, Copy, Serialize, PartialEq)]
+pub struct Range {
+    pub low: f64,
+    pub high: f64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct CellView {
+    pub name: String,
+    pub label: String,
+    pub stack: String,
+    pub summary: String,
+    pub server: String,
+    pub workload: String,
+    pub failed_count: usize,
+    pub trials: Vec<TrialView>,
+    /// `None` when no trial was measured; so are the other options then.
+    pub throughput: Option<Throughput>,
+    /// Of all transactions of all trials; also `None` when a histogram is missing.
+    pub latency: Option<Quantiles>,
+    /// To the baseline; `None` for the baseline itself.
+    pub ratio: Option<Ratio>,
+    pub bottleneck: Option<CellBottleneck>,
+    /// Kinds of warnings, in short; the sentences are in the view.
+    pub warnings: Vec<String>,
+    pub transactions: Vec<TransactionView>,
+    /// Means over the trials.
+    pub per_transaction: Option<PerTransaction>,
+    pub cpu: Option<CpuSummary>,
+    /// Of the mount that has the data.
+    pub emulator: Option<EmulatorSummary>,
+    /// Mount by mount, the data's first.
+    pub storages: Vec<StorageView>,
+    /// Of a server with replicas that was measured.
+    pub replication: Option<ReplicationSummary>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Throughput {
+    /// Name of the metric.
+    pub name: String,
+    /// It is a time.
+    pub lower_is_better: bool,
+    pub mean: f64,
+    /// 95 % interval of the mean; `None` for a single trial.
+    pub interval: Option<Range>,
+}
+
+/// Metric of a cell divided by the baseline's.
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Ratio {
+    pub ratio: f64,
+    pub interval: Option<Range>,
+    /// `faster`, `slower`, `no difference shown`, `not tested`.
+    pub verdict: String,
+    pub method: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TransactionView {
+    pub name: String,
+    pub committed: u64,
+    pub rolled_back: u64,
+    pub retried: u64,
+    pub failed: u64,
+    pub latency: Option<Quantiles>,
+    /// Of each, where the workload says it.
+    pub client_cpu_us: Option<f64>,
+    /// Of a list: what all of them took, mean over the trials.
+    pub list_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct TrialView {
+    pub trial: u32,
+    pub block: u32,
+    pub value: f64,
+    pub seed: u64,
+    pub duration_s: f64,
+    pub mean_per_s: Option<f64>,
+    pub lowest_per_s: Option<f64>,
+    pub highest_per_s: Option<f64>,
+    /// Standard deviation of the seconds, as a share of their mean.
+    pub variation: Option<f64>,
+    pub drift: Option<f64>,
+    pub drift_noise: Option<f64>,
+}
+
+/// A trial without a number.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    pub cell: String,
+    pub trial: u32,
+    pub block: u32,
+    pub error: String,
+    /// The trial was run again and measured.
+    pub repeated: bool,
+}
+
+/// Why a trial does not count, or `None` when it does. A database that fails its verification yields no number.
+pub(super) fn failure(trial: &Trial) -> Option<String> {
+    if let Some(error) = &trial.error {
+        return Some(error.clone());
+    }
+    let Some(measurement) = &trial.measurement else {
+        return Some("The record has neither a measurement nor an error.".to_owned());
+    };
+    let check = measurement.verification.iter().find(|check| !check.passed)?;
+    Some(format!("Verification failed: {}: {}", check.name, check.detail))
+}
+
+/// The measured trials of a cell, by number; of a trial that was run again, the last.
+pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
+    let mut by_number = BTreeMap::new();
+    for trial in records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none()) {
+        if let Some(measurement) = &trial.measurement {
+            by_number.insert(trial.trial, (trial, measurement));
+        }
+    }
+    by_number.into_values().collect()
+}
+
+pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
+    measured(records, cell)
+        .iter()
+        .map(|(trial, measurement)| Sample { block: trial.block, value: measurement.metric.value })
+        .collect()
+}
+
+pub(crate) fn metric_name(records: &Records, cell: &str) -> Option<String> {
+    measured(records, cell).first().map(|(_, measurement)| measurement.metric.name.clone())
+}
+
+/// Whether the figure of merit is a time.
+pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
+    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.metric.lower_is_better)
+}
+
+impl Ratio {
+    /// The ratio is of the figures as they are; who has less of a time is the faster.
+    pub(crate) fn new(comparison: Comparison, lower_is_better: bool) -> Self {
+        let verdict = match (comparison.verdict, lower_is_better) {
+            (Verdict::Faster, false) | (Verdict::Slower, true) => "faster",
+            (Verdict::Slower, false) | (Verdict::Faster, true) => "slower",
+            (Verdict::NoDifferenceShown, _) => "no difference shown",
+            (Verdict::NotTested, _) => "not tested",
+        };
+        let method = match comparison.method {
+            spindle_stats::Method::Paired => "paired by block",
+            spindle_stats::Method::Welch => "Welch, unpaired",
+            spindle_stats::Method::RatioOnly => "ratio only",
+        };
+        Self {
+            ratio: comparison.ratio,
+            interval: comparison.interval.map(|interval| Range { low: interval.low, high: interval.high }),
+            verdict: verdict.to_owned(),
+            method: method.to_owned(),
+        }
+    }
+
+    /// `9.81 (9.12 to 10.5)`.
+    pub fn text(&self) -> String {
+        match self.interval {
+            Some(Range { low, high }) => {
+                format!(
+                    "{} ({} to {})",
+                    format::number(self.ratio),
+                    format::number(low),
+                    format::number(high)
+                )
+            }
+            None => format!("{} (no interval)", format::number(self.ratio)),
+        }
+    }
+}
+
+impl CellView {
+    pub(super) fn new(records: &Records, cell: &Cell) -> Self {
+        let trials = measured(records, &cell.name);
+        let measurements: Vec<&Measurement> = trials.iter().map(|(_, measurement)| *measurement).collect();
+        let failed =
+            records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
+        let mut warnings: Vec<String> = Vec::new();
+        let of_trials = trials.iter().flat_map(|(trial, _)| &trial.warnings);
+        for warning in of_trials.filter(|warning| !warning.is_of_machine()) {
+            let name = super::short_name(warning).to_owned();
+            if !warnings.contains(&name) {
+                warnings.push(name);
+            }
+        }
+        Self {
+            name: cell.name.clone(),
+            label: cell.label.clone(),
+            stack: cell.data().name.clone(),
+            summary: cell.data().summary.clone(),
+            server: cell.server.clone(),
+            workload: cell.workload.clone(),
+            failed_count: failed.count(),
+            throughput: throughput(&measurements),
+            latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
+            ratio: None,
+            bottleneck: bottleneck(&measurements),
+            warnings,
+            transactions: transactions(&measurements),
+            per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),
+            cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
+            emulator: average(&measurements, |measurement| measurement.mounts.first()?.emulator.as_ref()),
+            storages: storages(cell, &measurements),
+            replication: super::replication::summary(cell, &measurements),
+            trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
+        }
+    }
+}
+
+fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
+    let values: Vec<f64> = measurements.iter().map(|measurement| measurement.metric.value).collect();
+    Some(Throughput {
+        name: measurements.first()?.metric.name.clone(),
+        lower_is_better: measurements.first()?.metric.lower_is_better,
+        mean: mean(&values)?,
+        // Nothing runs backwards, though Student's interval of few trials may reach below zero.
+        interval: mean_interval(&values, CONFIDENCE)
+            .map(|interval| Range { low: interval.low.max(0.0), high: interval.high }),
+    })
+}
+
+fn trial_view(trial: &Trial, measurement: &Measurement) -> TrialView {
+    let seconds = &measurement.series.transactions_per_s;
+    let mean_per_s = mean(seconds);
+    let drift = spindle_stats::drift(seconds);
+    TrialView {
+        trial: trial.trial,
+        block: trial.block,
+        value: measurement.metric.value,
+        seed: trial.provenance.seed,
+        duration_s: measurement.duration_s,
+        mean_per_s,
+        lowest_per_s: seconds.iter().copied().reduce(f64::min),
+        highest_per_s: seconds.iter().copied().reduce(f64::max),
+        variation: mean_per_s
+            .filter(|mean| *mean > 0.0)
+            .and_then(|mean| Some(standard_deviation(seconds)? / mean)),
+        drift: drift.map(|drift| drift.relative),
+        drift_noise: drift.map(|drift| drift.relative_noise),
+    }
+}
+
+fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
+    let Some(first) = measurements.first() else {
+        return Vec::new();
+    };
+    first
+        .transactions
+        .iter()
+        .map(|head| {
+            let same: Vec<_> =
+                measurements.iter().flat_map(|m| &m.transactions).filter(|t| t.name == head.name).collect();
+            let ended: u64 = same.iter().map(|t| t.latency.count).sum();
+            let client_cpu_s = same.iter().map(|t| t.client_cpu_s).sum::<Option<f64>>();
+            let total_ms: f64 = same.iter().map(|t| t.latency.mean_ms * t.latency.count as f64).sum();
+            TransactionView {
+                client_cpu_us: client_cpu_s.filter(|_| ended > 0).map(|seconds| seconds * 1e6 / ended as f64),
+                list_s: first.metric.lower_is_better.then(|| total_ms / 1e3 / measurements.len() as f64),
+                name: head.name.clone(),
+                committed: same.iter().map(|t| t.committed).sum(),
+                rolled_back: same.iter().map(|t| t.rolled_back).sum(),
+                retried: same.iter().map(|t| t.retried).sum(),
+                failed: same.iter().map(|t| t.failed).sum(),
+                latency: merged(same.iter().map(|t| &t.latency)),
+            }
+        })
+        .collect()
+}
+
+/// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going through
+/// JSON keeps this right when the record gets another field.
+pub(super) fn average<'a, T>(
+    measurements: &[&'a Measurement],
+    part: impl Fn(&'a Measurement) -> Option<&'a T>,
+) -> Option<T>
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + 'a,
+{
+    let parts: Vec<serde_json::Value> =
+        measurements.iter().filter_map(|m| part(m)).map(|part| serde_json::json!(part)).collect();
+    let mut result = parts.first()?.clone();
+    for (key, slot) in result.as_object_mut()? {
+        let values: Vec<f64> = parts.iter().filter_map(|part| part[key].as_f64()).collect();
+        if let Some(mean) = mean(&values) {
+            *slot = if slot.is_u64() { (mean.round() as u64).into() } else { mean.into() };
+        }
+    }
+    serde_json::from_value(result).ok()
+}

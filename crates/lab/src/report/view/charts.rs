@@ -1,0 +1,139 @@
+//! The data behind the charts, as small as it can be without losing a pixel.
+
+use serde::Serialize;
+
+use super::cell::measured;
+use super::{CellView, StorageView};
+use crate::record::{Measurement, StorageSeries};
+use crate::report::Records;
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Charts {
+    metric: Option<String>,
+    cells: Vec<CellCharts>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct CellCharts {
+    name: String,
+    values: Vec<f64>,
+    mean: Option<f64>,
+    interval: Option<(f64, f64)>,
+    curve: Vec<(f64, f64)>,
+    shares: Option<std::collections::BTreeMap<String, f64>>,
+    cpu: Option<f64>,
+    trials: Vec<TrialCharts>,
+    /// As the cell's view has them.
+    storages: Vec<StorageCharts>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct StorageCharts {
+    name: String,
+    /// One list per panel of the storage's view: means over the trials, second by second.
+    panels: Vec<Vec<Option<f64>>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct TrialCharts {
+    trial: u32,
+    per_s: Vec<f64>,
+}
+
+/// Which numbers a panel shows, and whether a zero stands for none.
+type Panel = (fn(&StorageSeries) -> &Vec<f64>, bool);
+
+/// The panels of the storage's view; a zero latency means that there was no request.
+const PANELS: [Panel; 7] = [
+    (|series| &series.read_iops, false),
+    (|series| &series.read_latency_ms, true),
+    (|series| &series.write_iops, false),
+    (|series| &series.write_latency_ms, true),
+    (|series| &series.flushes_per_s, false),
+    (|series| &series.flush_latency_ms, true),
+    (|series| &series.queue_depth, false),
+];
+
+/// The panels' titles, in the same order.
+pub(in crate::report) const PANEL_TITLES: [&str; 8] = [
+    "Reads per second",
+    "Read latency, ms",
+    "Writes per second",
+    "Write latency, ms",
+    "Flushes per second",
+    "Flush latency, ms",
+    "Requests inside the device",
+    "Processor cores busy",
+];
+
+impl Charts {
+    pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
+        let cells = cells.iter().filter(|cell| cell.throughput.is_some());
+        let cells = cells.map(|cell| {
+            let trials = measured(records, &cell.name);
+            let measurements: Vec<&Measurement> =
+                trials.iter().map(|(_, measurement)| *measurement).collect();
+            let throughput = cell.throughput.as_ref();
+            CellCharts {
+                name: cell.name.clone(),
+                values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
+                mean: throughput.map(|throughput| throughput.mean),
+                interval: throughput.and_then(|t| t.interval).map(|interval| (interval.low, interval.high)),
+                curve: cell.latency.as_ref().map_or_else(Vec::new, |latency| {
+                    latency.curve.iter().map(|(nines, ms)| (rounded(*nines), rounded(*ms))).collect()
+                }),
+                shares: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.shares.clone()),
+                cpu: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.cpu),
+                trials: trials
+                    .iter()
+                    .map(|(trial, measurement)| TrialCharts {
+                        trial: trial.trial,
+                        per_s: measurement.series.transactions_per_s.iter().copied().map(rounded).collect(),
+                    })
+                    .collect(),
+                storages: storages(cell, &measurements),
+            }
+        });
+        Self { metric: metric.map(str::to_owned), cells: cells.collect() }
+    }
+}
+
+fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts> {
+    let cpu = || panel(measurements.iter().map(|measurement| &measurement.series.cpu_busy), false);
+    let charts = |(index, storage): (usize, &StorageView)| {
+        let series: Vec<&StorageSeries> =
+            measurements.iter().filter_map(|measurement| storage.place.series(measurement)).collect();
+        let mut panels: Vec<Vec<Option<f64>>> = PANELS
+            .iter()
+            .map(|(select, gaps)| panel(series.iter().map(|series| select(series)), *gaps))
+            .collect();
+        // The cores are the machine's: once is enough.
+        panels.push(if index == 0 { cpu() } else { Vec::new() });
+        StorageCharts { name: storage.name.clone(), panels }
+    };
+    cell.storages.iter().enumerate().map(charts).collect()
+}
+
+/// Means over the trials, second by second.
+fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: bool) -> Vec<Option<f64>> {
+    let length = series.clone().map(Vec::len).max().unwrap_or_default();
+    let second = |index: usize| {
+        let values: Vec<f64> = series
+            .clone()
+            .filter_map(|values| values.get(index).copied())
+            .filter(|value| value.is_finite() && !(zero_is_none && *value == 0.0))
+            .collect();
+        spindle_stats::mean(&values).map(rounded)
+    };
+    (0..length).map(second).collect()
+}
+
+/// Four significant digits: more than a screen can show, half the page's size.
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let decimals = (3.0 - value.abs().log10().floor()).clamp(0.0, 9.0);
+    let scale = 10_f64.powf(decimals);
+    (value * scale).round() / scale
+}

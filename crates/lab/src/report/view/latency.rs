@@ -1,0 +1,60 @@
+//! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged, histograms add up.
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use spindle_base::histogram::decode;
+
+use crate::record::Latency;
+
+/// The probabilities in the table of a quantile curve.
+pub(in crate::report) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
+
+/// A quantile is not shown where fewer transactions than this lie above it: it would be an anecdote.
+const FEWEST_ABOVE: f64 = 10.0;
+
+#[derive(Debug, Clone, Serialize, PartialEq)]
+pub struct Quantiles {
+    pub count: u64,
+    pub mean_ms: f64,
+    /// `None`, like all quantiles here, where too few transactions lie above.
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+    pub max_ms: f64,
+    /// At [`PROBABILITIES`].
+    pub table_ms: Vec<Option<f64>>,
+    /// Points of the curve: number of nines (-log10 of the share above) and milliseconds.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// `None` when there was no transaction, or a histogram is missing or damaged.
+pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option<Quantiles> {
+    let mut all: Option<Histogram<u64>> = None;
+    for latency in latencies.filter(|latency| latency.count > 0) {
+        let histogram = decode(&latency.histogram).ok()?;
+        match &mut all {
+            Some(sum) => sum.add(&histogram).ok()?,
+            None => all = Some(histogram),
+        }
+    }
+    let histogram = all.filter(|histogram| !histogram.is_empty())?;
+    let at = |probability: f64| histogram.value_at_quantile(probability) as f64 / 1000.0;
+    let count = histogram.len();
+    let shown = |probability: f64| count as f64 * (1.0 - probability) >= FEWEST_ABOVE - 1e-6;
+    let quantile = |probability: f64| shown(probability).then(|| at(probability));
+    let curve = (0..=74)
+        .map(|step| std::f64::consts::LOG10_2 + f64::from(step) * 0.05)
+        .take_while(|nines| *nines <= 4.001 && shown(1.0 - 10_f64.powf(-nines)))
+        .map(|nines| (nines, at(1.0 - 10_f64.powf(-nines))))
+        .collect();
+    Some(Quantiles {
+        count,
+        mean_ms: histogram.mean() / 1000.0,
+        p50_ms: quantile(0.5),
+        p95_ms: quantile(0.95),
+        p99_ms: quantile(0.99),
+        max_ms: histogram.max() as f64 / 1000.0,
+        table_ms: PROBABILITIES.iter().map(|probability| quantile(*probability)).collect(),
+        curve,
+    })
+}

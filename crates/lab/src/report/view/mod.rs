@@ -1,0 +1,303 @@
+//! Records turned into what the report says.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use spindle_stats::{CONFIDENCE, compare};
+
+mod bottleneck;
+mod cell;
+mod charts;
+mod latency;
+mod provenance;
+mod replication;
+mod storage;
+mod table;
+mod verdict;
+
+use self::cell::Failure;
+pub use self::cell::{CellView, Ratio};
+use self::cell::{failure, measured};
+pub(crate) use self::cell::{lower_is_better, metric_name, samples};
+use self::charts::Charts;
+pub(super) use self::charts::PANEL_TITLES;
+pub(super) use self::latency::PROBABILITIES;
+pub use self::latency::Quantiles;
+use self::provenance::Setting;
+pub use self::storage::StorageView;
+pub use self::table::TrialTable;
+use self::verdict::VerdictView;
+use super::{Records, format};
+use crate::record::{Header, StartState, Warning};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct View {
+    pub header: Header,
+    pub verdict: VerdictView,
+    /// The first cell that has a number; the others are divided by it.
+    pub baseline: Option<String>,
+    /// When all cells share it.
+    pub metric: Option<String>,
+    /// That is a time.
+    pub lower_is_better: bool,
+    pub cells: Vec<CellView>,
+    pub warnings: Vec<WarningView>,
+    pub failures: Vec<Failure>,
+    pub checks: Vec<CheckView>,
+    /// What a reader must know about the file itself.
+    pub notes: Vec<String>,
+    pub start: String,
+    pub settings: Vec<Setting>,
+    pub provenance: Vec<Setting>,
+    pub assumptions: Vec<String>,
+    /// What replicas did, as sentences.
+    pub replication: Vec<String>,
+    pub trials: TrialTable,
+    pub charts: Charts,
+}
+
+/// One kind of warning in one cell; the sentence is the worst trial's.
+#[derive(Debug, Clone, Serialize)]
+pub struct WarningView {
+    pub cell: String,
+    pub name: String,
+    pub trial_count: usize,
+    pub sentence: String,
+}
+
+/// One verification, over all trials of all cells.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckView {
+    pub name: String,
+    /// Per cell, in the header's order; `None` where no trial got as far.
+    pub cells: Vec<Option<CheckCount>>,
+    /// What the failed ones said.
+    pub failures: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct CheckCount {
+    pub passed: usize,
+    pub trials: usize,
+}
+
+impl View {
+    pub fn new(records: &Records) -> Self {
+        let header = &records.header;
+        let mut cells: Vec<CellView> = header.cells.iter().map(|cell| CellView::new(records, cell)).collect();
+        let baseline = cells.iter().find(|cell| cell.throughput.is_some()).map(|cell| cell.name.clone());
+        if let Some(baseline) = &baseline {
+            for cell in cells.iter_mut().filter(|cell| cell.name != *baseline) {
+                cell.ratio = ratio(records, baseline, &cell.name);
+            }
+        }
+        let mut metrics: Vec<&String> =
+            cells.iter().filter_map(|cell| cell.throughput.as_ref()).map(|t| &t.name).collect();
+        metrics.dedup();
+        let metric = match metrics.as_slice() {
+            [only] => Some((*only).clone()),
+            _ => None,
+        };
+        let failures = failures(records);
+        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
+        Self {
+            verdict,
+            baseline,
+            lower_is_better: metric.is_some()
+                && cells
+                    .iter()
+                    .filter_map(|cell| cell.throughput.as_ref())
+                    .all(|throughput| throughput.lower_is_better),
+            warnings: warnings(records),
+            failures,
+            checks: checks(records),
+            notes: notes(records, &cells),
+            start: start(header.scenario.start),
+            settings: provenance::settings(records),
+            provenance: provenance::origins(records),
+            assumptions: assumptions(header),
+            header: header.clone(),
+            replication: replication::sentences(&cells),
+            trials: TrialTable::new(records),
+            charts: Charts::new(metric.as_deref(), &cells, records),
+            metric,
+            cells,
+        }
+    }
+}
+
+/// `None` when either has no number, or when they count different things.
+pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
+    if metric_name(records, baseline) != metric_name(records, candidate) {
+        return None;
+    }
+    let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;
+    Some(Ratio::new(comparison, lower_is_better(records, baseline)))
+}
+
+fn failures(records: &Records) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for cell in &records.header.cells {
+        let measured: Vec<u32> = measured(records, &cell.name).iter().map(|(trial, _)| trial.trial).collect();
+        for trial in records.trials.iter().filter(|trial| trial.cell == cell.name) {
+            if let Some(error) = failure(trial) {
+                failures.push(Failure {
+                    cell: cell.name.clone(),
+                    trial: trial.trial,
+                    block: trial.block,
+                    error,
+                    repeated: measured.contains(&trial.trial),
+                });
+            }
+        }
+    }
+    failures
+}
+
+pub(super) fn short_name(warning: &Warning) -> &'static str {
+    match warning {
+        Warning::Late { .. } => "late",
+        Warning::CpuSaturated { .. } => "CPU saturated",
+        Warning::ClientSaturated { .. } => "client saturated",
+        Warning::NoRealTime => "no real time",
+        Warning::NoIoFlusher => "no I/O flusher",
+        Warning::NotSteady { .. } => "not steady",
+        Warning::TransactionsFailed { .. } => "failures",
+        Warning::BehindSchedule { .. } => "behind schedule",
+        Warning::HostDiskReads { .. } => "host disk reads",
+        Warning::SemiSyncFellBack { .. } => "fell back to async",
+        Warning::ReplicaBehind { .. } => "replica behind",
+        Warning::ReplicaSilent { .. } => "replica silent",
+    }
+}
+
+/// How bad; comparable within one kind.
+fn severity(warning: &Warning) -> f64 {
+    match warning {
+        Warning::Late { p99_us, .. } => *p99_us,
+        Warning::CpuSaturated { busy, .. } => *busy,
+        Warning::ClientSaturated { share } | Warning::TransactionsFailed { share } => *share,
+        Warning::NoRealTime | Warning::NoIoFlusher => 0.0,
+        Warning::NotSteady { drift } => drift.abs(),
+        Warning::BehindSchedule { behind_s } => *behind_s,
+        Warning::HostDiskReads { major_faults } => *major_faults as f64,
+        Warning::SemiSyncFellBack { share, .. } | Warning::ReplicaSilent { share, .. } => *share,
+        Warning::ReplicaBehind { catch_up_s, .. } => catch_up_s.unwrap_or(f64::INFINITY),
+    }
+}
+
+fn warnings(records: &Records) -> Vec<WarningView> {
+    let mut views = Vec::new();
+    for cell in &records.header.cells {
+        let trials = measured(records, &cell.name);
+        let mut by_name: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
+        for (trial, _) in &trials {
+            let mut seen = Vec::new();
+            for warning in trial.warnings.iter().filter(|warning| !warning.is_of_machine()) {
+                // One trial counts once per kind.
+                if !seen.contains(&short_name(warning)) {
+                    seen.push(short_name(warning));
+                    by_name.entry(short_name(warning)).or_default().push(warning);
+                }
+            }
+        }
+        for (name, found) in by_name {
+            let worst = found.iter().max_by(|left, right| severity(left).total_cmp(&severity(right)));
+            views.extend(worst.map(|worst| WarningView {
+                cell: cell.name.clone(),
+                name: name.to_owned(),
+                trial_count: found.len(),
+                sentence: worst.sentence(),
+            }));
+        }
+    }
+    views
+}
+
+fn checks(records: &Records) -> Vec<CheckView> {
+    let mut views: Vec<CheckView> = Vec::new();
+    let cells = &records.header.cells;
+    for (index, cell) in cells.iter().enumerate() {
+        for trial in records.trials.iter().filter(|trial| trial.cell == cell.name) {
+            for check in trial.measurement.iter().flat_map(|measurement| &measurement.verification) {
+                let position = views.iter().position(|view| view.name == check.name).unwrap_or_else(|| {
+                    let (name, cells) = (check.name.clone(), vec![None; cells.len()]);
+                    views.push(CheckView { name, cells, failures: Vec::new() });
+                    views.len() - 1
+                });
+                let count = views[position].cells[index].get_or_insert(CheckCount { passed: 0, trials: 0 });
+                count.trials += 1;
+                count.passed += usize::from(check.passed);
+                if !check.passed {
+                    let failure = format!("{}, trial {}: {}", cell.name, trial.trial, check.detail);
+                    views[position].failures.push(failure);
+                }
+            }
+        }
+    }
+    views
+}
+
+fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
+    let mut notes = records.notes.clone();
+    let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
+    for sentence in of_machine.map(Warning::sentence) {
+        if !notes.contains(&sentence) {
+            notes.push(sentence);
+        }
+    }
+    let planned = records.header.scenario.trials_per_cell as usize;
+    for cell in &records.header.cells {
+        let real: Vec<&str> =
+            cell.stacks().filter(|stack| stack.real).map(|stack| stack.name.as_str()).collect();
+        if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
+            let (name, real) = (&cell.name, real.join(", "));
+            notes.push(format!(
+                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."
+            ));
+        }
+    }
+    for cell in cells {
+        let found = cell.trials.len() + cell.failed_count;
+        if found < planned {
+            let found = format::plural(found, "trial");
+            notes.push(format!("{} has {found} of {planned}: the run stopped early.", cell.name));
+        }
+        if cell.throughput.is_some() && cell.latency.is_none() {
+            notes.push(format!("{} has no complete latency histograms, so no quantiles.", cell.name));
+        }
+    }
+    notes
+}
+
+/// A start state, for somebody who does not know the words.
+fn start(start: StartState) -> String {
+    match start {
+        StartState::Cold => {
+            "cold: the server had just been started and its caches were empty when the measured window began"
+        }
+        StartState::Warm => {
+            "warm: before the measured window the workload ran on the emulated storage until the caches were filled"
+        }
+        StartState::WarmFast => {
+            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation came \
+             on, and the workload settled on it before the measured window"
+        }
+    }
+    .to_owned()
+}
+
+fn assumptions(header: &Header) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for cell in &header.cells {
+        for stack in cell.stacks() {
+            for assumption in &stack.assumptions {
+                let sentence = format!("{}: {assumption}", stack.name);
+                if !sentences.contains(&sentence) {
+                    sentences.push(sentence);
+                }
+            }
+        }
+    }
+    sentences
+}

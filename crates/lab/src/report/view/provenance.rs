@@ -1,0 +1,87 @@
+//! Where the numbers come from: what is the same for all cells is said once, what differs is said per cell.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::record::Provenance;
+use crate::report::{Records, format};
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Setting {
+    pub name: String,
+    pub value: String,
+}
+
+fn setting(name: &str, value: impl Into<String>) -> Setting {
+    Setting { name: name.to_owned(), value: value.into() }
+}
+
+/// The settings of the scenario as the running servers reported them.
+pub(super) fn settings(records: &Records) -> Vec<Setting> {
+    let mut names: Vec<&String> =
+        records.trials.iter().flat_map(|trial| trial.provenance.settings.keys()).collect();
+    names.sort();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| {
+            let values = by_cell(records, |provenance| provenance.settings.get(name).cloned());
+            setting(name, joined(records, &values))
+        })
+        .collect()
+}
+
+pub(super) fn origins(records: &Records) -> Vec<Setting> {
+    let header = &records.header;
+    let machine = &header.machine;
+    let versions = by_cell(records, |provenance| Some(provenance.server_version.clone()));
+    let stacks = by_cell(records, |provenance| Some(provenance.stack_hash.clone()));
+    let mut origins = vec![
+        setting("recorded", &header.created_at),
+        setting(
+            "Spindle",
+            format!("{} ({})", header.provenance.spindle_version, header.provenance.git_revision),
+        ),
+        setting("server", joined(records, &versions)),
+        setting("operating system", &machine.operating_system),
+        setting("kernel", &machine.kernel),
+        setting(
+            "processor",
+            format!("{}, {}", machine.cpu_model, format::plural(machine.cpu_count as usize, "core")),
+        ),
+        setting("memory", format::bytes(machine.memory_bytes)),
+        setting("seed of the run", header.scenario.seed.to_string()),
+        setting("scenario hash", &header.provenance.scenario_hash),
+        setting("stack hash", joined(records, &stacks)),
+    ];
+    origins.retain(|origin| !origin.value.is_empty());
+    origins
+}
+
+/// Distinct values of one provenance field, with the cells that have them.
+fn by_cell(
+    records: &Records,
+    field: impl Fn(&Provenance) -> Option<String>,
+) -> BTreeMap<String, Vec<String>> {
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for trial in &records.trials {
+        if let Some(value) = field(&trial.provenance).filter(|value| !value.is_empty()) {
+            let cells = values.entry(value).or_default();
+            if !cells.contains(&trial.cell) {
+                cells.push(trial.cell.clone());
+            }
+        }
+    }
+    values
+}
+
+fn joined(records: &Records, values: &BTreeMap<String, Vec<String>>) -> String {
+    if let [only] = values.keys().collect::<Vec<_>>().as_slice() {
+        return (*only).clone();
+    }
+    let position = |cells: &[String]| records.header.cells.iter().position(|cell| cells.contains(&cell.name));
+    let mut parts: Vec<_> = values.iter().collect();
+    parts.sort_by_key(|(_, cells)| position(cells));
+    parts.iter().map(|(value, cells)| format!("{}: {value}", cells.join(", "))).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,126 @@
+//! The replicas of a cell: how far behind they were, and what commits waited for.
+
+use serde::Serialize;
+use spindle_stats::mean;
+
+use super::CellView;
+use crate::record::{Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView};
+use crate::report::format;
+
+/// Means over the trials.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReplicationSummary {
+    /// `async` or `semi-sync`.
+    pub mode: String,
+    pub binlog_mb_per_s: f64,
+    /// Of semi-synchronous replication: how long a commit waited for its acknowledgement.
+    pub wait_ms: Option<f64>,
+    /// Commits of all trials that went on without.
+    pub unacknowledged: u64,
+    pub replicas: Vec<ReplicaSummary>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct ReplicaSummary {
+    /// `replica 1 (hdd)`.
+    pub name: String,
+    /// `Seconds_Behind_Master` over the window; the longest is of all trials. `None` when it was never known.
+    pub behind_s: Option<f64>,
+    pub behind_s_max: Option<f64>,
+    /// Binary log that it had not applied when the window ended; `None` when it was not known in any trial.
+    pub behind_mb: Option<f64>,
+    /// From the end of the window until it had applied all of it; of the trials in which it did in time.
+    pub catch_up_s: Option<f64>,
+    /// In words, with the other trials.
+    pub catch_up: String,
+    pub server_cpu_s: f64,
+}
+
+pub(super) fn summary(cell: &Cell, measurements: &[&Measurement]) -> Option<ReplicationSummary> {
+    let head = cell.replication.as_ref()?;
+    let views: Vec<(f64, &ReplicationView)> = measurements
+        .iter()
+        .filter_map(|measurement| Some((measurement.duration_s, measurement.replication.as_ref()?)))
+        .collect();
+    let rates: Vec<f64> = views
+        .iter()
+        .map(|(duration_s, view)| view.binlog_bytes as f64 / 1e6 / duration_s.max(f64::MIN_POSITIVE))
+        .collect();
+    let semi_sync: Vec<SemiSyncView> = views.iter().filter_map(|(_, view)| view.semi_sync).collect();
+    let waits: Vec<f64> = semi_sync.iter().map(|view| view.wait_mean_ms).collect();
+    let is_semi_sync = head.mode == ReplicationMode::SemiSync;
+    let replica = |index: usize| {
+        let views: Vec<&ReplicaView> =
+            views.iter().filter_map(|(_, view)| view.replicas.get(index)).collect();
+        replica(&views)
+    };
+    Some(ReplicationSummary {
+        mode: head.mode.name().to_owned(),
+        binlog_mb_per_s: mean(&rates)?,
+        wait_ms: mean(&waits).filter(|_| is_semi_sync),
+        unacknowledged: semi_sync.iter().map(|view| view.unacknowledged).sum(),
+        replicas: (0..head.replicas.len()).filter_map(replica).collect(),
+    })
+}
+
+fn replica(views: &[&ReplicaView]) -> Option<ReplicaSummary> {
+    let first = views.first()?;
+    let mean_of = |pick: &dyn Fn(&ReplicaView) -> Option<f64>| {
+        mean(&views.iter().filter_map(|view| pick(view)).collect::<Vec<_>>())
+    };
+    let catch_up_s = mean_of(&|view| view.catch_up_s);
+    let never_count = views.iter().filter(|view| view.catch_up_s.is_none()).count();
+    let lags = views.iter().filter_map(|view| view.series.behind_s_mean_and_max());
+    Some(ReplicaSummary {
+        name: first.name.clone(),
+        behind_s: mean_of(&|view| Some(view.series.behind_s_mean_and_max()?.0)),
+        behind_s_max: lags.map(|(_, max)| max).reduce(f64::max),
+        behind_mb: mean_of(&|view| Some(view.behind_bytes_last? as f64 / 1e6)),
+        catch_up_s,
+        catch_up: catch_up(catch_up_s, never_count, first.catch_up_limit_s),
+        server_cpu_s: mean_of(&|view| Some(view.server_cpu_s))?,
+    })
+}
+
+/// `caught up in 2.1 s`, and how often it did not.
+fn catch_up(caught_up_s: Option<f64>, never_count: usize, limit_s: f64) -> String {
+    let never = format!("had not caught up after {} s", format::number(limit_s));
+    match caught_up_s.map(format::number) {
+        None => never,
+        Some(seconds) if never_count == 0 => format!("caught up in {seconds} s"),
+        Some(seconds) => {
+            format!("caught up in {seconds} s, but in {} {never}", format::plural(never_count, "trial"))
+        }
+    }
+}
+
+/// One for each replica of each cell, and one for each cell whose commits waited.
+pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for cell in cells {
+        let Some(replication) = &cell.replication else { continue };
+        if let Some(wait_ms) = replication.wait_ms {
+            let unacknowledged = match replication.unacknowledged {
+                0 => String::new(),
+                count => format!("; {count} commits went on without it"),
+            };
+            let wait_ms = format::number(wait_ms);
+            sentences
+                .push(format!("{}: a commit waited {wait_ms} ms for a replica{unacknowledged}.", cell.name));
+        }
+        for replica in &replication.replicas {
+            let known =
+                |value: Option<f64>| value.map_or_else(|| "an unknown number of".to_owned(), format::number);
+            sentences.push(format!(
+                "{}: {} was {} s behind (at most {} s), and {} MB of binary log when the window ended; it {}.",
+                cell.name,
+                replica.name,
+                known(replica.behind_s),
+                known(replica.behind_s_max),
+                known(replica.behind_mb),
+                replica.catch_up
+            ));
+        }
+    }
+    sentences
+}

@@ -1,0 +1,161 @@
+//! The load generator as a process of its own: pinned, killed and accounted for alone.
+//!
+//! The other side of the pipe is `spindle load client`, which is [`spindle_load::runner`].
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command as Program, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use spindle_load::{Command, Event, RunSpec, Second, Summary};
+
+use spindle_base::child::die_with_parent;
+
+/// A summary that is later than this will not come: the client does not wait for the server to write it.
+const SUMMARY_PATIENCE: Duration = Duration::from_secs(30);
+/// The client itself waits ten seconds for its transactions.
+const STOP_PATIENCE: Duration = Duration::from_secs(15);
+
+/// For the killed process.
+const DYING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A running load. Dropping it kills the process.
+#[derive(Debug)]
+pub struct ClientProcess {
+    child: Child,
+    commands: Option<ChildStdin>,
+    /// Lines of its output; closed when the process ended.
+    events: Receiver<Result<Event>>,
+}
+
+impl ClientProcess {
+    /// `program` is this binary (`std::env::current_exe`), which has the hidden sub-command `load client`.
+    pub fn spawn(program: &Path, spec: &RunSpec) -> Result<ClientProcess> {
+        let mut command = Program::new(program);
+        command.args(["load", "client"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = die_with_parent(&mut command)
+            .spawn()
+            .with_context(|| format!("starting the load process {}", program.display()))?;
+        let output = child.stdout.take().context("the load process has no standard output")?;
+        let (sender, events) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines() {
+                let event = line.context("reading from the load process").and_then(|line| {
+                    serde_json::from_str(&line).with_context(|| format!("the load process wrote {line:?}"))
+                });
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut client = ClientProcess { commands: child.stdin.take(), child, events };
+        client.write_line(&serde_json::to_string(spec)?)?;
+        Ok(client)
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns when all terminals are connected and have begun.
+    pub fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        match self.next_event(deadline)? {
+            Some(Event::Ready) => Ok(()),
+            Some(event) => bail!("the load process began with {event:?}"),
+            None => bail!("the load process was not ready after {} s", timeout.as_secs()),
+        }
+    }
+
+    /// Lets the load run unmeasured.
+    pub fn watch(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<()> {
+        let deadline = Instant::now() + duration;
+        while let Some(event) = self.next_event(deadline)? {
+            match event {
+                Event::Second(second) => on_second(&second),
+                event => bail!("the load process sent {event:?} while nothing was measured"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears the histograms and measures; `on_second` sees the whole seconds of the window.
+    pub fn measure(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
+        self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
+        let deadline = Instant::now() + duration + SUMMARY_PATIENCE;
+        loop {
+            match self.next_event(deadline)? {
+                Some(Event::Second(second)) => {
+                    // One that ended before the window may still have been on its way.
+                    if second.measured {
+                        on_second(&second);
+                    }
+                }
+                Some(Event::Summary(summary)) => return Ok(summary),
+                Some(event) => bail!("the load process sent {event:?} instead of a summary"),
+                None => bail!("the load process sent no summary in time"),
+            }
+        }
+    }
+
+    /// Ends the terminals after their current transaction.
+    pub fn stop(mut self) -> Result<()> {
+        self.tell(&Command::Stop)?;
+        drop(self.commands.take());
+        let deadline = Instant::now() + STOP_PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().context("waiting for the load process")? {
+                if status.success() {
+                    return Ok(());
+                }
+                bail!("the load process ended with {status}");
+            }
+            if Instant::now() > deadline {
+                bail!("the load process did not stop within {} s", STOP_PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// `None` when the deadline comes first. The end of the process and its last words are errors.
+    fn next_event(&mut self, deadline: Instant) -> Result<Option<Event>> {
+        match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Ok(Event::Fatal { message })) => Err(anyhow!("the load cannot go on: {message}")),
+            Ok(event) => event.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.child.wait().context("waiting for the load process")?;
+                Err(anyhow!("the load process ended by itself with {status}"))
+            }
+        }
+    }
+
+    fn tell(&mut self, command: &Command) -> Result<()> {
+        self.write_line(&serde_json::to_string(command)?)
+    }
+
+    fn write_line(&mut self, line: &str) -> Result<()> {
+        let commands = self.commands.as_mut().context("the load process was already stopped")?;
+        match writeln!(commands, "{line}").and_then(|()| commands.flush()) {
+            Ok(()) => Ok(()),
+            // Its last words say more than the broken pipe.
+            Err(error) => {
+                while let Some(_event) = self.next_event(Instant::now() + SUMMARY_PATIENCE)? {}
+                Err(error).context("writing to the load process")
+            }
+        }
+    }
+}
+
+impl Drop for ClientProcess {
+    fn drop(&mut self) {
+        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when the disk is.
+        let _ = self.child.kill();
+        let deadline = Instant::now() + DYING_PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}

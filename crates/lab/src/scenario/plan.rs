@@ -1,0 +1,257 @@
+//! What a run will do: cells, and trials in shuffled blocks.
+//!
+//! A block has each cell once, so that a drift of the machine hits all cells alike; the order within a block is
+//! shuffled by the scenario's seed (randomized complete blocks: Montgomery, Design and Analysis of Experiments, ch. 4).
+//! All trials of a block draw the same random numbers, so cells are compared under the same load.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use spindle_stats::random::Random;
+
+use crate::record::FileClass;
+use crate::record::{Cell, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
+use crate::scenario::{Scenario, content_hash};
+use crate::stack::layout::{Layout, LayoutMount};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    pub cells: Vec<Cell>,
+    /// In the order in which they run.
+    pub trials: Vec<PlannedTrial>,
+    pub estimate: Estimate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PlannedTrial {
+    /// Index into [`Plan::cells`].
+    pub cell_index: usize,
+    /// From 1.
+    pub trial: u32,
+    /// From 1.
+    pub block: u32,
+    pub seed: u64,
+}
+
+/// Phases that the scenario sets are exact; the rest is a guess from one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// Databases that have to be loaded.
+    pub load: Duration,
+    pub per_trial: Duration,
+    pub total: Duration,
+}
+
+pub fn plan(scenario: &Scenario) -> Plan {
+    let cells = cells(scenario);
+    let trials = trials(cells.len(), scenario.run.trials, scenario.run.seed);
+    let estimate = estimate(scenario, trials.len());
+    Plan { cells, trials, estimate }
+}
+
+/// Storage varies fastest: what is compared stands together.
+fn cells(scenario: &Scenario) -> Vec<Cell> {
+    let matrix = &scenario.matrix;
+    let mut cells = Vec::new();
+    for workload in &matrix.workload {
+        for server in &matrix.server {
+            for layout in &scenario.layouts {
+                let mut name = vec![layout.name.as_str()];
+                let mut label = vec![layout.label.as_str()];
+                for (axis, value) in [(&matrix.server, server), (&matrix.workload, workload)] {
+                    if axis.len() > 1 {
+                        name.push(value);
+                        label.push(value);
+                    }
+                }
+                cells.push(Cell {
+                    name: name.join("/"),
+                    label: label.join(", "),
+                    layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
+                    mounts: mounts(scenario, layout, server, &scenario.servers[server].settings),
+                    server: server.clone(),
+                    workload: workload.clone(),
+                    replication: replication(scenario, server),
+                });
+            }
+        }
+    }
+    cells
+}
+
+fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {
+    let spec = scenario.servers[server].replication.as_ref()?;
+    let replica = |layout: &Layout| ReplicaHead {
+        layout: layout.name.clone(),
+        mounts: mounts(scenario, layout, server, &spec.settings),
+    };
+    Some(ReplicationHead {
+        mode: spec.mode,
+        wait_point: spec.wait_point,
+        timeout_s: spec.timeout.map(|timeout| timeout.as_secs_f64()),
+        replicas: spec.replicas.iter().map(replica).collect(),
+    })
+}
+
+/// The data's first, which needs no words for its files.
+fn mounts(
+    scenario: &Scenario,
+    layout: &Layout,
+    server: &str,
+    settings: &BTreeMap<String, String>,
+) -> Vec<MountHead> {
+    let server = scenario.servers[server].server();
+    let files = |class: FileClass| server.files_of(class, settings).ok();
+    let words = |classes: &[FileClass]| {
+        classes.iter().filter_map(|class| files(*class)).collect::<Vec<_>>().join("; ")
+    };
+    let mount = |(index, mount): (usize, &LayoutMount)| MountHead {
+        classes: mount.classes.clone(),
+        files: if index == 0 { String::new() } else { words(&mount.classes) },
+        stack: scenario.stacks[&mount.stack].head().clone(),
+    };
+    layout.mounts.iter().enumerate().map(mount).collect()
+}
+
+fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTrial> {
+    let mut planned = Vec::new();
+    for block in 1..=trials_per_cell {
+        // Every block has its own sequence, so a longer run begins with the blocks of the shorter one.
+        let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // 53 bits, so that a reader whose numbers are doubles (JavaScript, jq) sees the same seed.
+        let seed = random.next_u64() >> 11;
+        let mut order: Vec<usize> = (0..cell_count).collect();
+        for last in (1..order.len()).rev() {
+            let other = (random.next_u64() % (last as u64 + 1)) as usize;
+            order.swap(last, other);
+        }
+        planned.extend(order.into_iter().map(|cell_index| PlannedTrial {
+            cell_index,
+            trial: block,
+            block,
+            seed,
+        }));
+    }
+    planned
+}
+
+fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
+    let mut data_sets = Vec::new();
+    let mut load = Duration::ZERO;
+    let mut overhead = Duration::ZERO;
+    for workload in &scenario.matrix.workload {
+        let (loading, around) = match scenario.workloads[workload].data() {
+            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten warehouses (1,000 MiB) the
+            // quickstart took 26 s and 5 s on two cores; a little more is promised.
+            Some(data) => {
+                let warehouses = data.bytes as f64 / f64::from(100 << 20);
+                (
+                    Duration::from_secs_f64(10.0 + 2.0 * warehouses),
+                    Duration::from_secs_f64(3.0 + 0.3 * warehouses),
+                )
+            }
+            None => (Duration::ZERO, Duration::from_millis(20)),
+        };
+        // Every further disk of a layout comes up, measures its floor and goes down again.
+        let disks = |layout: &Layout| -> u32 {
+            let of_pool = |mount: &LayoutMount| {
+                scenario.stacks[&mount.stack].head().zfs.as_ref().map_or(0, ZfsHead::device_count)
+            };
+            layout.mounts.iter().map(|mount| 1 + of_pool(mount)).sum()
+        };
+        let of_replicas = |server: &String| -> (u32, u32) {
+            let layouts = scenario.servers[server].replication.iter().flat_map(|spec| &spec.replicas);
+            layouts.fold((0, 0), |(servers, mounts), layout| (servers + 1, mounts + disks(layout)))
+        };
+        // Each replica is a server more that starts, is verified and stops.
+        let (replicas, their_disks) =
+            scenario.matrix.server.iter().map(of_replicas).max().unwrap_or_default();
+        let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1 + their_disks;
+        let mounting = if loading.is_zero() { Duration::ZERO } else { Duration::from_secs(2) };
+        overhead = overhead.max(around * (1 + replicas) + mounting * further);
+        for server in &scenario.matrix.server {
+            let spec = &scenario.servers[server];
+            // Databases that are loaded with equal settings are interchangeable.
+            let loaded_by = (&spec.kind, &spec.source, spec.server().load_settings(&spec.settings));
+            let replicas = spec.replication.iter().flat_map(|spec| &spec.replicas);
+            for layout in scenario.layouts.iter().chain(replicas) {
+                let shape: Vec<_> = layout
+                    .mounts
+                    .iter()
+                    .map(|mount| {
+                        let head = scenario.stacks[&mount.stack].head();
+                        let size_bytes = if head.real { 0 } else { head.size_bytes };
+                        (
+                            &mount.classes,
+                            &head.file_system,
+                            &head.mkfs_options,
+                            &head.mount_options,
+                            size_bytes,
+                            head.zfs.as_ref().map(ZfsHead::shape),
+                        )
+                    })
+                    .collect();
+                let key = content_hash(&(shape, &loaded_by, scenario.workloads[workload].data_set()));
+                if !data_sets.contains(&key) {
+                    data_sets.push(key);
+                    load += loading;
+                }
+            }
+        }
+    }
+    let run = &scenario.run;
+    let per_trial = run.warm_up + run.settle + run.measure + overhead;
+    Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[track_caller]
+    fn check_blocks(cell_count: usize, trials_per_cell: u32, seed: u64) {
+        let planned = trials(cell_count, trials_per_cell, seed);
+        for (index, block) in planned.chunks(cell_count).enumerate() {
+            let cells: BTreeSet<usize> = block.iter().map(|trial| trial.cell_index).collect();
+            assert_eq!(cells.len(), cell_count, "seed {seed}: a cell is missing in block {}", index + 1);
+            assert!(block.iter().all(|trial| trial.block == index as u32 + 1 && trial.seed == block[0].seed));
+        }
+    }
+
+    #[test]
+    fn each_block_has_each_cell_once() {
+        for seed in 0..50 {
+            check_blocks(1 + seed as usize % 7, 5, seed);
+        }
+    }
+
+    #[test]
+    fn the_order_changes_from_block_to_block() {
+        let planned = trials(4, 20, 1);
+        let orders: BTreeSet<Vec<usize>> =
+            planned.chunks(4).map(|block| block.iter().map(|trial| trial.cell_index).collect()).collect();
+        assert!(orders.len() > 8, "20 blocks of 4 cells had only {} orders", orders.len());
+    }
+
+    #[test]
+    fn every_cell_is_first_equally_often_in_the_long_run() {
+        let planned = trials(3, 3000, 7);
+        let first = planned.chunks(3).filter(|block| block[0].cell_index == 0).count();
+        // Five standard deviations of a binomial with p = 1/3.
+        assert!((870..=1130).contains(&first), "{first} of 3000");
+    }
+
+    #[test]
+    fn a_longer_run_begins_with_the_shorter_one() {
+        assert_eq!(trials(3, 5, 9)[..9], trials(3, 3, 9)[..]);
+    }
+
+    #[test]
+    fn blocks_have_different_seeds() {
+        let seeds: BTreeSet<u64> = trials(2, 100, 3).iter().map(|trial| trial.seed).collect();
+        assert_eq!(seeds.len(), 100);
+    }
+}

@@ -1,0 +1,104 @@
+//! Layouts: which class of database file lies on which volume mount.
+//!
+//! A layout names a stack per class; classes with the same stack share one mount, and what is not named lies with the
+//! data. A stack alone is a layout with nothing but data.
+
+use serde::Serialize;
+
+use crate::record::FileClass;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Layout {
+    pub name: String,
+    /// What reports call it.
+    #[serde(skip)]
+    pub label: String,
+    /// The data's first.
+    pub mounts: Vec<LayoutMount>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LayoutMount {
+    /// Named in the layout; never empty. The mount of the data has every class that no mount names.
+    pub classes: Vec<FileClass>,
+    /// By its name in the scenario.
+    pub stack: String,
+}
+
+impl Layout {
+    /// `others` are the classes besides the data that are named, in any order.
+    pub fn new(name: &str, label: &str, data: &str, others: &[(FileClass, &str)]) -> Layout {
+        let mut mounts = vec![LayoutMount { classes: vec![FileClass::Data], stack: data.to_owned() }];
+        let mut others = others.to_vec();
+        others.sort_unstable();
+        for (class, stack) in others {
+            match mounts.iter_mut().find(|mount| mount.stack == stack) {
+                Some(mount) => mount.classes.push(class),
+                None => mounts.push(LayoutMount { classes: vec![class], stack: stack.to_owned() }),
+            }
+        }
+        Layout { name: name.to_owned(), label: label.to_owned(), mounts }
+    }
+
+    /// Everything on one stack.
+    pub fn plain(stack: &str, label: &str) -> Layout {
+        Layout::new(stack, label, stack, &[])
+    }
+
+    /// Index of the mount on which a class lies.
+    pub fn mount_of(&self, class: FileClass) -> usize {
+        self.mounts.iter().position(|mount| mount.classes.contains(&class)).unwrap_or(0)
+    }
+
+    /// The stack of a class, by its name in the scenario.
+    pub fn stack_of(&self, class: FileClass) -> &str {
+        &self.mounts[self.mount_of(class)].stack
+    }
+
+    /// Classes that do not lie with the data, and the stacks they lie on.
+    pub fn apart(&self) -> impl Iterator<Item = (FileClass, &str)> {
+        let mounts = self.mounts.iter().skip(1);
+        mounts.flat_map(|mount| mount.classes.iter().map(|class| (*class, mount.stack.as_str())))
+    }
+}
+
+impl LayoutMount {
+    /// Unique among the mounts of a layout: names directories and disks.
+    pub fn key(&self) -> &'static str {
+        self.classes[0].key()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_one_stack_share_a_mount() {
+        let layout = Layout::new(
+            "split",
+            "",
+            "card",
+            &[(FileClass::Binlog, "raid"), (FileClass::Temp, "card"), (FileClass::Redo, "raid")],
+        );
+        let mounts: Vec<(&str, &str)> =
+            layout.mounts.iter().map(|mount| (mount.key(), mount.stack.as_str())).collect();
+        assert_eq!(mounts, [("data", "card"), ("redo", "raid")]);
+        assert_eq!(layout.mounts[1].classes, [FileClass::Redo, FileClass::Binlog]);
+    }
+
+    #[test]
+    fn what_is_not_named_lies_with_the_data() {
+        let layout = Layout::new("split", "", "card", &[(FileClass::Redo, "raid")]);
+        assert_eq!((layout.stack_of(FileClass::Undo), layout.stack_of(FileClass::Redo)), ("card", "raid"));
+        assert_eq!(layout.apart().collect::<Vec<_>>(), [(FileClass::Redo, "raid")]);
+        assert_eq!(Layout::plain("card", "").apart().count(), 0);
+    }
+
+    #[test]
+    fn keys_are_what_records_say() {
+        for class in FileClass::ALL {
+            assert_eq!(serde_json::to_value(class).unwrap(), class.key());
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The emulated disk under a trial: a stack of the scenario, served by a process of its own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use spindle_model::{Device, Parameters};
+use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk, size_refusal};
+
+use crate::host::provenance;
+use crate::stack::{StackFile, StackSpec};
+use crate::volume::Volume;
+use spindle_base::Mistake;
+use spindle_base::units;
+
+/// What a disk may be asked for besides its stack.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wishes<'a> {
+    pub name: String,
+    pub seed: u64,
+    pub mount_at: Option<PathBuf>,
+    pub physics: bool,
+    pub snapshot: Option<&'a Path>,
+    pub spill_directory: &'a Path,
+    pub die_with_parent: bool,
+}
+
+/// How a stack travels to the process that serves it.
+#[derive(Debug, Serialize, Deserialize)]
+struct ServedStack {
+    name: String,
+    tables: String,
+}
+
+/// Written data beyond this share of the machine's memory goes to a file.
+const MEMORY_SHARE: u64 = 2;
+const MEMORY_VARIABLE: &str = "SPINDLE_OVERLAY_MEMORY";
+
+/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the next growth fails.
+const GROWTH_BYTES: u64 = 4 << 20;
+
+/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the machine's.
+///
+/// # Errors
+/// The variable is no size.
+pub fn memory_budget_bytes() -> Result<u64, Mistake> {
+    match std::env::var(MEMORY_VARIABLE) {
+        Ok(text) => units::parse_size_bytes(&text).map_err(|problem| {
+            Mistake::new(format!("the environment variable {MEMORY_VARIABLE}: {problem}"))
+        }),
+        Err(_) => Ok(provenance::memory_bytes() / MEMORY_SHARE),
+    }
+}
+
+/// # Errors
+/// A name that cannot be a directory's, a size that no disk can have; see also [`memory_budget_bytes`].
+pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
+    if let Some(words) = size_refusal(stack.size_bytes()) {
+        return Err(Mistake::new(format!("--size: {words}")).into());
+    }
+    // ZFS wants the raw device.
+    let file_system = match stack.pool() {
+        Some(_) => FileSystem::None,
+        None => FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+    };
+    let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
+    Ok(DiskOptions {
+        name: wishes.name.clone(),
+        stack: serde_json::to_string(&served)?,
+        seed: wishes.seed,
+        rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
+        volatile_cache: stack.tree().has_volatile_cache(),
+        file_system,
+        mkfs_options: stack.head().mkfs_options.clone(),
+        mount_options: stack.head().mount_options.clone(),
+        mount_at: wishes.mount_at.clone(),
+        physics: wishes.physics,
+        serve: ServeOptions {
+            state_directory: disk::state_directory(&wishes.name)?,
+            size_bytes: stack.size_bytes(),
+            base: wishes.snapshot.map(Path::to_owned),
+            memory_budget_bytes: memory_budget_bytes()?,
+            spill_directory: wishes.spill_directory.to_owned(),
+            // What waits for a ring's disk cannot be freed while the ring waits for it too: the kernel would need the ring's own lock.
+            over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads")
+                && !provenance::emulators_can_wait_for_themselves(),
+            die_with_parent: wishes.die_with_parent,
+        },
+    })
+}
+
+/// The running model of a disk that [`options`] described.
+///
+/// # Errors
+/// The description is not ours, or a profile of the user has changed since.
+pub fn device(options: &DiskOptions) -> Result<Box<dyn Device>> {
+    let served: ServedStack = serde_json::from_str(&options.stack).context("reading the stack to serve")?;
+    let stack = StackFile::parse("stack", &served.tables)?.resolve("stack", &served.name)?;
+    ensure!(stack.size_bytes() == options.serve.size_bytes, "the stack's size has changed");
+    Ok(stack.build(options.seed))
+}
+
+/// # Errors
+/// The file system on an emulated disk is full.
+pub(crate) fn check_room(path: &Path) -> Result<()> {
+    let Ok(status) = rustix::fs::statvfs(path) else { return Ok(()) };
+    let free_bytes = status.f_bavail * status.f_frsize;
+    ensure!(
+        free_bytes >= GROWTH_BYTES,
+        "the file system on the emulated disk is full ({} MiB of {} MiB are free): raise the `size` of the stack",
+        free_bytes >> 20,
+        (status.f_blocks * status.f_frsize) >> 20
+    );
+    Ok(())
+}
+
+#[derive(Debug)]
+pub struct EmulatedVolume {
+    disk: Disk,
+    path: PathBuf,
+}
+
+impl EmulatedVolume {
+    /// `mount_count` volumes share the memory that written data may take.
+    ///
+    /// # Errors
+    /// Whatever keeps a disk from coming up, with what we were doing.
+    pub fn up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<EmulatedVolume> {
+        let program = std::env::current_exe().context("looking for our own binary")?;
+        let mut options = options(stack, wishes)?;
+        options.serve.memory_budget_bytes /= mount_count.max(1);
+        let disk = Disk::up(&program, &options)?;
+        let path = disk.mount.clone().context("a database needs a file system, and this stack has none")?;
+        Ok(EmulatedVolume { disk, path })
+    }
+}
+
+impl Volume for EmulatedVolume {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn set_physics(&mut self, on: bool) -> Result<()> {
+        self.disk.set_physics(on)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.statistics()?;
+        check_room(&self.path)
+    }
+
+    fn statistics(&mut self) -> Result<Option<Statistics>> {
+        self.disk.statistics().map(Some)
+    }
+
+    fn block_device(&self) -> Option<&Path> {
+        Some(&self.disk.device)
+    }
+
+    fn process_ids(&self) -> Vec<u32> {
+        vec![self.disk.process_id]
+    }
+
+    fn into_snapshot(mut self: Box<Self>, directory: &Path) -> Result<()> {
+        self.disk.snapshot(directory)?;
+        self.disk.down()
+    }
+
+    fn down(self: Box<Self>) -> Result<()> {
+        self.disk.down()
+    }
+}

@@ -1,0 +1,164 @@
+//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several, a real disk, or a plain directory for the mock.
+
+pub mod emulated;
+pub mod mounts;
+pub mod plain_directory;
+pub mod real;
+pub mod zfs_volume;
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use spindle_mount::real::Place;
+use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
+
+use self::emulated::{EmulatedVolume, Wishes};
+use self::real::RealVolume;
+use self::zfs_volume::ZfsVolume;
+use crate::observe::{BlockCounters, MountSample};
+use crate::stack::StackSpec;
+use spindle_base::Mistake;
+
+/// One volume mount that is up. Dropping it takes everything down again.
+pub trait Volume: Debug {
+    /// Where the file system is mounted.
+    fn path(&self) -> &Path;
+
+    /// With the physics off, requests are answered at memory speed. Those of a real disk are always on.
+    fn set_physics(&mut self, on: bool) -> Result<()>;
+
+    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
+    /// is full.
+    fn check(&mut self) -> Result<()>;
+
+    /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
+    fn statistics(&mut self) -> Result<Option<Statistics>>;
+
+    /// One look at it, and at each of the devices that it lies on where there are several.
+    fn sample(&mut self) -> Result<MountSample> {
+        Ok(MountSample {
+            statistics: self.statistics().context("asking the emulated disk for its statistics")?,
+            block_device: self.block_device().map(BlockCounters::read).transpose()?,
+            devices: Vec::new(),
+        })
+    }
+
+    /// Whose counters the kernel keeps; `None` where there is none. A real one may have other users than us.
+    fn block_device(&self) -> Option<&Path>;
+
+    /// The processes that emulate it, for CPU accounting.
+    fn process_ids(&self) -> Vec<u32>;
+
+    /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes the volume down.
+    fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()>;
+
+    /// Unmounts and forgets what was written.
+    fn down(self: Box<Self>) -> Result<()>;
+}
+
+/// What [`bring_up`] is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeRequest<'a> {
+    pub stack: &'a StackSpec,
+    /// Of the mount among those that are up together: names the disk.
+    pub name: &'a str,
+    /// Mounts that are up together share the machine's memory.
+    pub mount_count: u64,
+    /// Of the model's random choices.
+    pub seed: u64,
+    /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise a new,
+    /// empty file system.
+    pub snapshot: Option<&'a Path>,
+    /// Of this run; for whatever the volume needs besides its store.
+    pub work_directory: &'a Path,
+}
+
+/// The volume comes up with the physics off.
+///
+/// # Errors
+/// Whatever keeps a disk from coming up, with what we were doing.
+pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
+    let name = match request.name {
+        "data" => format!("run-{}", std::process::id()),
+        name => format!("run-{}-{name}", std::process::id()),
+    };
+    if let Some(place) = request.stack.real() {
+        return Ok(Box::new(RealVolume::up(&name, place, request.snapshot)?));
+    }
+    let wishes = Wishes {
+        name,
+        seed: request.seed,
+        mount_at: None,
+        physics: false,
+        snapshot: request.snapshot,
+        spill_directory: request.work_directory,
+        die_with_parent: true,
+    };
+    if let Some(pool) = request.stack.pool() {
+        return Ok(Box::new(ZfsVolume::up(request.stack, pool, &wishes, request.mount_count)?));
+    }
+    Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
+}
+
+/// Why a stack cannot be used, and because of which key: a block device in use, a size that no emulated disk can have, or options for
+/// mkfs or mount that reach beyond the disk or that these do not know, tried on a sparse file in `directory`.
+///
+/// # Errors
+/// The attempt itself was not possible.
+pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static str, String)>> {
+    if let Some(Place::BlockDevice { path, .. }) = stack.real()
+        && let Err(error) = spindle_mount::real::check_unused(path)
+    {
+        return Ok(Some(("path", format!("{error:#}"))));
+    }
+    if stack.pool().is_some() && !zfs::is_installed() {
+        let words =
+            "`zfs` needs zfs-fuse, which is not installed: on Debian, `apt-get install zfs-fuse` does it";
+        return Ok(Some(("file_system", words.to_owned())));
+    }
+    match formatting(stack) {
+        Some(formatting) => formatting.complaint(stack.head().size_bytes, directory),
+        None => Ok(None),
+    }
+}
+
+/// What of it needs no trying: a size that no disk has, or an option for mkfs or mount that reaches beyond the disk; with its key.
+pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
+    let head = stack.head();
+    if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {
+        return Some(("size", words));
+    }
+    formatting(stack)?.refusal()
+}
+
+/// `None` of a ZFS pool.
+fn formatting(stack: &StackSpec) -> Option<Formatting<'_>> {
+    let head = stack.head();
+    let file_system = FileSystem::by_name(&head.file_system)?;
+    Some(Formatting { file_system, mkfs_options: &head.mkfs_options, mount_options: &head.mount_options })
+}
+
+/// What the user can do wrong outside the scenario.
+///
+/// # Errors
+/// An environment variable that is not what it should be.
+pub fn check_environment() -> Result<(), Mistake> {
+    emulated::memory_budget_bytes().map(drop)
+}
+
+/// Takes down pools and disks whose process is dead, and real disks: those of runs that were killed.
+///
+/// # Errors
+/// A pool or disk that cannot be taken down, by name.
+pub fn clear_leftovers() -> Result<()> {
+    zfs::clear_leftovers()?;
+    for name in disk::list()?.iter().filter(|name| disk::is_abandoned(name)) {
+        disk::down(name).with_context(|| format!("taking down the abandoned disk {name}"))?;
+    }
+    for name in spindle_mount::real::list()?.iter().filter(|name| spindle_mount::real::is_abandoned(name)) {
+        spindle_mount::real::down(name)
+            .with_context(|| format!("cleaning up on the abandoned real disk {name}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! The storage of a cell: a volume mount per stack of its layout, brought up, switched and taken down together.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::record::FileClass;
+use spindle_base::proc::process_cpu_s;
+
+use crate::observe::MountSample;
+use crate::stack::StackSpec;
+use crate::stack::layout::Layout;
+use crate::volume::plain_directory::PlainDirectory;
+use crate::volume::{self, Volume, VolumeRequest};
+
+/// The mounts of a layout that are up. Dropping them takes everything down again.
+#[derive(Debug)]
+pub struct Mounts {
+    /// The data's first.
+    mounts: Vec<Mount>,
+}
+
+#[derive(Debug)]
+struct Mount {
+    key: &'static str,
+    classes: Vec<FileClass>,
+    volume: Box<dyn Volume>,
+}
+
+/// What [`Mounts::up`] is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct MountsRequest<'a> {
+    pub layout: &'a Layout,
+    pub stacks: &'a BTreeMap<String, StackSpec>,
+    /// The mock server has no use for emulated disks; it gets directories in their place, so that the whole pipeline runs anywhere in milliseconds.
+    pub server_kind: &'a str,
+    /// What an earlier layout of the same shape left with [`Mounts::into_snapshot`]; otherwise new, empty file systems.
+    pub snapshot: Option<&'a Path>,
+    /// Of this run; for whatever a mount needs besides its store.
+    pub work_directory: &'a Path,
+    pub seed: u64,
+    /// Whose they are: `replica-1`; empty for the only server or the primary. Names directories and disks.
+    pub owner: &'a str,
+    /// Mounts that are up together, these and those of other owners.
+    pub mount_count: usize,
+}
+
+impl Mounts {
+    /// Mounts come up with the physics off.
+    ///
+    /// # Errors
+    /// Whatever keeps one from coming up, with its class; the others are down again then.
+    pub fn up(request: &MountsRequest<'_>) -> Result<Mounts> {
+        let mut mounts = Vec::new();
+        let mount_count = request.layout.mounts.len();
+        for (index, wanted) in request.layout.mounts.iter().enumerate() {
+            let key = wanted.key();
+            let name = match request.owner {
+                "" => key.to_owned(),
+                owner => format!("{owner}-{key}"),
+            };
+            let snapshot = request.snapshot.map(|directory| directory.join(key));
+            let stack = &request.stacks[&wanted.stack];
+            let volume: Box<dyn Volume> = match (request.server_kind, stack.real()) {
+                ("mock", None) => {
+                    let path = request.work_directory.join("volumes").join(&name);
+                    Box::new(PlainDirectory::up(&path, snapshot.as_deref())?)
+                }
+                _ => {
+                    let volume = volume::bring_up(&VolumeRequest {
+                        stack,
+                        name: &name,
+                        mount_count: request.mount_count as u64,
+                        // Two drives of one kind do not turn in step.
+                        seed: request.seed.wrapping_add(index as u64),
+                        snapshot: snapshot.as_deref(),
+                        work_directory: request.work_directory,
+                    });
+                    named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
+                }
+            };
+            mounts.push(Mount { key, classes: wanted.classes.clone(), volume });
+        }
+        Ok(Mounts { mounts })
+    }
+
+    /// With the physics off, requests are answered at memory speed.
+    pub fn set_physics(&mut self, on: bool) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_physics(on))
+    }
+
+    /// An error when what is measured on any of them from now on means nothing.
+    pub fn check(&mut self) -> Result<()> {
+        let mount_count = self.mounts.len();
+        self.mounts.iter_mut().try_for_each(|mount| {
+            named(mount.volume.check(), mount_count, || format!("the mount for {}", mount.key))
+        })
+    }
+
+    pub fn data_directory(&self) -> PathBuf {
+        self.mounts[0].volume.path().join("data")
+    }
+
+    /// Of the classes that do not lie with the data.
+    pub fn class_directories(&self) -> BTreeMap<FileClass, PathBuf> {
+        let others = self.mounts.iter().skip(1);
+        let directory = |mount: &Mount, class: FileClass| mount.volume.path().join(class.key());
+        others.flat_map(|mount| mount.classes.iter().map(|&class| (class, directory(mount, class)))).collect()
+    }
+
+    /// In the order of the layout.
+    ///
+    /// # Errors
+    /// An emulator that is dead.
+    pub fn samples(&mut self) -> Result<Vec<MountSample>> {
+        self.mounts.iter_mut().map(|mount| mount.volume.sample()).collect()
+    }
+
+    /// User and system CPU of all emulators since they came up.
+    pub fn emulator_cpu_s(&self) -> f64 {
+        self.mounts.iter().flat_map(|mount| mount.volume.process_ids()).map(process_cpu_s).sum()
+    }
+
+    /// Unmounts, keeps what is stored in `directory`, a part per mount, and takes everything down.
+    pub fn into_snapshot(self, directory: &Path) -> Result<()> {
+        let mount_count = self.mounts.len();
+        self.mounts.into_iter().try_for_each(|mount| {
+            let kept = mount.volume.into_snapshot(&directory.join(mount.key));
+            named(kept, mount_count, || format!("keeping {}", mount.key))
+        })
+    }
+
+    /// Unmounts and forgets what was written.
+    pub fn down(self) -> Result<()> {
+        self.mounts.into_iter().try_for_each(|mount| mount.volume.down())
+    }
+}
+
+/// Where there is one mount only, naming it would say nothing.
+fn named<T>(result: Result<T>, mount_count: usize, name: impl FnOnce() -> String) -> Result<T> {
+    if mount_count > 1 { result.with_context(name) } else { result }
+}

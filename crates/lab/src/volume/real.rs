@@ -1,0 +1,71 @@
+//! The real disk under a trial. Its physics are there and cannot be switched off, and its snapshot is a copy of the files.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use spindle_mount::Statistics;
+use spindle_mount::real::{Place, RealDisk, write_back_and_forget};
+
+use crate::volume::Volume;
+use crate::volume::plain_directory::{FILES, copy};
+
+#[derive(Debug)]
+pub struct RealVolume {
+    disk: RealDisk,
+}
+
+impl RealVolume {
+    /// # Errors
+    /// Whatever keeps the disk from being used, with what we were doing.
+    pub fn up(name: &str, place: &Place, snapshot: Option<&Path>) -> Result<RealVolume> {
+        let disk = RealDisk::up(name, place)?;
+        if let Some(snapshot) = snapshot {
+            // The dot: into the directory that is there already.
+            copy(&snapshot.join(FILES).join("."), disk.path())?;
+            write_back_and_forget(disk.path())?;
+        }
+        Ok(RealVolume { disk })
+    }
+}
+
+impl Volume for RealVolume {
+    fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
+    fn set_physics(&mut self, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// What a real disk lost, the kernel told whoever wrote it.
+    fn check(&mut self) -> Result<()> {
+        let path = self.disk.path();
+        let status = rustix::fs::statvfs(path).with_context(|| format!("looking at {}", path.display()))?;
+        ensure!(status.f_bavail > 0, "the file system of {} is full", path.display());
+        Ok(())
+    }
+
+    fn statistics(&mut self) -> Result<Option<Statistics>> {
+        Ok(None)
+    }
+
+    fn block_device(&self) -> Option<&Path> {
+        self.disk.device()
+    }
+
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()> {
+        let files = directory.join(FILES);
+        fs::create_dir_all(&files).with_context(|| format!("making {}", files.display()))?;
+        copy(&self.disk.path().join("."), &files)?;
+        self.disk.down()
+    }
+
+    fn down(self: Box<Self>) -> Result<()> {
+        self.disk.down()
+    }
+}
