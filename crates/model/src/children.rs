@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::device::{Ageing, Counters, Device, WriteFate};
-use crate::request::{Completion, Operation, Request, RequestId};
+use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::Requests;
 use crate::time::Instant;
 
@@ -181,6 +181,11 @@ pub(crate) fn in_host_terms(writes: Vec<WriteFate>, requests: &Requests) -> Vec<
 /// A request of a layer's own; [`Child::submit`] gives it its id.
 pub(crate) fn request(operation: Operation, offset_bytes: u64, size_bytes: u64) -> Request {
     Request { id: RequestId(0), operation, offset_bytes, size_bytes, force_unit_access: false }
+}
+
+/// As [`request`], from one sector to before another.
+pub(crate) fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
+    request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
 }
 
 impl<Purpose> fmt::Debug for Child<Purpose> {
