@@ -1,5 +1,5 @@
-//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins with the read
-//! when it was sent.
+//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins
+//! with the read when it was sent.
 
 mod common;
 
@@ -165,7 +165,8 @@ fn fresh_done_ns(stack: &StackSpec, reads: &[Read]) -> Vec<u64> {
     done_ns(&mut *stack.build(size_bytes, 1).expect("a valid stack"), Instant::ZERO, reads)
 }
 
-/// Through each layer the reads are done when they are in the flash drive alone, plus the time that a layer takes for any read.
+/// Through each layer the reads are done when they are in the flash drive alone, plus the time that a layer
+/// takes for any read.
 fn check(layers: Vec<(&'static str, StackSpec)>, reads: &[Read]) {
     let alone = |reads: &[Read]| fresh_done_ns(&flash().stack, reads);
     let one = [read(0, 0, 0)];

@@ -278,8 +278,8 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says so in CHANGELOG.md, and
-/// puts its numbers here.
+/// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says
+/// so in CHANGELOG.md, and puts its numbers here.
 #[test]
 fn every_layer_answers_when_it_always_did() {
     let found = every_stack()
