@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::coordinator::Message;
+use super::conversation::Message;
 use super::schedule::Schedule;
 use crate::workload::{Client, Failure, Outcome};
 
@@ -90,7 +90,7 @@ pub(super) struct Shared {
     /// Of the open loop.
     pub(super) schedule: Option<Arc<Schedule>>,
     pub(super) samples: Arc<Mutex<Samples>>,
-    /// The client goes through its list and is done.
+    /// Fixed work: the client is done some time.
     pub(super) once: bool,
 }
 
@@ -119,7 +119,8 @@ impl Shared {
 /// Runs until told to stop; a failure that ends the run is sent, not returned.
 pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sender<Message>) {
     let mut failures_in_a_row = 0;
-    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel lacks it.
+    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel
+    // lacks it.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {
@@ -187,5 +188,21 @@ impl Drop for PanicReport {
         if std::thread::panicking() {
             let _ = self.0.send(Message::Fatal("a terminal panicked; its message is above".to_owned()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_commit_that_nobody_timed_makes_the_sum_unknown() {
+        let mut wait = CommitWait::default();
+        wait.add(Some(Duration::from_millis(2)));
+        wait.add(Some(Duration::from_millis(3)));
+        assert_eq!(wait.0, Some(Duration::from_millis(5)));
+        wait.add(None);
+        wait.add(Some(Duration::from_millis(3)));
+        assert_eq!(wait.0, None);
     }
 }
