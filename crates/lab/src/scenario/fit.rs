@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::file::Complaint;
-use super::validate::complaint;
 use super::{Bounds, Scenario, ServerSpec};
 use crate::stack::layout::{FileClass, Layout};
+use spindle_base::Mistake;
 use spindle_base::text;
 
 use crate::server;
@@ -25,25 +24,25 @@ pub(super) fn check_memory_settings(
     name: &str,
     settings: &BTreeMap<String, String>,
     bounds: &Bounds,
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     for key in MEMORY_SETTINGS {
         let Some(text) = settings.get(key) else { continue };
         let path = format!("servers.{name}.settings.{key}");
         let example = if key == SHARED_BUFFERS { "96MB" } else { "96M" };
         let bytes = setting_bytes(key, text).ok_or_else(|| {
-            complaint(&path, format!("`{text}` is not a size; write for example \"{example}\""))
+            Mistake::at(&path, format!("`{text}` is not a size; write for example \"{example}\""))
         })?;
         if bytes > bounds.memory_bytes {
             let machine = bounds.memory_bytes >> 20;
             let message = format!("{text} is more than this machine's memory ({machine} MiB)");
-            return Err(complaint(path, message));
+            return Err(Mistake::at(path, message));
         }
     }
     Ok(())
 }
 
 /// A primary and its replicas are on this machine together.
-pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
+pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
     let reserved = |settings: &BTreeMap<String, String>| -> u64 {
         MEMORY_SETTINGS.iter().filter_map(|key| setting_bytes(key, settings.get(*key)?)).sum()
@@ -57,7 +56,7 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
             bytes >> 20,
             bounds.memory_bytes >> 20
         );
-        return Err(complaint(format!("servers.{name}.replication"), message));
+        return Err(Mistake::at(format!("servers.{name}.replication"), message));
     }
     Ok(())
 }
@@ -83,7 +82,7 @@ fn redo_bytes(scenario: &Scenario) -> u64 {
 }
 
 /// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
-pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
+pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];
         let Some(data) = spec.data() else { continue };
@@ -91,7 +90,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
             if scenario.stacks[name].head().file_system == "none" {
                 let message =
                     format!("is `none`, but workload `{workload}` runs a database, which needs one");
-                return Err(complaint(format!("stacks.{name}.file_system"), message));
+                return Err(Mistake::at(format!("stacks.{name}.file_system"), message));
             }
         }
         let redo_bytes = redo_bytes(scenario);
@@ -113,7 +112,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
                     data.words,
                     text::size(needed),
                 );
-                return Err(complaint(size_key(scenario, name), message));
+                return Err(Mistake::at(size_key(scenario, name), message));
             }
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
@@ -131,7 +130,7 @@ fn check_apart(
     class: FileClass,
     stack: &str,
     needed: u64,
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     let size = scenario.stacks[stack].head().size_bytes;
     if size < needed {
         let message = format!(
@@ -141,7 +140,7 @@ fn check_apart(
             layout.name,
             text::size(needed),
         );
-        return Err(complaint(size_key(scenario, stack), message));
+        return Err(Mistake::at(size_key(scenario, stack), message));
     }
     Ok(())
 }

@@ -102,8 +102,7 @@ impl Scenario {
             .map_err(|error| Mistake::new(format!("{}: cannot be read: {error}", path.display())))?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let directory = path.parent().unwrap_or(Path::new(""));
-        Scenario::parse_in(directory, &name, &text, bounds)
-            .map_err(|complaint| Mistake::new(format!("{}: {complaint}", path.display())))
+        Scenario::parse_in(directory, &name, &text, bounds).map_err(|mistake| mistake.in_file(path.display()))
     }
 
     /// The error has no file name in front of it. Files that it names are looked for in the working directory.
@@ -112,12 +111,9 @@ impl Scenario {
     }
 
     fn parse_in(directory: &Path, name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
-        file::parse(text)
-            .and_then(|mut file| {
-                file::read_workload_files(&mut file, directory)?;
-                validate::validate(name, text, file, bounds)
-            })
-            .map_err(|complaint| Mistake::new(sentence(&complaint)))
+        let mut file = file::parse(text)?;
+        file::read_workload_files(&mut file, directory)?;
+        validate::validate(name, text, file, bounds)
     }
 
     /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of
@@ -175,13 +171,6 @@ impl Scenario {
             start: self.run.start,
             seed: self.run.seed,
         }
-    }
-}
-
-fn sentence(complaint: &file::Complaint) -> String {
-    match complaint.key.as_str() {
-        "" => complaint.message.clone(),
-        key => format!("{key}: {}", complaint.message),
     }
 }
 
