@@ -48,6 +48,7 @@ use std::fmt;
 use crate::commands::{Commands, Slot};
 use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::fan_out::Failures;
+use crate::layer::LayerParameters;
 use crate::profile::{Invalid, transfer_ns};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::rng::Rng;

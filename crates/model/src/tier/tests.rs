@@ -20,7 +20,7 @@ const SLOW_NS: u64 = 5 * MILLISECOND;
 fn parameters(write_policy: WritePolicy) -> TierParameters {
     TierParameters {
         block_bytes: 16 * KIB,
-        cache_bytes: 16 * MIB,
+        cache_bytes: Some(16 * MIB),
         write_policy,
         promotion: Promotion::Always,
         sequential_cutoff_bytes: 0,
@@ -236,12 +236,12 @@ fn what_no_tier_can_be_is_refused() {
     };
     let valid = parameters(WritePolicy::Back);
     assert_eq!(
-        sentence(TierParameters { cache_bytes: 65 * MIB, ..valid }),
+        sentence(TierParameters { cache_bytes: Some(65 * MIB), ..valid }),
         "`cache` is 68157440 bytes, must be 16384 to 67108864 bytes"
     );
     assert_eq!(
         sentence(TierParameters { block_bytes: 12 * KIB, ..valid }),
-        "`block` is 12288 bytes, must be a power of two"
+        "`block` is 12288 bytes, must be a power of two, 512 to 65536"
     );
     assert_eq!(
         sentence(TierParameters { dirty_limit_percent: 5, ..valid }),
@@ -285,7 +285,7 @@ fn a_drain_that_the_slow_device_may_lose_is_still_dirty() {
 
 fn log_parameters() -> IntentLogParameters {
     IntentLogParameters {
-        log_bytes: 64 * MIB,
+        log_bytes: Some(64 * MIB),
         record_header_bytes: 192,
         log_block_bytes: 4 * KIB,
         memory_ns: MICROSECOND,
@@ -359,7 +359,7 @@ fn what_is_dirty_is_read_from_memory() {
 
 #[test]
 fn a_full_log_makes_a_commit_wait_for_the_group() {
-    let mut driver = log(IntentLogParameters { log_bytes: MIB, ..log_parameters() });
+    let mut driver = log(IntentLogParameters { log_bytes: Some(MIB), ..log_parameters() });
     let mut slow_commits = 0;
     for block in 0..100 {
         latency_ns(&mut driver, Operation::Write, block * 16 * KIB, 16 * KIB);
