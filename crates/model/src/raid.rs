@@ -460,7 +460,7 @@ impl Raid {
         let state = self.ops[op];
         match state.task {
             Task::Rebuild { member } => self.finish_rebuild(at, member, &state),
-            Task::Resync => self.finish_resync(&state),
+            Task::Resync => self.finish_resync(at, &state),
             Task::Write | Task::WriteRow => self.unsynced.note(self.parameters.resync, at, state.lock),
             Task::Read | Task::Flush | Task::Erase => {}
         }

@@ -8,7 +8,7 @@ use spindle_base::histogram;
 use spindle_load::{Second, Summary};
 
 use crate::observe::Sample;
-use crate::observe::limiter::{self, Evidence, RedoEvidence, Symptoms};
+use crate::observe::bottleneck::{self, Evidence, RedoEvidence, Symptoms};
 use crate::record::{
     Check, CpuSummary, EmulatorSummary, Headline, HostView, Latency, Measurement, MountView, PerTransaction,
     Series, StorageSeries, TransactionSummary, Warning,
@@ -139,7 +139,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
             series.transactions_per_s.clone()
         },
     };
-    let mut warnings = limiter::warnings(&evidence, &symptoms);
+    let mut warnings = bottleneck::warnings(&evidence, &symptoms);
     warnings.extend(
         replication.iter().flat_map(|replication| replicas::warnings(replication, summary.duration_s)),
     );
@@ -159,7 +159,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         devices: data.devices,
         other_mounts: mounts,
         cpu,
-        limiter: limiter::verdict(&evidence),
+        bottleneck: bottleneck::verdict(&evidence),
         replication,
         server_counters,
         verification,

@@ -1,7 +1,7 @@
 //! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk and the
 //! server's counters. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
 
-pub mod limiter;
+pub mod bottleneck;
 pub mod measurement;
 
 use std::collections::BTreeMap;

@@ -253,7 +253,9 @@ pub struct Measurement {
     pub other_mounts: Vec<MountView>,
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
-    pub limiter: Limiter,
+    /// Older records call it `limiter`.
+    #[serde(alias = "limiter")]
+    pub bottleneck: Bottleneck,
     /// Of a server with replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationView>,
@@ -463,7 +465,7 @@ pub struct PerTransaction {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum LimiterKind {
+pub enum BottleneckKind {
     Cpu,
     ReadLatency,
     CommitLatency,
@@ -475,8 +477,8 @@ pub enum LimiterKind {
 
 /// What a trial was waiting for.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-pub struct Limiter {
-    pub kind: LimiterKind,
+pub struct Bottleneck {
+    pub kind: BottleneckKind,
     /// Share of the terminals' time, 0 to 1, by cause: `read`, `commit`, `locks`, `other`; and `cpu` of the cores.
     pub shares: BTreeMap<String, f64>,
     /// One sentence with the figures behind the verdict.

@@ -6,9 +6,10 @@ use serde::Serialize;
 use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
 
 use super::{
-    Records, format,
+    Records,
+    bottleneck::{CellBottleneck, bottleneck},
+    format,
     latency::{Quantiles, merged},
-    limit::{Limit, limit},
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
@@ -36,7 +37,7 @@ pub struct CellView {
     pub latency: Option<Quantiles>,
     /// To the baseline; `None` for the baseline itself.
     pub ratio: Option<Ratio>,
-    pub limit: Option<Limit>,
+    pub bottleneck: Option<CellBottleneck>,
     /// Kinds of warnings, in short; the sentences are in the view.
     pub warnings: Vec<String>,
     pub transactions: Vec<TransactionView>,
@@ -215,7 +216,7 @@ impl CellView {
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
             ratio: None,
-            limit: limit(&measurements),
+            bottleneck: bottleneck(&measurements),
             warnings,
             transactions: transactions(&measurements),
             per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),

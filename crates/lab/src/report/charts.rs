@@ -81,8 +81,8 @@ impl Charts {
                 curve: cell.latency.as_ref().map_or_else(Vec::new, |latency| {
                     latency.curve.iter().map(|(nines, ms)| (rounded(*nines), rounded(*ms))).collect()
                 }),
-                shares: cell.limit.as_ref().map(|limit| limit.shares.clone()),
-                cpu: cell.limit.as_ref().map(|limit| limit.cpu),
+                shares: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.shares.clone()),
+                cpu: cell.bottleneck.as_ref().map(|bottleneck| bottleneck.cpu),
                 trials: trials
                     .iter()
                     .map(|(trial, measurement)| TrialCharts {

@@ -2,7 +2,7 @@
 //!
 //! What only some records have comes last: a column for each operation whose clients' CPU is known, and some for each replica.
 
-use super::{Records, cell::failure, limit::limiter_name, view::short_name};
+use super::{Records, bottleneck::bottleneck_name, cell::failure, view::short_name};
 use crate::record::{Measurement, ReplicaView, Trial};
 use spindle_base::text::one_line;
 
@@ -41,7 +41,7 @@ const COLUMNS: [Column; 29] = [
     ("server_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.server_cpu_us)),
     ("client_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.client_cpu_us)),
     ("cpu_busy", |_, m| value(m, |m| m.cpu.busy)),
-    ("limiter", |_, m| m.map(|m| limiter_name(m.limiter.kind).to_owned()).unwrap_or_default()),
+    ("bottleneck", |_, m| m.map(|m| bottleneck_name(m.bottleneck.kind).to_owned()).unwrap_or_default()),
     ("lateness_p99_us", |_, m| {
         m.and_then(|m| m.emulator.as_ref())
             .map(|emulator| emulator.lateness_p99_us.to_string())

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use spindle_base::text::one_line;
 
-use super::{StorageView, View, format, text::limiter};
+use super::{StorageView, View, format, text::bottleneck};
 
 pub(super) fn page(view: &View) -> String {
     let scenario = &view.header.scenario;
@@ -120,7 +120,7 @@ fn table(view: &View) -> String {
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
     let unit = escaped(view.headline.as_deref().unwrap_or("throughput"));
     let mut table = format!(
-        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | limiter | warnings |\n\
+        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | bottleneck | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
         escaped(baseline)
     );
@@ -145,7 +145,7 @@ fn table(view: &View) -> String {
             latency(|l| l.p50_ms),
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),
-            limiter(cell),
+            bottleneck(cell),
             cell.warnings.join(", "),
         );
     }

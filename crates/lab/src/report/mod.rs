@@ -3,6 +3,7 @@
 //! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that out. No
 //! format computes: a number that is on the page is in the view, and so in `--format json`.
 
+mod bottleneck;
 mod cell;
 mod charts;
 mod comma;
@@ -11,7 +12,6 @@ pub mod format;
 mod html;
 mod input;
 mod latency;
-mod limit;
 mod markdown;
 mod provenance;
 mod replication;
@@ -20,12 +20,12 @@ mod text;
 mod verdict;
 mod view;
 
+pub use bottleneck::CellBottleneck;
 pub use cell::{CellView, Failure, Range, Ratio, Throughput, TransactionView, TrialView};
 pub(crate) use cell::{headline_name, lower_is_better, samples};
 pub(crate) use html::ECHARTS;
 pub use input::{ReadError, Records, parse, read};
 pub use latency::Quantiles;
-pub use limit::Limit;
 pub use provenance::Setting;
 pub use replication::{ReplicaSummary, ReplicationSummary};
 pub use storage::{Activity, StorageView};

@@ -90,7 +90,7 @@
     });
   }
 
-  function limits(element) {
+  function bottlenecks(element) {
     const causes = ['read', 'commit', 'locks', 'other'];
     cells.forEach(cell => Object.keys(cell.shares || {}).forEach(cause => causes.includes(cause) || causes.push(cause)));
     const label = { width: narrow(element) ? 84 : 150, overflow: 'break', color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') };
@@ -146,7 +146,7 @@
     return () => overTime(lines.map(line => Object.assign({ color: theme.series(line.order), width: 1.75 }, line)), { log, share: index === 7 });
   }
 
-  const drawings = [['throughput', throughput], ['latency', latency], ['limits', limits]];
+  const drawings = [['throughput', throughput], ['latency', latency], ['bottlenecks', bottlenecks]];
   cells.forEach((_, index) => drawings.push(['time-' + index, trials(index)]));
   (cells[0] ? cells[0].storages[0].panels : []).forEach((_, index) => drawings.push(['emulator-' + index, panel(index)]));
   const charts = [];

@@ -61,11 +61,11 @@ fn trials(view: &View) -> String {
     }
 }
 
-/// The limiter of a cell with how many trials agree, when not all do.
-pub(super) fn limiter(cell: &CellView) -> String {
-    match &cell.limit {
-        Some(limit) if limit.trial_count == cell.trials.len() => limit.name.clone(),
-        Some(limit) => format!("{} ({}/{})", limit.name, limit.trial_count, cell.trials.len()),
+/// The bottleneck of a cell with how many trials agree, when not all do.
+pub(super) fn bottleneck(cell: &CellView) -> String {
+    match &cell.bottleneck {
+        Some(found) if found.trial_count == cell.trials.len() => found.name.clone(),
+        Some(found) => format!("{} ({}/{})", found.name, found.trial_count, cell.trials.len()),
         None => "-".to_owned(),
     }
 }
@@ -78,7 +78,7 @@ const COLUMNS: [(&str, usize, bool); 8] = [
     ("p95", 6, true),
     ("p99", 6, true),
     ("ratio", 22, true),
-    ("limiter", 16, false),
+    ("bottleneck", 16, false),
     ("warnings", 11, false),
 ];
 
@@ -109,7 +109,7 @@ fn table(view: &View) -> Vec<String> {
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),
             ratio,
-            limiter(cell),
+            bottleneck(cell),
             warnings,
         ]);
     }

@@ -38,7 +38,7 @@ impl VerdictView {
             (_, Some(baseline), Some(_)) => ranking(records, &measured, baseline),
             _ => "The cells count different things, so their figures are not compared.".to_owned(),
         };
-        let mut details: Vec<String> = measured.iter().filter_map(|cell| limit_sentence(cell)).collect();
+        let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
         for cell in cells.iter().filter(|cell| cell.throughput.is_none() && !measured.is_empty()) {
             details.push(format!("{} has no measurement.", cell.name));
         }
@@ -143,19 +143,19 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     sentence + "."
 }
 
-fn limit_sentence(cell: &CellView) -> Option<String> {
-    let limit = cell.limit.as_ref()?;
+fn bottleneck_sentence(cell: &CellView) -> Option<String> {
+    let bottleneck = cell.bottleneck.as_ref()?;
     let count = cell.trials.len();
-    let agreement = match (limit.trial_count, count) {
+    let agreement = match (bottleneck.trial_count, count) {
         (_, 1) => "in its only trial".to_owned(),
         (2, 2) => "in both trials".to_owned(),
         (agreeing, count) if agreeing == count => format!("in all {count} trials"),
         (agreeing, count) => format!("in {agreeing} of {count} trials"),
     };
     let name = &cell.name;
-    let verdict = match limit.name.as_str() {
-        "unknown" => format!("{name}: no single limit {agreement}."),
+    let verdict = match bottleneck.name.as_str() {
+        "unknown" => format!("{name}: no single bottleneck {agreement}."),
         limit => format!("{name}: limited by {limit} {agreement}."),
     };
-    Some(format!("{verdict} {}", limit.reason).trim_end().to_owned())
+    Some(format!("{verdict} {}", bottleneck.reason).trim_end().to_owned())
 }

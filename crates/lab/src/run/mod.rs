@@ -22,7 +22,7 @@ use crate::host::patience::Wait;
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
-use crate::record::{Header, LimiterKind, Provenance, Trial};
+use crate::record::{BottleneckKind, Header, Provenance, Trial};
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
@@ -237,16 +237,16 @@ fn line(trial: &Trial) -> String {
     let Some(measurement) = &trial.measurement else {
         return format!("{name}: failed: {}", trial.error.as_deref().unwrap_or("no measurement"));
     };
-    let limiter = match measurement.limiter.kind {
-        LimiterKind::Cpu => "limited by CPU",
-        LimiterKind::ReadLatency => "limited by read latency",
-        LimiterKind::CommitLatency => "limited by commit latency",
-        LimiterKind::Bandwidth => "limited by bandwidth",
-        LimiterKind::Locks => "limited by locks",
-        LimiterKind::Client => "limited by the client",
-        LimiterKind::Unknown => "no single limit",
+    let bottleneck = match measurement.bottleneck.kind {
+        BottleneckKind::Cpu => "limited by CPU",
+        BottleneckKind::ReadLatency => "limited by read latency",
+        BottleneckKind::CommitLatency => "limited by commit latency",
+        BottleneckKind::Bandwidth => "limited by bandwidth",
+        BottleneckKind::Locks => "limited by locks",
+        BottleneckKind::Client => "limited by the client",
+        BottleneckKind::Unknown => "no single bottleneck",
     };
     let headline = &measurement.headline;
     let decimals = if headline.lower_is_better { 2 } else { 0 };
-    format!("{name}: {:.decimals$} {}, {limiter}", headline.value, headline.name)
+    format!("{name}: {:.decimals$} {}, {bottleneck}", headline.value, headline.name)
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::emulated_support::{Bench, is_running, scenario, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use spindle_lab::record::LimiterKind;
+use spindle_lab::record::BottleneckKind;
 use spindle_lab::record::records_file;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
@@ -82,17 +82,17 @@ fn a_disk_is_waited_for_by_commits_that_nobody_times() {
     let talk = bench.run_scenario(&[], &[], 0);
     let trials = bench.trials();
     let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
-    let limiter = &measurement.limiter;
-    assert_eq!(limiter.kind, LimiterKind::CommitLatency, "{limiter:?} {talk}");
-    assert!(limiter.reason.contains(" ms each (estimated from the server's counters)"), "{limiter:?}");
+    let bottleneck = &measurement.bottleneck;
+    assert_eq!(bottleneck.kind, BottleneckKind::CommitLatency, "{bottleneck:?} {talk}");
+    assert!(bottleneck.reason.contains(" ms each (estimated from the server's counters)"), "{bottleneck:?}");
     // Each statement is a transaction of its own; the server is asked a moment before and after the clients. MariaDB numbers a transaction when it
     // begins and when it commits, so each terminal's, under way at the first look, counts half.
     const TERMINALS: f64 = 4.0;
-    let (_, commits) = limiter.reason.split_once("went into ").unwrap();
+    let (_, commits) = bottleneck.reason.split_once("went into ").unwrap();
     let commits: f64 = commits.split_once(" commits").unwrap().0.parse().unwrap();
     let statements = measurement.latency.count as f64;
     let expected = statements - TERMINALS / 2.0..statements * 1.2 + 8.0;
-    assert!(expected.contains(&commits), "{statements} statements: {limiter:?}");
+    assert!(expected.contains(&commits), "{statements} statements: {bottleneck:?}");
     bench.assert_clean();
 }
 

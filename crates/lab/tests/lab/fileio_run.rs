@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::LimiterKind;
+use spindle_lab::record::BottleneckKind;
 
 fn scenario(program: &Path, run: &str) -> String {
     format!(
@@ -68,7 +68,7 @@ fn file_requests_are_measured_by_the_tool_and_seen_by_the_drive() {
         } else {
             assert!(drive.writes > 100 && drive.flushes > 100, "{drive:?}");
         }
-        assert_ne!(measurement.limiter.kind, LimiterKind::CommitLatency);
+        assert_ne!(measurement.bottleneck.kind, BottleneckKind::CommitLatency);
     }
     bench.assert_clean();
 }

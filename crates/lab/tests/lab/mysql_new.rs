@@ -43,7 +43,7 @@ fn a_loaded_database_runs_and_stays_consistent_after_a_crash() {
     check_nothing_failed(&summary);
     let after = running.counters().unwrap();
     assert!(after["Com_commit"] - before["Com_commit"] >= summary.kinds[0].committed as f64);
-    // What a record's series and the limiter look for.
+    // What a record's series and the bottleneck look for.
     for name in [
         "Innodb_checkpoint_age",
         "Innodb_history_list_length",

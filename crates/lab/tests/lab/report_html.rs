@@ -53,7 +53,7 @@ const FAINT_TEXTS: &str = "
         seen += 1;
         const colour = numbers(drawn ? style.fill : style.color).slice(0, 3);
         // Labels inside the bars of causes have a sibling behind them, which may be any of the causes.
-        const inside = drawn && element.closest('#chart-limits') && colour.join() === '255,255,255';
+        const inside = drawn && element.closest('#chart-bottlenecks') && colour.join() === '255,255,255';
         const ratio = Math.min(...(inside ? causes : [behind(element)]).map(other => contrast(colour, other)));
         if (ratio < 4.5) faint.add(element.tagName + ' ' + element.className + ' ' + ratio.toFixed(2));
     }

@@ -20,6 +20,8 @@ pub(super) struct Rebuild {
     is_running: bool,
     is_unit_in_flight: bool,
     unit_started_at: Instant,
+    /// The next unit begins no earlier, however slow the members were.
+    unit_ended_at: Instant,
     /// Bytes of the unit before: the pause until the next is by their number.
     unit_bytes: u64,
     pub(super) host_idle_since: Instant,
@@ -31,6 +33,7 @@ impl Rebuild {
             is_running: !parameters.rebuilding_members.is_empty(),
             is_unit_in_flight: false,
             unit_started_at: Instant::ZERO,
+            unit_ended_at: Instant::ZERO,
             unit_bytes: 0,
             host_idle_since: Instant::ZERO,
         }
@@ -61,7 +64,10 @@ impl Raid {
         if !rebuild.is_running || rebuild.is_unit_in_flight {
             return None;
         }
-        let pause = |bytes_per_s| rebuild.unit_started_at + transfer_ns(rebuild.unit_bytes, bytes_per_s);
+        let pause = |bytes_per_s| {
+            let paid_at = rebuild.unit_started_at + transfer_ns(rebuild.unit_bytes, bytes_per_s);
+            paid_at.max(rebuild.unit_ended_at)
+        };
         let least = self.parameters.rebuild_least_bytes_per_s;
         let busy_at = (least > 0).then(|| pause(least));
         if self.commands.working_count() > 0 {
@@ -135,7 +141,7 @@ impl Raid {
         }
     }
 
-    pub(super) fn finish_rebuild(&mut self, _at: Instant, member: usize, op: &Op) {
+    pub(super) fn finish_rebuild(&mut self, at: Instant, member: usize, op: &Op) {
         self.rebuild.is_unit_in_flight = false;
         if op.is_failed {
             // Its sources are gone; nothing more can be rebuilt.
@@ -151,10 +157,11 @@ impl Raid {
                 MemberState::Rebuilding { valid_bytes: op.end_bytes }
             };
         }
-        self.end_unit();
+        self.end_unit(at);
     }
 
-    pub(super) fn end_unit(&mut self) {
+    pub(super) fn end_unit(&mut self, at: Instant) {
+        self.rebuild.unit_ended_at = at;
         self.rebuild.is_unit_in_flight = false;
         self.rebuild.is_running = self.next_rebuild().is_some() || self.unsynced.next().is_some();
     }

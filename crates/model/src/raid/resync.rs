@@ -138,13 +138,13 @@ impl Raid {
         }
     }
 
-    pub(super) fn finish_resync(&mut self, op: &Op) {
+    pub(super) fn finish_resync(&mut self, at: Instant, op: &Op) {
         if let Some(range) = self.unsynced.ranges.front_mut() {
             range.0 = op.end_bytes;
             if range.0 >= range.1 {
                 self.unsynced.ranges.pop_front();
             }
         }
-        self.end_unit();
+        self.end_unit(at);
     }
 }

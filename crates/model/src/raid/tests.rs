@@ -389,6 +389,19 @@ fn an_idle_rebuild_runs_at_its_highest_rate() {
     assert_eq!(array.driver.now().0, transfer_of(512 << 10) + 2 * MILLISECOND);
 }
 
+#[test]
+fn a_rebuild_is_no_faster_than_the_members() {
+    let parameters = RaidParameters {
+        rebuild_idle_ns: 0,
+        rebuild_most_bytes_per_s: 4 << 30,
+        ..rebuilding(RaidLevel::Raid1)
+    };
+    let mut array = Array::new(parameters, 2);
+    assert_eq!(array.driver.wait(), None);
+    // Two units of two requests, one after another.
+    assert_eq!(array.driver.now().0, 4 * MILLISECOND);
+}
+
 fn transfer_of(bytes: u64) -> u64 {
     crate::profile::transfer_ns(bytes, 64 << 20)
 }

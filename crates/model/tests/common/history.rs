@@ -1,7 +1,10 @@
 //! A long run of random requests, summed up in numbers that a change of any answer's time changes: what makes a model faster
 //! must leave them alone.
 
-use spindle_model::{Counters, Device, Fate, Instant, Request, Rng, WriteFate};
+use spindle_model::{
+    Counters, Device, Fate, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, Rng,
+    WriteFate,
+};
 
 /// What is asked of the device, apart from the requests themselves.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +50,9 @@ fn collect(device: &mut dyn Device, now: Instant, history: &mut History) -> u64 
     let mut count = 0;
     while let Some(completion) = device.poll(now) {
         history.sum = hash(hash(history.sum, completion.id.0), completion.at.0);
+        if completion.outcome == Outcome::Failure {
+            history.sum = hash(history.sum, 1);
+        }
         count += 1;
     }
     count
@@ -87,4 +93,46 @@ pub(crate) fn history(
     }
     history.counters = device.counters();
     history
+}
+
+/// What a layer makes of a mix of everything on its first 2 MiB, in one number.
+pub(crate) fn of_layer(device: &mut dyn Device) -> u64 {
+    let script = Script { request_count: 1_600, most_in_flight: 24, pause_ns: mixed_pause_ns };
+    let History { sum, fates, counters } = history(device, script, mixed_request);
+    [fates, counters.seeks, counters.nand_write_bytes].into_iter().fold(sum, hash)
+}
+
+fn mixed_pause_ns(rng: &mut Rng) -> u64 {
+    match rng.below(400) {
+        // Long enough for work in the background.
+        0 => 100 * MILLISECOND,
+        1..150 => rng.below(300 * MICROSECOND),
+        _ => 0,
+    }
+}
+
+fn mixed_request(number: u64, rng: &mut Rng) -> Request {
+    const SPAN_SECTORS: u64 = 4_096;
+    let operation = match rng.below(100) {
+        0..42 => Operation::Read,
+        42..92 => Operation::Write,
+        92..96 => Operation::Flush,
+        96..98 => Operation::Discard,
+        _ => Operation::WriteZeroes,
+    };
+    let (offset, sectors) = match rng.below(10) {
+        _ if operation == Operation::Flush => (0, 0),
+        0 => (rng.below(SPAN_SECTORS - 300), 1 + rng.below(300)),
+        1..4 => (rng.below(SPAN_SECTORS - 16), 1 + rng.below(16)),
+        // On from where such a request before may have ended.
+        4 => (number % 64 * 32, 32),
+        _ => (rng.below(SPAN_SECTORS / 8) * 8, 8),
+    };
+    Request {
+        id: RequestId(number),
+        operation,
+        offset_bytes: offset * 512,
+        size_bytes: sectors * 512,
+        force_unit_access: operation == Operation::Write && rng.below(20) == 0,
+    }
 }

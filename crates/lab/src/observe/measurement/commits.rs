@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use spindle_load::Summary;
 
 use super::{Window, log_host, ratio};
-use crate::observe::limiter::CommitEstimate;
+use crate::observe::bottleneck::CommitEstimate;
 use crate::record::{HostView, MountView};
 use crate::stack::layout::FileClass;
 

@@ -6,7 +6,7 @@ use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
 use crate::observe::{BlockCounters, BlockOperation, CpuTimes, MountSample};
-use crate::record::LimiterKind;
+use crate::record::BottleneckKind;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
     OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
@@ -146,7 +146,7 @@ fn a_client_with_more_threads_than_cores_is_saturated_when_those_are() {
     window.summary.client_cpu_s = 1.7 * 10.0;
     let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
     assert!(warnings.contains(&Warning::ClientSaturated { share: 0.85 }), "{warnings:?}");
-    assert_eq!(measurement.limiter.kind, LimiterKind::Client);
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::Client);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
 fn reads_that_transactions_waited_for_make_the_verdict() {
     let (measurement, warnings) = measurement(&window(10), Vec::new()).unwrap();
     // 90 reads a second of 5 ms in one second of one terminal.
-    assert!((measurement.limiter.shares["read"] - 0.45).abs() < 1e-9);
-    assert!((measurement.limiter.shares["locks"] - 0.01).abs() < 1e-9);
-    assert_eq!(measurement.limiter.kind, LimiterKind::ReadLatency);
+    assert!((measurement.bottleneck.shares["read"] - 0.45).abs() < 1e-9);
+    assert!((measurement.bottleneck.shares["locks"] - 0.01).abs() < 1e-9);
+    assert_eq!(measurement.bottleneck.kind, BottleneckKind::ReadLatency);
     assert!(matches!(warnings[..], [Warning::Late { .. }]), "{warnings:?}");
 }
 
@@ -238,7 +238,7 @@ fn reads_that_the_page_cache_answered_were_not_waited_for() {
     });
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     // 10 of 90 reads a second reached the device, each for 5 ms.
-    assert!((measurement.limiter.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.limiter);
+    assert!((measurement.bottleneck.shares["read"] - 0.05).abs() < 1e-9, "{:?}", measurement.bottleneck);
 }
 
 #[test]
@@ -257,11 +257,11 @@ fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let terminals = window.summary.terminal_time_s / window.summary.duration_s;
     assert!(
-        (measurement.limiter.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
+        (measurement.bottleneck.shares["locks"] - 0.4 / terminals).abs() < 1e-9,
         "{:?}",
-        measurement.limiter
+        measurement.bottleneck
     );
-    assert!(measurement.limiter.shares["read"] > 0.0, "{:?}", measurement.limiter);
+    assert!(measurement.bottleneck.shares["read"] > 0.0, "{:?}", measurement.bottleneck);
     assert_eq!(measurement.series.server["checkpoint_age_bytes"], vec![7.0; 10]);
     let counters: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
     assert_eq!(counters, ["pg_stat_database.blks_read"], "levels are left out");
@@ -278,9 +278,9 @@ fn each_mount_of_a_layout_has_its_own_view() {
     assert_eq!(redo.series.read_iops, vec![300.0; 3]);
     assert_eq!(measurement.per_transaction.reads, 10.0, "those of both mounts");
     assert!(
-        measurement.limiter.reason.contains("reads of 5.00 ms each from `disk`"),
+        measurement.bottleneck.reason.contains("reads of 5.00 ms each from `disk`"),
         "{}",
-        measurement.limiter.reason
+        measurement.bottleneck.reason
     );
 }
 
@@ -314,9 +314,9 @@ fn each_device_of_a_pool_has_its_own_view() {
 fn reads_of_a_pool_are_waited_for_on_its_data_and_its_cache_device() {
     let (measurement, _) = measurement(&pool(10), Vec::new()).unwrap();
     // 90 reads a second; (100 of 5 ms and 300 of 3 ms) have a mean of 3.5 ms.
-    assert!((measurement.limiter.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.limiter);
+    assert!((measurement.bottleneck.shares["read"] - 0.315).abs() < 1e-9, "{:?}", measurement.bottleneck);
     let words = "900 reads of 3.50 ms each from the data and cache devices of `disk`";
-    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn commits_of_a_pool_are_waited_for_on_its_log_device() {
     window.summary.commit_wait_s = Some(6.0);
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
     let words = "COMMIT, with writes of 2.00 ms and flushes of 8.00 ms on the log device of `disk`";
-    assert!(measurement.limiter.reason.contains(words), "{}", measurement.limiter.reason);
+    assert!(measurement.bottleneck.reason.contains(words), "{}", measurement.bottleneck.reason);
 }
 
 const INNODB: [(&str, &str); 3] =
@@ -347,7 +347,7 @@ fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
 #[track_caller]
 fn check_commits(window: &Window, share: Option<f64>) {
     let (measurement, _) = measurement(window, Vec::new()).unwrap();
-    let found = measurement.limiter.shares.get("commit").copied();
+    let found = measurement.bottleneck.shares.get("commit").copied();
     let is_near = |(found, share): (f64, f64)| (found - share).abs() < 1e-9;
     assert!(found.is_some() == share.is_some() && found.zip(share).is_none_or(is_near), "{found:?}");
 }
@@ -425,7 +425,7 @@ fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
         window.summary.commit_wait_s = commit_wait_s;
         window.summary.terminal_time_s = 40.0;
         let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-        let reason = measurement.limiter.reason;
+        let reason = measurement.bottleneck.reason;
         assert!(reason.contains(&format!("{expect} of it into waiting for a replica's")), "{reason}");
     };
     // Half a second of each; ten seconds have 40 of terminals.

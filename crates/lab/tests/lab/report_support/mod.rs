@@ -21,7 +21,7 @@ pub(crate) struct Shape {
     pub(crate) per_minute: f64,
     pub(crate) read_ms: f64,
     pub(crate) flush_ms: f64,
-    pub(crate) limiter: LimiterKind,
+    pub(crate) bottleneck: BottleneckKind,
     /// Shares of time: read, commit, locks.
     pub(crate) shares: [f64; 3],
     pub(crate) cpu: f64,
@@ -32,7 +32,7 @@ pub(crate) const DISK: Shape = Shape {
     per_minute: 412.0,
     read_ms: 8.1,
     flush_ms: 9.4,
-    limiter: LimiterKind::ReadLatency,
+    bottleneck: BottleneckKind::ReadLatency,
     shares: [0.81, 0.13, 0.02],
     cpu: 0.06,
 };
@@ -41,7 +41,7 @@ pub(crate) const FLASH: Shape = Shape {
     per_minute: 9240.0,
     read_ms: 0.29,
     flush_ms: 0.9,
-    limiter: LimiterKind::CommitLatency,
+    bottleneck: BottleneckKind::CommitLatency,
     shares: [0.31, 0.42, 0.04],
     cpu: 0.63,
 };
@@ -50,7 +50,7 @@ pub(crate) const CARD: Shape = Shape {
     per_minute: 14310.0,
     read_ms: 0.07,
     flush_ms: 0.05,
-    limiter: LimiterKind::Cpu,
+    bottleneck: BottleneckKind::Cpu,
     shares: [0.12, 0.09, 0.07],
     cpu: 0.97,
 };
@@ -289,8 +289,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
             server_cpu_us: 3100.0,
             client_cpu_us: 131.0,
         },
-        limiter: Limiter {
-            kind: shape.limiter,
+        bottleneck: Bottleneck {
+            kind: shape.bottleneck,
             shares: BTreeMap::from([
                 ("read".to_owned(), read),
                 ("commit".to_owned(), commit),

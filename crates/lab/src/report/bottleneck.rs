@@ -1,14 +1,14 @@
-//! What a cell waited for: the limiter that most of its trials agree on.
+//! What a cell waited for: the bottleneck that most of its trials agree on.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spindle_stats::mean;
 
-use crate::record::{LimiterKind, Measurement};
+use crate::record::{BottleneckKind, Measurement};
 
 #[derive(Debug, Clone, Serialize)]
-pub struct Limit {
+pub struct CellBottleneck {
     pub name: String,
     /// How many of the measured trials agree.
     pub trial_count: usize,
@@ -19,39 +19,39 @@ pub struct Limit {
     pub cpu: f64,
 }
 
-pub(super) fn limiter_name(kind: LimiterKind) -> &'static str {
+pub(super) fn bottleneck_name(kind: BottleneckKind) -> &'static str {
     match kind {
-        LimiterKind::Cpu => "CPU",
-        LimiterKind::ReadLatency => "read latency",
-        LimiterKind::CommitLatency => "commit latency",
-        LimiterKind::Bandwidth => "bandwidth",
-        LimiterKind::Locks => "locks",
-        LimiterKind::Client => "load generator",
-        LimiterKind::Unknown => "unknown",
+        BottleneckKind::Cpu => "CPU",
+        BottleneckKind::ReadLatency => "read latency",
+        BottleneckKind::CommitLatency => "commit latency",
+        BottleneckKind::Bandwidth => "bandwidth",
+        BottleneckKind::Locks => "locks",
+        BottleneckKind::Client => "load generator",
+        BottleneckKind::Unknown => "unknown",
     }
 }
 
-pub(super) fn limit(measurements: &[&Measurement]) -> Option<Limit> {
-    let votes = |kind: LimiterKind| measurements.iter().filter(|m| m.limiter.kind == kind).count();
+pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck> {
+    let votes = |kind: BottleneckKind| measurements.iter().filter(|m| m.bottleneck.kind == kind).count();
     // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of names.
     let mut chosen = measurements.first()?;
     for measurement in measurements {
-        if votes(measurement.limiter.kind) > votes(chosen.limiter.kind) {
+        if votes(measurement.bottleneck.kind) > votes(chosen.bottleneck.kind) {
             chosen = measurement;
         }
     }
     let mut shares: BTreeMap<String, f64> = BTreeMap::new();
     for measurement in measurements {
-        for (cause, share) in &measurement.limiter.shares {
+        for (cause, share) in &measurement.bottleneck.shares {
             *shares.entry(cause.clone()).or_default() += share / measurements.len() as f64;
         }
     }
     let cpu = shares.remove("cpu");
     let busy: Vec<f64> = measurements.iter().map(|measurement| measurement.cpu.busy).collect();
-    Some(Limit {
-        name: limiter_name(chosen.limiter.kind).to_owned(),
-        trial_count: votes(chosen.limiter.kind),
-        reason: chosen.limiter.reason.clone(),
+    Some(CellBottleneck {
+        name: bottleneck_name(chosen.bottleneck.kind).to_owned(),
+        trial_count: votes(chosen.bottleneck.kind),
+        reason: chosen.bottleneck.reason.clone(),
         shares,
         cpu: cpu.or_else(|| mean(&busy)).unwrap_or_default(),
     })

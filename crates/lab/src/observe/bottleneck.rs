@@ -25,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Limiter, LimiterKind, Warning};
+use crate::record::{Bottleneck, BottleneckKind, Warning};
 
 pub const CLIENT_BUSY: f64 = 0.80;
 pub const CPU_BUSY: f64 = 0.85;
@@ -144,7 +144,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-pub fn verdict(evidence: &Evidence) -> Limiter {
+pub fn verdict(evidence: &Evidence) -> Bottleneck {
     let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
     let commit_s = evidence.commit_s();
     let commit = evidence.share(commit_s.unwrap_or(0.0));
@@ -162,14 +162,14 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
         let reason = format!("The load generator used {share} of the cores that its threads can use.");
-        (LimiterKind::Client, reason)
+        (BottleneckKind::Client, reason)
     } else if evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN {
-        (LimiterKind::Cpu, cores.replacen('t', "T", 1))
+        (BottleneckKind::Cpu, cores.replacen('t', "T", 1))
     } else if bandwidth >= BANDWIDTH_BUSY {
-        (LimiterKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
+        (BottleneckKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
     } else if locks >= WAIT_SHARE && locks > read + commit {
         (
-            LimiterKind::Locks,
+            BottleneckKind::Locks,
             format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
         )
     } else if read >= WAIT_SHARE && read >= commit {
@@ -181,9 +181,9 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
             evidence.read_latency_mean_ms,
             from.unwrap_or_default()
         );
-        (LimiterKind::ReadLatency, reason)
+        (BottleneckKind::ReadLatency, reason)
     } else if commit >= WAIT_SHARE {
-        (LimiterKind::CommitLatency, format!("{}; {cores}", evidence.commit_words(commit)))
+        (BottleneckKind::CommitLatency, format!("{}; {cores}", evidence.commit_words(commit)))
     } else {
         let reason = format!(
             "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
@@ -195,9 +195,9 @@ pub fn verdict(evidence: &Evidence) -> Limiter {
             },
             percent(locks)
         );
-        (LimiterKind::Unknown, reason)
+        (BottleneckKind::Unknown, reason)
     };
-    Limiter { kind, shares, reason }
+    Bottleneck { kind, shares, reason }
 }
 
 /// Further figures that a warning may be about.

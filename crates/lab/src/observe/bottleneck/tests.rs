@@ -13,9 +13,9 @@ fn idle() -> Evidence {
 }
 
 #[track_caller]
-fn check(evidence: &Evidence, kind: LimiterKind, reason: &str) {
-    let limiter = verdict(evidence);
-    assert_eq!((limiter.kind, limiter.reason.as_str()), (kind, reason));
+fn check(evidence: &Evidence, kind: BottleneckKind, reason: &str) {
+    let bottleneck = verdict(evidence);
+    assert_eq!((bottleneck.kind, bottleneck.reason.as_str()), (kind, reason));
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn many_slow_reads_are_read_latency() {
     };
     let reason =
         "80 % of the terminals' time went into 8000 reads of 10.00 ms each; the 2 cores were 30 % busy.";
-    check(&evidence, LimiterKind::ReadLatency, reason);
+    check(&evidence, BottleneckKind::ReadLatency, reason);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn waiting_for_commit_is_commit_latency() {
         ..idle()
     };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
-    check(&evidence, LimiterKind::CommitLatency, reason);
+    check(&evidence, BottleneckKind::CommitLatency, reason);
 }
 
 /// Nobody timed them.
@@ -52,20 +52,20 @@ fn untimed(count: f64, wait_ms: f64) -> Evidence {
 fn commits_that_nobody_timed_are_estimated_and_said_to_be() {
     let reason = "About 79 % of the terminals' time went into 10000 commits of 7.90 ms each (estimated from the server's counters); \
                   the 2 cores were 30 % busy.";
-    check(&untimed(10_000.0, 7.9), LimiterKind::CommitLatency, reason);
+    check(&untimed(10_000.0, 7.9), BottleneckKind::CommitLatency, reason);
     assert_eq!(verdict(&untimed(10_000.0, 7.9)).shares["commit"], 0.79);
     let reason = "No single cause: reads took 0 % of the terminals' time, commits about 20 %, row locks 0 %; \
                   the 2 cores were 30 % busy.";
-    check(&untimed(2_000.0, 10.0), LimiterKind::Unknown, reason);
+    check(&untimed(2_000.0, 10.0), BottleneckKind::Unknown, reason);
     let reads = Evidence { foreground_reads: 9_000.0, read_latency_mean_ms: 10.0, ..untimed(8_000.0, 10.0) };
-    assert_eq!(verdict(&reads).kind, LimiterKind::ReadLatency);
+    assert_eq!(verdict(&reads).kind, BottleneckKind::ReadLatency);
 }
 
 #[test]
 fn a_stopwatch_is_believed_before_an_estimate() {
     let evidence = Evidence { commit_wait_s: Some(55.0), ..untimed(10_000.0, 7.9) };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
-    check(&evidence, LimiterKind::CommitLatency, reason);
+    check(&evidence, BottleneckKind::CommitLatency, reason);
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn the_wait_for_a_replica_is_told_as_a_part_of_the_commits() {
     let timed = Evidence { commit_wait_s: Some(60.0), acknowledgement_wait_s: 24.0, ..idle() };
     let reason = "60 % of the terminals' time went into COMMIT, 40 % of it into waiting for a replica's acknowledgement; \
                   the 2 cores were 30 % busy.";
-    check(&timed, LimiterKind::CommitLatency, reason);
+    check(&timed, BottleneckKind::CommitLatency, reason);
     // It comes after the primary's own logs.
     let evidence = Evidence { acknowledgement_wait_s: 24.0, ..untimed(6_000.0, 6.0) };
     let reason = "About 60 % of the terminals' time went into 6000 commits of 10.00 ms each (estimated from the server's counters), \
                   40 % of it into waiting for a replica's acknowledgement; the 2 cores were 30 % busy.";
-    check(&evidence, LimiterKind::CommitLatency, reason);
+    check(&evidence, BottleneckKind::CommitLatency, reason);
 }
 
 #[test]
@@ -91,28 +91,28 @@ fn a_verdict_names_the_stack_that_was_waited_for() {
     let commits = Evidence { commit_wait_s: Some(55.0), redo: Some(redo.clone()), ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms and flushes of 9.25 ms on `hdd`; \
                   the 2 cores were 30 % busy.";
-    check(&commits, LimiterKind::CommitLatency, reason);
+    check(&commits, BottleneckKind::CommitLatency, reason);
     let redo = Some(RedoEvidence { flush_latency_mean_ms: None, ..redo });
     let reason = "55 % of the terminals' time went into COMMIT, with writes of 0.30 ms on `hdd`; the 2 cores were 30 % busy.";
-    check(&Evidence { redo: redo.clone(), ..commits }, LimiterKind::CommitLatency, reason);
+    check(&Evidence { redo: redo.clone(), ..commits }, BottleneckKind::CommitLatency, reason);
     let read_place = Some("`card`".to_owned());
     let reads = Evidence { foreground_reads: 8000.0, read_latency_mean_ms: 10.0, redo, read_place, ..idle() };
     let reason = "80 % of the terminals' time went into 8000 reads of 10.00 ms each from `card`; \
                   the 2 cores were 30 % busy.";
-    check(&reads, LimiterKind::ReadLatency, reason);
+    check(&reads, BottleneckKind::ReadLatency, reason);
 }
 
 #[test]
 fn busy_cores_hide_what_storage_does() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.9, commit_wait_s: Some(55.0), ..idle() };
-    check(&evidence, LimiterKind::Cpu, "The 2 cores were 97 % busy.");
+    check(&evidence, BottleneckKind::Cpu, "The 2 cores were 97 % busy.");
 }
 
 #[test]
 fn cores_that_are_busy_with_something_else_do_not_make_the_verdict() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: Some(55.0), ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 97 % busy.";
-    check(&evidence, LimiterKind::CommitLatency, reason);
+    check(&evidence, BottleneckKind::CommitLatency, reason);
     assert!(matches!(warnings(&evidence, &emulated())[..], [Warning::CpuSaturated { .. }]));
 }
 
@@ -121,7 +121,7 @@ fn a_busy_client_hides_everything() {
     let evidence = Evidence { client_share: 0.9, cpu_busy: 0.97, ..idle() };
     check(
         &evidence,
-        LimiterKind::Client,
+        BottleneckKind::Client,
         "The load generator used 90 % of the cores that its threads can use.",
     );
 }
@@ -129,30 +129,30 @@ fn a_busy_client_hides_everything() {
 #[test]
 fn a_full_channel_is_bandwidth() {
     let evidence = Evidence { bandwidth_share: Some(0.93), commit_wait_s: Some(40.0), ..idle() };
-    check(&evidence, LimiterKind::Bandwidth, "93 % of the device's bandwidth was used.");
+    check(&evidence, BottleneckKind::Bandwidth, "93 % of the device's bandwidth was used.");
 }
 
 #[test]
 fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
     let locked = Evidence { lock_wait_s: 60.0, commit_wait_s: Some(20.0), ..idle() };
     let reason = "60 % of the terminals' time went into row locks; the 2 cores were 30 % busy.";
-    check(&locked, LimiterKind::Locks, reason);
+    check(&locked, BottleneckKind::Locks, reason);
     let behind_commits = Evidence { commit_wait_s: Some(45.0), lock_wait_s: 42.0, ..idle() };
-    assert_eq!(verdict(&behind_commits).kind, LimiterKind::CommitLatency);
+    assert_eq!(verdict(&behind_commits).kind, BottleneckKind::CommitLatency);
 }
 
 #[test]
 fn nothing_large_is_unknown() {
     let reason = "No single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
                   the 2 cores were 30 % busy.";
-    check(&Evidence { commit_wait_s: Some(20.0), ..idle() }, LimiterKind::Unknown, reason);
+    check(&Evidence { commit_wait_s: Some(20.0), ..idle() }, BottleneckKind::Unknown, reason);
 }
 
 #[test]
 fn shares_stay_between_zero_and_one() {
     // Background threads read too, so the estimate can exceed the terminals' time.
-    let limiter = verdict(&Evidence { foreground_reads: 1e6, read_latency_mean_ms: 10.0, ..idle() });
-    assert!(limiter.shares.values().all(|share| (0.0..=1.0).contains(share)), "{limiter:?}");
+    let bottleneck = verdict(&Evidence { foreground_reads: 1e6, read_latency_mean_ms: 10.0, ..idle() });
+    assert!(bottleneck.shares.values().all(|share| (0.0..=1.0).contains(share)), "{bottleneck:?}");
     assert_eq!(verdict(&Evidence::default()).shares["read"], 0.0);
 }
 
@@ -240,6 +240,6 @@ fn a_wait_that_the_clients_do_not_tell_is_not_taken_for_none() {
     let evidence = Evidence { commit_wait_s: None, ..idle() };
     let reason = "No single cause: reads took 0 % of the terminals' time, commits an unknown part, row locks 0 %; \
                   the 2 cores were 30 % busy.";
-    check(&evidence, LimiterKind::Unknown, reason);
+    check(&evidence, BottleneckKind::Unknown, reason);
     assert!(!verdict(&evidence).shares.contains_key("commit"));
 }
