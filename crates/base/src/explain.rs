@@ -1,5 +1,7 @@
 //! What serde says about a file that a user wrote, as a sentence at a key: with the nearest name for one that is unknown.
 
+use serde::de::DeserializeOwned;
+
 use crate::Mistake;
 use crate::near;
 
@@ -26,7 +28,23 @@ pub fn explain(path: &str, message: &str) -> Mistake {
     }
 }
 
-pub fn one_line(message: &str) -> String {
+/// # Errors
+/// It is not TOML, with the line; or it is not what is wanted, with the key.
+pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
+    let read = serde_path_to_error::deserialize(parse_toml(text)?);
+    read.map_err(|error| explain(&error.path().to_string(), error.inner().message()))
+}
+
+/// # Errors
+/// It is not TOML, with the line.
+pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
+    toml::Deserializer::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        Mistake::at(format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
+    })
+}
+
+fn one_line(message: &str) -> String {
     message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
 }
 

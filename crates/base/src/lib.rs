@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod explain;
+pub mod hash;
 pub mod histogram;
 pub mod mistake;
 pub mod near;

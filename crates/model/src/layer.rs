@@ -1,7 +1,7 @@
 //! What a layer says of itself beside its parameters: its name, what it is on, how large it is, and what is built of it.
 
 use crate::device::Device;
-use crate::parameter::{Declared, Invalid};
+use crate::parameter::{Declared, Field, Invalid, Kind};
 
 /// A stack that a layer is on, by the key of stack tables that names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,47 @@ pub struct Below {
 
 impl Below {
     pub const ON: Below = Below { key: "on", size_key: None, hint: Some("which stack is the layer on?") };
+
+    /// The keys of stack tables that name it and give its size.
+    fn fields(&self) -> Vec<Field> {
+        let doc = match self.hint {
+            Some(_) => "The name of a stack.",
+            None => "The name of a stack; unless given, it is another of the same.",
+        };
+        let size = self.size_key.map(|key| {
+            let doc = format!("Size of the stack that `{}` names, where its own table says none.", self.key);
+            Field { may_be_absent: true, ..Field::new("", key, Kind::Size, &doc) }
+        });
+        let may_be_absent = self.hint.is_none();
+        let name = Field { may_be_absent, ..Field::new("", self.key, Kind::Name, doc) };
+        std::iter::once(name).chain(size).collect()
+    }
+}
+
+/// What stack tables may say of a kind of layer.
+#[derive(Debug, Clone)]
+pub struct LayerKind {
+    /// The usual name first.
+    pub names: &'static [&'static str],
+    /// Its parameters.
+    pub fields: Vec<Field>,
+    pub below: &'static [Below],
+    pub is_array: bool,
+}
+
+impl LayerKind {
+    /// How many copies of one stack an array is on.
+    pub const MEMBERS: &'static str = "members";
+
+    /// The keys that say what it is on, besides `on`.
+    pub fn fields_below(&self) -> Vec<Field> {
+        let members = Field {
+            may_be_absent: true,
+            ..Field::new("", LayerKind::MEMBERS, Kind::Count, "Copies of one stack, where `on` names one.")
+        };
+        let others = self.below.iter().skip(1).flat_map(Below::fields);
+        self.is_array.then_some(members).into_iter().chain(others).collect()
+    }
 }
 
 /// What is known of a stack below when its layer is told of.

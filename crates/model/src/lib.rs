@@ -36,7 +36,7 @@ pub use device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 pub use disk::Disk;
 pub use fault::{Dying, Fault, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 pub use flash::Flash;
-pub use layer::{Below, LayerParameters, Told};
+pub use layer::{Below, LayerKind, LayerParameters, Told};
 pub use mirror::{Congestion, Mirror, MirrorParameters, Outage, Protocol, Survivor};
 pub use null::{Null, NullParameters};
 pub use parameter::{
@@ -50,7 +50,7 @@ pub use profile::{
 pub use raid::{MemberState, Raid, RaidLevel, RaidParameters, Resync};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
-pub use stack::{Branch, Layer, LayerKind, StackSpec};
+pub use stack::{Branch, Layer, StackSpec};
 pub use throttle::{Limit, Throttle, ThrottleParameters};
 pub use tier::{IntentLog, IntentLogParameters, Promotion, Tier, TierParameters, WritePolicy};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};

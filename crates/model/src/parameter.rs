@@ -60,6 +60,8 @@ pub enum Kind {
     Switch,
     /// One of [`Field::words`].
     Choice,
+    /// The name of a stack.
+    Name,
     /// Rows, each with a value for each of [`Field::columns`].
     List,
     /// Parameters of a struct of their own; the key is what their keys begin with.
@@ -77,7 +79,7 @@ impl Kind {
             Kind::Percent => " %",
             Kind::Share => " of a million",
             Kind::PerSecond => "/s",
-            Kind::Count | Kind::Switch | Kind::Choice | Kind::List | Kind::Group => "",
+            Kind::Count | Kind::Switch | Kind::Choice | Kind::Name | Kind::List | Kind::Group => "",
         }
     }
 }
@@ -98,6 +100,7 @@ pub enum Value {
     Number(u64),
     Switch(bool),
     Word(&'static str),
+    Name(String),
     List(Vec<Vec<u64>>),
 }
 

@@ -3,7 +3,7 @@
 use crate::cache::CacheParameters;
 use crate::device::{Ageing, Device};
 use crate::fault::FaultParameters;
-use crate::layer::{Below, LayerParameters, Told};
+use crate::layer::{LayerKind, LayerParameters, Told};
 use crate::mirror::MirrorParameters;
 use crate::parameter::{Declared, Field, Invalid, Values};
 use crate::partition::PartitionParameters;
@@ -24,16 +24,6 @@ pub enum StackSpec {
 pub struct Branch {
     pub size_bytes: u64,
     pub stack: StackSpec,
-}
-
-/// What stack tables may say of a kind of layer.
-#[derive(Debug, Clone)]
-pub struct LayerKind {
-    /// The usual name first.
-    pub names: &'static [&'static str],
-    pub fields: Vec<Field>,
-    pub below: &'static [Below],
-    pub is_array: bool,
 }
 
 /// The one list of layers: a kind is a line here, and a struct that is [`LayerParameters`].
@@ -164,7 +154,7 @@ layers! {
 }
 
 impl StackSpec {
-    /// A layer on these stacks, in the order of its [`Below`].
+    /// A layer on these stacks, in the order of its [`Below`](crate::Below).
     pub fn layer(layer: impl Into<Layer>, below: impl IntoIterator<Item = Branch>) -> StackSpec {
         StackSpec::Layer(layer.into(), below.into_iter().collect())
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
-use spindle_model::{Ageing, Device};
+use spindle_model::{Ageing, Device, LayerParameters as _};
 
 use crate::control::{self, Command, Reply};
 use crate::driver::Driver;

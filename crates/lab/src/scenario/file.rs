@@ -15,7 +15,7 @@ use crate::record::{ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::FileClass;
 use spindle_base::Mistake;
-use spindle_base::explain::{explain, one_line};
+use spindle_base::explain::{explain, parse_toml};
 use spindle_base::units;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -174,11 +174,7 @@ impl TryFrom<String> for DurationText {
 }
 
 pub(super) fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
-    let deserializer = toml::Deserializer::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        Mistake::at(format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
-    })?;
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+    serde_path_to_error::deserialize(parse_toml(text)?).map_err(|error| {
         let path = error.path().to_string();
         in_workload(text, &path).unwrap_or_else(|| explain(&path, error.inner().message()))
     })

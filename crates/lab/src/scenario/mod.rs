@@ -16,7 +16,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, ScenarioHead, StartState};
@@ -25,6 +24,7 @@ use crate::server::{self, Server, Source, Trust};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
+pub use spindle_base::hash::content_hash;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -172,10 +172,4 @@ impl Scenario {
             seed: self.run.seed,
         }
     }
-}
-
-/// SHA-256 of the JSON of a value, in hexadecimal, 16 digits: enough to tell contents apart, short enough for names.
-pub fn content_hash(value: &impl Serialize) -> String {
-    let json = serde_json::to_vec(value).expect("plain data always becomes JSON");
-    Sha256::digest(&json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

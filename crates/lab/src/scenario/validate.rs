@@ -43,7 +43,7 @@ pub(super) fn validate(
     let mut stacks = BTreeMap::new();
     for (name, table) in &file.stacks {
         let stack = StackSpec::resolve(name, table, &file.stacks)
-            .map_err(|(key, message)| Mistake::at(key, message).under(&format!("stacks.{name}")))?;
+            .map_err(|mistake| mistake.under(&format!("stacks.{name}")))?;
         if let Some((key, words)) = volume::refusal(&stack) {
             return Err(Mistake::at(format!("stacks.{name}.{key}"), words));
         }

@@ -158,6 +158,23 @@ impl Parameter for Option<u64> {
     }
 }
 
+impl Parameter for Option<String> {
+    fn value(&self) -> Option<Value> {
+        self.clone().map(Value::Name)
+    }
+
+    fn from_value(value: &Value) -> Option<Option<String>> {
+        match value {
+            Value::Name(name) => Some(Some(name.clone())),
+            _ => None,
+        }
+    }
+
+    fn absent() -> Option<Option<String>> {
+        Some(None)
+    }
+}
+
 impl Parameter for bool {
     fn value(&self) -> Option<Value> {
         Some(Value::Switch(*self))

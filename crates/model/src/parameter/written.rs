@@ -28,6 +28,7 @@ impl Field {
             Value::Number(number) => write(self.kind, *number, style),
             Value::Switch(on) => Written::Switch(*on),
             Value::Word(word) => Written::Text((*word).to_owned()),
+            Value::Name(name) => Written::Text(name.clone()),
             Value::List(rows) => {
                 let cell = |(kind, number): (&Kind, &u64)| write(*kind, *number, style);
                 let row = |cells: &Vec<u64>| {
@@ -53,7 +54,13 @@ fn write(kind: Kind, number: u64, style: Style) -> Written {
         Kind::Percent => format!("{number} %"),
         Kind::Share if is_short => format!("{} %", number as f64 / 1e4),
         Kind::Share => format!("{}.{:04} %", number / 10_000, number % 10_000),
-        Kind::Count | Kind::PerSecond | Kind::Switch | Kind::Choice | Kind::List | Kind::Group => {
+        Kind::Count
+        | Kind::PerSecond
+        | Kind::Switch
+        | Kind::Choice
+        | Kind::Name
+        | Kind::List
+        | Kind::Group => {
             return Written::Number(number);
         }
     })
