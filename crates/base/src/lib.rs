@@ -1,5 +1,5 @@
 //! Small things that every other crate needs and none of them owns: sizes and durations as people write them, the user's
-//! mistake, text for terminals, child processes, histograms as text, random numbers.
+//! mistake, text for terminals, child processes, what `/proc` says, histograms as text, random numbers.
 //!
 //! What belongs here is needed by two crates and speaks of no disk, server or workload.
 
@@ -10,6 +10,7 @@ pub mod histogram;
 pub mod mistake;
 pub mod near;
 pub mod passwords;
+pub mod proc;
 pub mod random;
 pub mod text;
 pub mod units;

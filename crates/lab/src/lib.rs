@@ -1,10 +1,12 @@
 //! The laboratory: scenarios, servers, runs, records and reports; the library behind the binary `spindle`.
 //!
-//! Each module is a room. A room uses the rooms above it in this list and none below (`tests/structure.rs`).
+//! Each module is a room. A room uses the rooms above it in this list and none below (`structure.rs`).
 
 pub mod host;
 
 pub mod record;
+
+pub mod report;
 
 pub mod stack;
 
@@ -22,6 +24,7 @@ pub mod bench;
 
 pub mod published;
 
-pub mod report;
-
 pub mod cmd;
+
+#[cfg(test)]
+mod structure;

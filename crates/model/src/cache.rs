@@ -45,12 +45,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 
-use crate::commands::{Commands, Slot};
+use crate::children::Child;
 use crate::device::{Ageing, Counters, Device, PowerCut};
-use crate::fan_out::Failures;
 use crate::layer::LayerParameters;
 use crate::profile::{Invalid, transfer_ns};
-use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::VolatileWrites;
@@ -82,11 +82,9 @@ enum Source {
 
 pub struct Cache {
     parameters: CacheParameters,
-    below: Box<dyn Device>,
-    below_at: Option<Instant>,
+    below: Child<Purpose>,
     rng: Rng,
-    commands: Commands,
-    failures: Failures,
+    requests: Requests,
     events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     next_event_number: u64,
     firmware_free_at: Instant,
@@ -103,41 +101,15 @@ pub struct Cache {
     read_cache: ReadCache,
     read_ahead: ReadAhead,
     host_idle_since: Instant,
-    next_number: u32,
-    /// By slot: the number under which a request was last passed to the device below.
-    passed: Vec<Option<u32>>,
 }
 
-/// What an identifier on the device below stands for: an index, and a number that tells it from earlier uses.
+/// What a request to the device below is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Host { slot: Slot, number: u32 },
-    Destage { index: usize, number: u32 },
-    ReadAhead { index: usize, number: u32 },
-}
-
-const NUMBER_BITS: u32 = 31;
-const KIND_BITS: u32 = 2;
-
-impl Target {
-    fn id(self) -> RequestId {
-        let (index, number, kind) = match self {
-            Target::Host { slot, number } => (slot, number, 0),
-            Target::Destage { index, number } => (index, number, 1),
-            Target::ReadAhead { index, number } => (index, number, 2),
-        };
-        RequestId((index as u64) << (NUMBER_BITS + KIND_BITS) | u64::from(number) << KIND_BITS | kind)
-    }
-
-    fn of(id: RequestId) -> Target {
-        let number = (id.0 >> KIND_BITS) as u32 & ((1 << NUMBER_BITS) - 1);
-        let index = (id.0 >> (NUMBER_BITS + KIND_BITS)) as usize;
-        match id.0 & ((1 << KIND_BITS) - 1) {
-            0 => Target::Host { slot: index, number },
-            1 => Target::Destage { index, number },
-            _ => Target::ReadAhead { index, number },
-        }
-    }
+enum Purpose {
+    Host(Slot),
+    /// By index among the destages and among the fetches.
+    Destage(usize),
+    ReadAhead(usize),
 }
 
 impl Cache {
@@ -153,11 +125,9 @@ impl Cache {
             read_ahead: ReadAhead::default(),
             destages: Destages::default(),
             parameters,
-            below,
-            below_at: None,
+            below: Child::new(below),
             rng: Rng::new(seed),
-            commands: Commands::default(),
-            failures: Failures::default(),
+            requests: Requests::default(),
             events: BinaryHeap::new(),
             next_event_number: 0,
             firmware_free_at: Instant::ZERO,
@@ -169,8 +139,6 @@ impl Cache {
             reserved_sectors: 0,
             waiting_for_drain: Vec::new(),
             host_idle_since: Instant::ZERO,
-            next_number: 0,
-            passed: Vec::new(),
         })
     }
 
@@ -184,7 +152,7 @@ impl Cache {
 
     /// The device below, for its counters.
     pub fn below(&self) -> &dyn Device {
-        &*self.below
+        self.below.device()
     }
 
     /// Acknowledged bytes that the device below refused to take.
@@ -212,7 +180,7 @@ impl Cache {
     }
 
     fn next_source(&self) -> Option<(Instant, Source)> {
-        let below = self.below_at.map(|at| (at, Source::Below));
+        let below = self.below.poll_at().map(|at| (at, Source::Below));
         let battery = self.battery_changes.front().map(|&(at, _)| (at, Source::Battery));
         let event = self.events.peek().map(|Reverse((at, ..))| (*at, Source::Event));
         let idle = self.idle_destage_at().map(|at| (at, Source::Idle));
@@ -246,7 +214,7 @@ impl Cache {
     }
 
     fn start_command(&mut self, at: Instant, slot: Slot) {
-        let request = self.commands.get(slot).request;
+        let request = self.requests.get(slot).request;
         match request.operation {
             Operation::Flush => self.waiting_for_drain.push(slot),
             Operation::Discard | Operation::WriteZeroes => self.pass_below(at, slot),
@@ -262,8 +230,8 @@ impl Cache {
     }
 
     fn start_read(&mut self, at: Instant, slot: Slot) {
-        let request = self.commands.get(slot).request;
-        let (start, end) = self.commands.get(slot).sectors();
+        let request = self.requests.get(slot).request;
+        let (start, end) = self.requests.get(slot).sectors();
         let (start_bytes, end_bytes) = (request.offset_bytes, request.end_bytes());
         let goes_on = self.read_ahead.goes_on(start_bytes, end_bytes);
         if self.dirty.covers(start, end)
@@ -285,7 +253,7 @@ impl Cache {
     }
 
     fn deliver(&mut self, at: Instant, slot: Slot) {
-        let delivered_at = self.cross_link(at, self.commands.get(slot).request.size_bytes);
+        let delivered_at = self.cross_link(at, self.requests.get(slot).request.size_bytes);
         self.schedule(delivered_at, Event::Delivered(slot));
     }
 
@@ -295,7 +263,7 @@ impl Cache {
 
     fn admit(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
-            let request = self.commands.get(slot).request;
+            let request = self.requests.get(slot).request;
             let sectors = request.size_bytes / SECTOR_BYTES;
             if !self.is_write_back() {
                 // The battery failed while it waited.
@@ -313,7 +281,7 @@ impl Cache {
     }
 
     fn store(&mut self, at: Instant, slot: Slot) {
-        let command = *self.commands.get(slot);
+        let command = *self.requests.get(slot);
         let (start, end) = command.sectors();
         self.reserved_sectors -= end - start;
         if !self.is_write_back() {
@@ -324,50 +292,32 @@ impl Cache {
         if start < end {
             self.dirty.insert(start, end, command.request.id, command.sequence);
         }
-        self.commands.mark_placed(slot);
+        self.requests.mark_placed(slot);
         self.finish(at, slot);
-    }
-
-    fn next_number(&mut self) -> u32 {
-        self.next_number = (self.next_number + 1) & ((1 << NUMBER_BITS) - 1);
-        self.next_number
     }
 
     /// Hands the request itself to the device below; a write is durable there when it completes.
     fn pass_below(&mut self, at: Instant, slot: Slot) {
-        let number = self.next_number();
-        if slot >= self.passed.len() {
-            self.passed.resize(slot + 1, None);
-        }
-        self.passed[slot] = Some(number);
-        let request = self.commands.get(slot).request;
-        let id = Target::Host { slot, number }.id();
+        let request = self.requests.get(slot).request;
         let force_unit_access = request.operation == Operation::Write;
-        self.submit_below(at, Request { id, force_unit_access, ..request });
-    }
-
-    fn submit_below(&mut self, at: Instant, request: Request) {
-        self.below.submit(at, request);
-        self.below_at = self.below.poll_at();
+        self.below.pass_on(at, Request { force_unit_access, ..request }, Purpose::Host(slot));
     }
 
     fn poll_below(&mut self, at: Instant) {
-        while let Some(completion) = self.below.poll(at) {
-            match Target::of(completion.id) {
-                Target::Host { slot, .. } => self.finish_passed(at, slot, completion.outcome),
-                Target::Destage { index, .. } => self.finish_destage(index, completion.outcome),
-                Target::ReadAhead { index, .. } => self.finish_fetch(at, index, completion.outcome),
+        while let Some((purpose, completion)) = self.below.poll(at) {
+            match purpose {
+                Purpose::Host(slot) => self.finish_passed(completion.at, slot, completion.outcome),
+                Purpose::Destage(index) => self.finish_destage(index, completion.outcome),
+                Purpose::ReadAhead(index) => self.finish_fetch(completion.at, index, completion.outcome),
             }
         }
-        self.below_at = self.below.poll_at();
     }
 
     fn finish_passed(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
-        self.passed[slot] = None;
-        let command = *self.commands.get(slot);
+        let command = *self.requests.get(slot);
         if outcome == Outcome::Failure {
-            self.failures.add(command.request.id);
-            self.finish(at, slot);
+            self.requests.finish_as(at, slot, outcome);
+            self.host_idle_since = self.host_idle_since.max(at);
             return;
         }
         let (start, end) = command.sectors();
@@ -380,7 +330,7 @@ impl Cache {
             }
             Operation::Write => {
                 self.dirty.forget(start, end, command.sequence);
-                self.commands.mark_placed(slot);
+                self.requests.mark_placed(slot);
             }
             Operation::Discard | Operation::WriteZeroes => {
                 self.dirty.forget(start, end, command.sequence);
@@ -393,8 +343,8 @@ impl Cache {
     }
 
     fn finish(&mut self, at: Instant, slot: Slot) {
-        self.commands.finish(at, slot);
-        self.host_idle_since = at;
+        self.requests.finish(at, slot);
+        self.host_idle_since = self.host_idle_since.max(at);
     }
 
     /// What became possible at `at` starts now.
@@ -405,7 +355,7 @@ impl Cache {
         if is_promise_kept && !self.waiting_for_drain.is_empty() {
             let mut waiting = std::mem::take(&mut self.waiting_for_drain);
             for slot in waiting.drain(..) {
-                self.finish(at, slot);
+                self.finish(at.max(self.requests.get(slot).arrived_at), slot);
             }
             self.waiting_for_drain = waiting;
         }
@@ -417,29 +367,31 @@ impl Device for Cache {
         self.below.size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.commands.accept(now, request, self.below.size_bytes());
+        let from = request.begins_at(sent, now);
+        let slot = self.requests.accept(from, request, self.below.size_bytes());
         self.destages.is_idle_run = false;
-        let start = self.firmware_free_at.max(now);
+        let start = self.firmware_free_at.max(from);
         self.firmware_free_at = start + self.parameters.command_interval_ns;
         self.schedule(start + self.parameters.command_ns, Event::Decoded(slot));
         self.advance(now);
+        from
     }
 
     fn poll_at(&self) -> Option<Instant> {
         // A change of the battery is an event only if it changes what is under way.
-        let is_battery_idle = self.commands.working_count() == 0 && self.dirty.volatile_sectors() == 0;
+        let is_battery_idle = self.requests.working_count() == 0 && self.dirty.volatile_sectors() == 0;
         let next_at = match self.next_source() {
-            Some((_, Source::Battery)) if is_battery_idle => self.below_at,
+            Some((_, Source::Battery)) if is_battery_idle => self.below.poll_at(),
             next => next.map(|(at, _)| at),
         };
-        self.commands.next_finished_at().into_iter().chain(next_at).min()
+        self.requests.next_finished_at().into_iter().chain(next_at).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.commands.collect(now).map(|completion| self.failures.mark(completion))
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
@@ -450,7 +402,7 @@ impl Device for Cache {
     fn counters(&self) -> Counters {
         let is_volatile = !self.is_safe();
         let volatile_bytes = if is_volatile { self.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
-        Counters { volatile_bytes, ..self.commands.counters }.over([self.below.counters()])
+        Counters { volatile_bytes, ..self.requests.counters }.over([self.below.counters()])
     }
 
     fn age(&mut self, ageing: &Ageing) {

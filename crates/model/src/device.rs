@@ -5,7 +5,7 @@
 //! are devices that hold devices, so a stack is a tree of values that one driver drives.
 
 pub use crate::ageing::Ageing;
-use crate::request::{Completion, Request, RequestId};
+use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
 
 /// A running model of one drive, or of a layer above drives.
@@ -22,15 +22,14 @@ pub trait Device: Send {
     /// Usable size, a multiple of [`crate::SECTOR_BYTES`].
     fn size_bytes(&self) -> u64;
 
-    fn submit(&mut self, now: Instant, request: Request);
+    fn submit(&mut self, now: Instant, request: Request) {
+        self.submit_late(now, now, request);
+    }
 
     /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the device has done already. That
     /// stays as it was, but a part that has been idle begins with the request at its own time. So a completion may be due before others that
     /// were collected. Returns when the device took the request to have come: `now` where it makes no use of `sent`.
-    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
-        self.submit(now, request);
-        now
-    }
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant;
 
     fn poll_at(&self) -> Option<Instant>;
 
@@ -62,6 +61,18 @@ pub enum Fate {
     Lost,
     /// The first `kept_bytes` reached the medium, the rest did not; a multiple of the sector.
     Torn { kept_bytes: u64 },
+}
+
+impl Fate {
+    /// The fate of a part of a write, from the fate of the whole.
+    pub(crate) fn of_part(self, skipped_bytes: u64, size_bytes: u64) -> Fate {
+        match self {
+            Fate::Torn { kept_bytes } if kept_bytes >= skipped_bytes + size_bytes => Fate::Kept,
+            Fate::Torn { kept_bytes } if kept_bytes <= skipped_bytes => Fate::Lost,
+            Fate::Torn { kept_bytes } => Fate::Torn { kept_bytes: kept_bytes - skipped_bytes },
+            Fate::Kept | Fate::Lost => self,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +118,22 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// One more request of the host is done.
+    pub(crate) fn add(&mut self, request: &Request) {
+        match request.operation {
+            Operation::Read => {
+                self.reads += 1;
+                self.read_bytes += request.size_bytes;
+            }
+            Operation::Write => {
+                self.writes += 1;
+                self.write_bytes += request.size_bytes;
+            }
+            Operation::Flush => self.flushes += 1,
+            Operation::Discard | Operation::WriteZeroes => self.discards += 1,
+        }
+    }
+
     /// With what a layer cannot count itself taken from the devices below it; the wear is that of the most worn.
     pub(crate) fn over(self, below: impl IntoIterator<Item = Counters>) -> Counters {
         below.into_iter().fold(self, |sum, one| Counters {
@@ -124,10 +151,6 @@ impl Counters {
 impl<D: Device + ?Sized> Device for Box<D> {
     fn size_bytes(&self) -> u64 {
         (**self).size_bytes()
-    }
-
-    fn submit(&mut self, now: Instant, request: Request) {
-        (**self).submit(now, request);
     }
 
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
@@ -156,5 +179,19 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn secure_erase(&mut self) {
         (**self).secure_erase();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_torn_write_is_kept_torn_or_lost() {
+        let torn = Fate::Torn { kept_bytes: 1_024 };
+        assert_eq!(torn.of_part(0, 1_024), Fate::Kept);
+        assert_eq!(torn.of_part(512, 1_024), Fate::Torn { kept_bytes: 512 });
+        assert_eq!(torn.of_part(1_024, 512), Fate::Lost);
+        assert_eq!(Fate::Kept.of_part(1_024, 512), Fate::Kept);
     }
 }

@@ -32,10 +32,10 @@ mod window;
 
 use std::collections::VecDeque;
 
-use crate::commands::{Commands, Slot};
 use crate::device::{Counters, Device, PowerCut};
 use crate::profile::{DiskParameters, WriteCache, transfer_ns};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::rng::{Rng, split_mix};
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
@@ -83,7 +83,7 @@ pub struct Disk {
     size_bytes: u64,
     geometry: Geometry,
     rng: Rng,
-    commands: Commands,
+    requests: Requests,
     /// In the controller, by the time at which it has dealt with them.
     controller: VecDeque<(Instant, Slot)>,
     controller_free_at: Instant,
@@ -124,7 +124,7 @@ impl Disk {
             head: geometry.head_at_rest(),
             geometry,
             rng: Rng::new(seed),
-            commands: Commands::default(),
+            requests: Requests::default(),
             controller: VecDeque::new(),
             controller_free_at: Instant::ZERO,
             interface: VecDeque::new(),
@@ -185,8 +185,8 @@ impl Disk {
 
     /// The controller takes commands one after another.
     fn enter_controller(&mut self, now: Instant, slot: Slot) {
-        let is_flush = self.commands.get(slot).request.operation == Operation::Flush;
-        if self.commands.hold(slot, is_flush) {
+        let is_flush = self.requests.get(slot).request.operation == Operation::Flush;
+        if self.requests.hold(slot, is_flush) {
             return;
         }
         self.controller_free_at = self.controller_free_at.max(now) + self.parameters.command_overhead_ns;
@@ -195,7 +195,7 @@ impl Disk {
 
     fn leave_controller(&mut self, at: Instant) {
         let Some((_, slot)) = self.controller.pop_front() else { return };
-        let command = self.commands.get(slot);
+        let command = self.requests.get(slot);
         let (sequence, request) = (command.sequence, command.request);
         let (start, end) = command.sectors();
         match request.operation {
@@ -211,7 +211,7 @@ impl Disk {
                 }
                 if request.operation != Operation::Write {
                     self.forget(start, end, sequence);
-                    self.commands.finish(at, slot);
+                    self.requests.finish(at, slot);
                 } else if self.is_cached(&request) {
                     self.waiting_for_room.push_back(slot);
                 } else {
@@ -234,11 +234,11 @@ impl Disk {
                 self.taken.clear();
             }
             Work::Command(slot) => {
-                let command = *self.commands.get(slot);
+                let command = *self.requests.get(slot);
                 let (start, end) = command.sectors();
                 if command.request.operation == Operation::Write {
                     self.forget(start, end, command.sequence);
-                    self.commands.mark_placed(slot);
+                    self.requests.mark_placed(slot);
                 } else {
                     self.read_ahead.remember(start, end);
                     if self.queue.is_empty() {
@@ -246,7 +246,7 @@ impl Disk {
                     }
                 }
                 self.host_idle_since = at;
-                self.commands.finish(at, slot);
+                self.requests.finish(at, slot);
             }
         }
     }
@@ -254,7 +254,7 @@ impl Disk {
     /// What became possible at `at` starts now.
     fn dispatch(&mut self, at: Instant) {
         self.admit_to_cache(at);
-        if self.flush_ready && self.commands.working_count() == 0 {
+        if self.flush_ready && self.requests.working_count() == 0 {
             let must_drain = self.parameters.write_cache == WriteCache::Volatile;
             if !must_drain || self.cache.volatile_sectors() == 0 {
                 self.finish_flush(at);
@@ -273,9 +273,9 @@ impl Disk {
 
     fn finish_flush(&mut self, at: Instant) {
         self.flush_ready = false;
-        if let Some(slot) = self.commands.flush() {
-            let held = self.commands.release();
-            self.commands.finish(at, slot);
+        if let Some(slot) = self.requests.flush() {
+            let held = self.requests.release();
+            self.requests.finish(at, slot);
             for slot in held {
                 self.enter_controller(at, slot);
             }
@@ -285,7 +285,7 @@ impl Disk {
     /// What the arm can reach soonest, unless something has waited too long.
     fn choose(&mut self, at: Instant, phase_ns: u32, destage_is_due: bool) -> Option<Choice> {
         let oldest_at = self.queue.oldest().map(|queued| queued.seen_at);
-        let waiter_at = self.waiting_for_room.front().map(|&slot| self.commands.get(slot).arrived_at);
+        let waiter_at = self.waiting_for_room.front().map(|&slot| self.requests.get(slot).arrived_at);
         let is_aged = |since: Instant| at - since > self.parameters.age_limit_ns;
         if let Some(seen_at) = oldest_at.filter(|&seen_at| is_aged(seen_at))
             && waiter_at.is_none_or(|waiter_at| seen_at <= waiter_at)
@@ -314,7 +314,7 @@ impl Disk {
                 if let Some(newly_seen) = newly_seen {
                     newly_seen.seen_at = at;
                 }
-                let command = self.commands.get(queued.slot);
+                let command = self.requests.get(queued.slot);
                 let is_write = command.request.operation == Operation::Write;
                 (queued.start, command.sectors().1, is_write, Work::Command(queued.slot))
             }
@@ -346,7 +346,7 @@ impl Disk {
     }
 
     fn interface_ns(&self, slot: Slot) -> u64 {
-        transfer_ns(self.commands.get(slot).request.size_bytes, self.parameters.interface_bytes_per_s)
+        transfer_ns(self.requests.get(slot).request.size_bytes, self.parameters.interface_bytes_per_s)
     }
 }
 
@@ -355,27 +355,28 @@ impl Device for Disk {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.commands.accept(now, request, self.size_bytes);
+        let slot = self.requests.accept(now, request, self.size_bytes);
         self.enter_controller(now, slot);
         self.next_at = self.next_event_at();
         self.advance(now);
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        let at = self.commands.next_finished_at().map_or(self.next_at, |at| at.min(self.next_at));
+        let at = self.requests.next_finished_at().map_or(self.next_at, |at| at.min(self.next_at));
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.commands.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
-        let outstanding = self.commands.outstanding();
+        let outstanding = self.requests.outstanding();
         if self.parameters.write_cache == WriteCache::Protected {
             // The capacitors write it back; only what the drive had not yet taken is open.
             self.taken.clear();
@@ -398,7 +399,7 @@ impl Device for Disk {
         self.interface_free_at = now;
         self.host_idle_since = now;
         self.cache.reset();
-        self.commands.reset();
+        self.requests.reset();
         self.next_at = Instant::FAR_FUTURE;
         PowerCut { writes }
     }
@@ -408,6 +409,6 @@ impl Device for Disk {
             WriteCache::Volatile => self.cache.volatile_sectors() * SECTOR_BYTES,
             WriteCache::Off | WriteCache::Protected => 0,
         };
-        Counters { seeks: self.seeks, volatile_bytes, ..self.commands.counters }
+        Counters { seeks: self.seeks, volatile_bytes, ..self.requests.counters }
     }
 }

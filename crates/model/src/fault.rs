@@ -15,18 +15,19 @@ mod tests;
 use parameters::MILLION;
 pub use parameters::{Dying, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 
-use crate::children::{Child, HostRequests, HostSlot};
+use crate::children::{Child, in_host_terms};
 use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::layer::LayerParameters;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
+use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
 
 /// What will happen to a request, drawn when it is submitted.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
-    slot: HostSlot,
+    slot: Slot,
     extra_ns: u64,
     fails: bool,
     stuck: bool,
@@ -36,7 +37,7 @@ struct Plan {
 pub struct Fault {
     parameters: FaultParameters,
     rng: Rng,
-    hosts: HostRequests,
+    requests: Requests,
     below: Child<Plan>,
     submitted: u64,
     /// Reads completed since the drive began to die.
@@ -44,7 +45,7 @@ pub struct Fault {
     /// When the dying drive is done with the request before.
     free_at: Instant,
     /// Done below, and never given back unless something resets the device.
-    stuck: Option<HostSlot>,
+    stuck: Option<Slot>,
 }
 
 impl Fault {
@@ -55,7 +56,7 @@ impl Fault {
         Ok(Fault {
             parameters,
             rng: Rng::new(seed),
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             below: Child::new(below),
             submitted: 0,
             reads: 0,
@@ -68,11 +69,11 @@ impl Fault {
     pub fn reset(&mut self, now: Instant) -> Option<RequestId> {
         self.advance(now);
         let slot = self.stuck.take()?;
-        self.hosts.finish(now, slot, Outcome::Failure);
-        Some(self.hosts.get(slot).request.id)
+        self.requests.finish_as(now, slot, Outcome::Failure);
+        Some(self.requests.get(slot).request.id)
     }
 
-    fn plan(&mut self, slot: HostSlot, request: Request) -> Plan {
+    fn plan(&mut self, slot: Slot, request: Request) -> Plan {
         let mut plan = Plan { slot, extra_ns: 0, fails: false, stuck: false };
         if let Some(Spikes { per_million, extra_ns }) = self.parameters.spikes
             && self.rng.below(MILLION) < per_million
@@ -120,15 +121,15 @@ impl Fault {
             }
             _ => {}
         }
-        self.hosts.finish(at, plan.slot, outcome);
+        self.requests.finish_as(at, plan.slot, outcome);
     }
 
-    fn after_dying(&mut self, at: Instant, slot: HostSlot) -> Instant {
+    fn after_dying(&mut self, at: Instant, slot: Slot) -> Instant {
         let Some(dying) = self.parameters.dying else { return at };
         let Some(elapsed_ns) = at.0.checked_sub(dying.starts_at_ns) else { return at };
         let by_time = u128::from(dying.extra_ns_per_s) * u128::from(elapsed_ns) / u128::from(SECOND);
         let extra_ns = by_time as u64 + dying.extra_ns_per_read * self.reads;
-        self.reads += u64::from(self.hosts.get(slot).request.operation == Operation::Read);
+        self.reads += u64::from(self.requests.get(slot).request.operation == Operation::Read);
         self.free_at = self.free_at.max(at) + extra_ns;
         self.free_at
     }
@@ -139,42 +140,44 @@ impl Device for Fault {
         self.below.size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.below.size_bytes());
+        let slot = self.requests.accept(sent, request, self.below.size_bytes());
         let plan = self.plan(slot, request);
         self.submitted += 1;
-        match self.parameters.lying_flush_ns {
+        let taken_at = match self.parameters.lying_flush_ns {
             Some(flush_ns) if request.operation == Operation::Flush => {
                 let at = now + flush_ns;
                 self.complete(plan, Completion { id: request.id, at, outcome: Outcome::Success });
+                now
             }
-            Some(_) => self.below.pass_on(now, Request { force_unit_access: false, ..request }, plan),
-            None => self.below.pass_on(now, request, plan),
-        }
+            Some(_) => self.below.pass_on(sent, Request { force_unit_access: false, ..request }, plan),
+            None => self.below.pass_on(sent, request, plan),
+        };
         self.advance(now);
+        taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.below.poll_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.below.poll_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
-        let writes = self.hosts.in_host_terms(self.below.power_cut(now));
-        self.hosts.reset();
+        let writes = in_host_terms(self.below.power_cut(now), &self.requests);
+        self.requests.reset();
         self.stuck = None;
         self.free_at = now;
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.hosts.counters_with(&[self.below.counters()])
+        self.requests.counters.over([self.below.counters()])
     }
 
     fn age(&mut self, ageing: &Ageing) {

@@ -46,10 +46,10 @@ mod victims;
 
 use std::collections::VecDeque;
 
-use crate::commands::{Commands, Slot};
 use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::profile::{FlashParameters, WriteCache, transfer_ns};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::{Instant, MILLISECOND};
 use buffer::{Batch, Buffer, Piece};
@@ -78,7 +78,7 @@ pub struct Flash {
     parameters: FlashParameters,
     size_bytes: u64,
     rng: Rng,
-    commands: Commands,
+    requests: Requests,
     events: Events,
     firmware_free_at: Instant,
     link_free_at: Instant,
@@ -124,7 +124,7 @@ impl Flash {
         Flash {
             size_bytes,
             rng: Rng::new(seed),
-            commands: Commands::default(),
+            requests: Requests::default(),
             events: Events::default(),
             firmware_free_at: Instant::ZERO,
             link_free_at: Instant::ZERO,
@@ -183,9 +183,9 @@ impl Flash {
     }
 
     fn enter_firmware(&mut self, now: Instant, slot: Slot) {
-        let operation = self.commands.get(slot).request.operation;
+        let operation = self.requests.get(slot).request.operation;
         let is_non_queued = operation == Operation::Flush && self.parameters.flush_blocks_queue;
-        if self.commands.hold(slot, is_non_queued) {
+        if self.requests.hold(slot, is_non_queued) {
             return;
         }
         let start = self.firmware_free_at.max(now);
@@ -198,7 +198,7 @@ impl Flash {
     }
 
     fn start_command(&mut self, at: Instant, slot: Slot) {
-        match self.commands.get(slot).request.operation {
+        match self.requests.get(slot).request.operation {
             Operation::Read => self.start_read(at, slot),
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
@@ -218,23 +218,23 @@ impl Flash {
     }
 
     fn finish(&mut self, at: Instant, slot: Slot) {
-        if self.commands.flush() == Some(slot) {
-            let held = self.commands.release();
-            self.commands.finish(at, slot);
+        if self.requests.flush() == Some(slot) {
+            let held = self.requests.release();
+            self.requests.finish(at, slot);
             for slot in held {
                 self.enter_firmware(at, slot);
             }
         } else {
-            self.commands.finish(at, slot);
+            self.requests.finish(at, slot);
         }
-        if self.commands.working_count() == 0 {
+        if self.requests.working_count() == 0 {
             self.note_quiet(at);
         }
     }
 
     /// Logical units that a request touches.
     fn units(&self, slot: Slot) -> std::ops::Range<Unit> {
-        let request = self.commands.get(slot).request;
+        let request = self.requests.get(slot).request;
         if request.size_bytes == 0 {
             return 0..0;
         }
@@ -260,7 +260,7 @@ impl Flash {
             }
             self.used_units += u64::from(unit_count);
             self.admitted_units += unit_count;
-            let size_bytes = self.commands.get(slot).request.size_bytes;
+            let size_bytes = self.requests.get(slot).request.size_bytes;
             let bytes = size_bytes.min(u64::from(unit_count) * self.ftl.geometry.unit_bytes);
             let buffered_at = self.cross_link(at, bytes);
             self.schedule(buffered_at, Event::Buffered(slot));
@@ -273,7 +273,7 @@ impl Flash {
 
     /// The next part of a write is in the buffer.
     fn finish_buffering(&mut self, at: Instant, slot: Slot) {
-        let command = *self.commands.get(slot);
+        let command = *self.requests.get(slot);
         let must_be_durable = match self.parameters.write_cache {
             WriteCache::Off => true,
             WriteCache::Volatile => command.request.force_unit_access,
@@ -304,7 +304,7 @@ impl Flash {
         }
         if to == units.end {
             self.buffered_units[slot] = 0;
-            self.commands.mark_placed(slot);
+            self.requests.mark_placed(slot);
             if !must_be_durable || units.is_empty() {
                 self.finish(at, slot);
             }
@@ -428,7 +428,7 @@ impl Flash {
 
     /// Discard and WriteZeroes: whole units leave the map, and older data in the buffer is overtaken.
     fn unmap(&mut self, at: Instant, slot: Slot) {
-        let command = *self.commands.get(slot);
+        let command = *self.requests.get(slot);
         let (start, end) = command.sectors();
         for unit in self.units(slot) {
             let first = self.first_sector(unit);
@@ -456,8 +456,8 @@ impl Flash {
     /// The non-queued FLUSH starts when the commands before it are done.
     fn begin_drain_if_quiet(&mut self, at: Instant) {
         if self.flush_ready
-            && self.commands.working_count() == 0
-            && let Some(slot) = self.commands.flush()
+            && self.requests.working_count() == 0
+            && let Some(slot) = self.requests.flush()
         {
             self.flush_ready = false;
             self.wait_for_drain(at, slot);
@@ -512,18 +512,11 @@ impl Device for Flash {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
-        self.submit_late(now, now, request);
-    }
-
     /// Firmware, dies, channels and the link know since when they are free.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        let from = match request.operation {
-            Operation::Read | Operation::Write => sent.min(now),
-            Operation::Flush | Operation::Discard | Operation::WriteZeroes => now,
-        };
+        let from = request.begins_at(sent, now);
         self.advance(now);
-        let slot = self.commands.accept(from, request, self.size_bytes);
+        let slot = self.requests.accept(from, request, self.size_bytes);
         if self.pending.len() <= slot {
             self.pending.resize(slot + 1, 0);
             self.buffered_units.resize(slot + 1, 0);
@@ -536,17 +529,17 @@ impl Device for Flash {
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at().into_iter().chain(self.events.next_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.events.next_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.commands.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
-        let outstanding = self.commands.outstanding();
+        let outstanding = self.requests.outstanding();
         let protected = Buffer::default();
         let is_protected = self.parameters.write_cache == WriteCache::Protected;
         let buffer = if is_protected { &protected } else { &self.buffer };
@@ -558,7 +551,7 @@ impl Device for Flash {
         self.flush_waiters.clear();
         self.durable_waiters = 0;
         self.flush_ready = false;
-        self.commands.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
@@ -575,12 +568,12 @@ impl Device for Flash {
             nand_moved_bytes: ftl.moved_units * unit_bytes,
             erases: ftl.erases,
             most_erases: u64::from(ftl.most_erases),
-            ..self.commands.counters
+            ..self.requests.counters
         }
     }
 
     fn age(&mut self, ageing: &Ageing) {
-        assert!(self.commands.counters.queue_depth == 0, "a drive is aged while nothing is asked of it");
+        assert!(self.requests.counters.queue_depth == 0, "a drive is aged while nothing is asked of it");
         self.stop_work(self.firmware_free_at);
         let before = self.ftl.counters;
         let unit_count = u64::from(self.ftl.geometry.unit_count);
@@ -599,7 +592,7 @@ impl Device for Flash {
     }
 
     fn secure_erase(&mut self) {
-        assert!(self.commands.counters.queue_depth == 0, "a drive is erased while nothing is asked of it");
+        assert!(self.requests.counters.queue_depth == 0, "a drive is erased while nothing is asked of it");
         self.stop_work(self.firmware_free_at);
         self.ftl.secure_erase();
     }

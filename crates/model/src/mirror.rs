@@ -34,11 +34,12 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 pub use parameters::{Congestion, MirrorParameters, Outage, Protocol, Survivor};
 
-use crate::children::{Child, HostRequests, HostSlot, request};
+use crate::children::{Child, in_host_terms, request};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 use crate::layer::LayerParameters;
 use crate::profile::{Invalid, transfer_ns};
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::VolatileWrites;
@@ -90,7 +91,7 @@ enum LinkEvent {
 
 #[derive(Debug, Clone, Copy)]
 enum Local {
-    Host(HostSlot),
+    Host(Slot),
     ResyncRead { piece: Piece, epoch: u64 },
 }
 
@@ -109,7 +110,7 @@ pub struct Mirror {
     parameters: MirrorParameters,
     size_bytes: u64,
     rng: Rng,
-    hosts: HostRequests,
+    requests: Requests,
     local: Child<Local>,
     peer: Child<Peer>,
     link: Link,
@@ -126,7 +127,7 @@ pub struct Mirror {
     in_transit: VecDeque<Message>,
     last_arrival_at: Instant,
     /// Writes whose network part is open, by submission number.
-    awaiting: BTreeMap<u64, HostSlot>,
+    awaiting: BTreeMap<u64, Slot>,
     out_of_sync: VolatileWrites,
     resync_at: Option<Instant>,
     /// What was out of sync when the connection came back and has not been read since, in sectors.
@@ -155,7 +156,7 @@ impl Mirror {
         Ok(Mirror {
             size_bytes: local.size_bytes().min(peer.size_bytes()),
             rng: Rng::new(seed),
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             local: Child::new(local),
             peer: Child::new(peer),
             link,
@@ -200,10 +201,10 @@ impl Mirror {
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
             while let Some((purpose, completion)) = self.local.poll(at) {
-                self.complete_local(at, purpose, completion);
+                self.complete_local(purpose, completion);
             }
-            while let Some((purpose, _)) = self.peer.poll(at) {
-                self.complete_peer(at, purpose);
+            while let Some((purpose, completion)) = self.peer.poll(at) {
+                self.complete_peer(completion.at, purpose);
             }
             while let Some(&Reverse((due_at, _, event))) = self.events.peek()
                 && due_at <= at
@@ -226,11 +227,11 @@ impl Mirror {
         }
     }
 
-    fn complete_local(&mut self, at: Instant, purpose: Local, completion: Completion) {
+    fn complete_local(&mut self, purpose: Local, completion: Completion) {
         match purpose {
-            Local::Host(slot) => self.hosts.finish_part(completion.at, slot, completion.outcome),
+            Local::Host(slot) => self.requests.finish_part(completion.at, slot, completion.outcome),
             Local::ResyncRead { piece, epoch } if epoch == self.epoch => {
-                self.send(at, Message::Resync(piece));
+                self.send(completion.at, Message::Resync(piece));
             }
             Local::ResyncRead { .. } => {}
         }
@@ -260,9 +261,9 @@ impl Mirror {
         let epoch = self.epoch;
         match self.in_transit.pop_front() {
             Some(Message::Replicate { request, sequence }) => {
-                let (start, end) = sectors(&request);
+                let (start, end) = request.sectors();
                 self.out_of_sync.forget(start, end, sequence + 1);
-                self.peer.submit(at, request, Peer::Write { sequence, epoch });
+                self.peer.submit_late(at, request, Peer::Write { sequence, epoch });
                 if self.parameters.protocol == Protocol::B {
                     self.acknowledge(at, sequence);
                 }
@@ -273,9 +274,7 @@ impl Mirror {
                 let write = request(Operation::Write, offset_bytes, size_bytes);
                 self.peer.submit(at, write, Peer::Background);
             }
-            Some(Message::Barrier) => {
-                self.peer.flush(at, Peer::Background);
-            }
+            Some(Message::Barrier) => self.peer.flush(at, Peer::Background),
             None => {}
         }
     }
@@ -296,7 +295,7 @@ impl Mirror {
 
     fn finish_network_part(&mut self, at: Instant, sequence: u64) {
         if let Some(slot) = self.awaiting.remove(&sequence) {
-            self.hosts.finish_part(at, slot, Outcome::Success);
+            self.requests.finish_part(at, slot, Outcome::Success);
         }
     }
 
@@ -353,13 +352,13 @@ impl Mirror {
             }
         }
         for slot in std::mem::take(&mut self.awaiting).into_values() {
-            self.hosts.finish_part(at, slot, Outcome::Success);
+            self.requests.finish_part(at, slot, Outcome::Success);
         }
     }
 
     /// The peer does not get this request.
     fn miss(&mut self, request: &Request, sequence: u64) {
-        let (start, end) = sectors(request);
+        let (start, end) = request.sectors();
         if request.operation == Operation::Write && start < end {
             self.out_of_sync.insert(start, end, request.id, sequence);
         }
@@ -382,7 +381,7 @@ impl Mirror {
             if !self.out_of_sync.touches(start, end) {
                 continue;
             }
-            let piece = Piece { start, end, before_sequence: self.hosts.next_sequence() };
+            let piece = Piece { start, end, before_sequence: self.requests.next_sequence() };
             let size_bytes = (end - start) * SECTOR_BYTES;
             let read = request(Operation::Read, start * SECTOR_BYTES, size_bytes);
             self.local.submit(at, read, Local::ResyncRead { piece, epoch: self.epoch });
@@ -403,15 +402,11 @@ impl Mirror {
             }
         }
         for write in &mut writes {
-            write.acknowledged = !self.hosts.is_outstanding(write.id);
+            write.acknowledged = !self.requests.is_outstanding(write.id);
             write.fate = Fate::Lost;
         }
         writes
     }
-}
-
-fn sectors(request: &Request) -> (u64, u64) {
-    (request.offset_bytes / SECTOR_BYTES, request.end_bytes() / SECTOR_BYTES)
 }
 
 impl Device for Mirror {
@@ -419,41 +414,42 @@ impl Device for Mirror {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.size_bytes);
-        let sequence = self.hosts.get(slot).sequence;
-        self.hosts.expect_parts(slot, 1);
+        let slot = self.requests.accept(sent, request, self.size_bytes);
+        let sequence = self.requests.get(slot).sequence;
+        self.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Read => {}
             Operation::Flush if self.is_connected => self.unsent.push_back(Message::Barrier),
             Operation::Flush => {}
             _ if self.is_connected => {
-                self.hosts.expect_parts(slot, 1);
+                self.requests.expect_parts(slot, 1);
                 self.awaiting.insert(sequence, slot);
                 self.unsent.push_back(Message::Replicate { request, sequence });
             }
             _ => self.miss(&request, sequence),
         }
-        self.fill_buffer(now);
-        self.local.pass_on(now, request, Local::Host(slot));
+        self.fill_buffer(sent);
+        let taken_at = self.local.pass_on(sent, request, Local::Host(slot));
         self.advance(now);
+        taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let local = self.local.power_cut(now);
         let writes = match self.parameters.survivor {
-            Survivor::Local => self.hosts.in_host_terms(local),
+            Survivor::Local => in_host_terms(local, &self.requests),
             Survivor::Peer => self.fates_on_peer(),
         };
         self.drop_connection(now);
@@ -461,13 +457,13 @@ impl Device for Mirror {
         self.in_transit.clear();
         self.awaiting.clear();
         self.out_of_sync.reset();
-        self.hosts.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
     /// Those of the local device; the peer is another machine.
     fn counters(&self) -> Counters {
-        self.hosts.counters_with(&[self.local.counters()])
+        self.requests.counters.over([self.local.counters()])
     }
 
     fn age(&mut self, ageing: &Ageing) {

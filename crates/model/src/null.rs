@@ -3,12 +3,12 @@
 //! # Divergence
 //! No such drive exists. Every write is durable at once, so a power cut takes nothing that was acknowledged.
 
-use crate::commands::Commands;
 use crate::declare;
-use crate::device::{Counters, Device, Fate, PowerCut, WriteFate};
+use crate::device::{Counters, Device, Fate, PowerCut};
 use crate::parameter::Invalid;
 use crate::profile::DeviceParameters;
 use crate::request::{Completion, Operation, Request};
+use crate::requests::Requests;
 use crate::time::Instant;
 
 declare! {
@@ -31,12 +31,12 @@ impl DeviceParameters for NullParameters {
 #[derive(Debug)]
 pub struct Null {
     size_bytes: u64,
-    commands: Commands,
+    requests: Requests,
 }
 
 impl Null {
     pub fn new(size_bytes: u64) -> Null {
-        Null { size_bytes, commands: Commands::default() }
+        Null { size_bytes, requests: Requests::default() }
     }
 }
 
@@ -45,39 +45,34 @@ impl Device for Null {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
-        let slot = self.commands.accept(now, request, self.size_bytes);
-        self.commands.finish(now, slot);
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
+        let slot = self.requests.accept(now, request, self.size_bytes);
+        self.requests.finish(now, slot);
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at()
+        self.requests.next_finished_at()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.commands.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, _now: Instant) -> PowerCut {
         // Done, but nobody was told: the write is there.
         let writes = self
-            .commands
+            .requests
             .outstanding()
             .into_iter()
             .filter(|command| command.request.operation == Operation::Write)
-            .map(|command| WriteFate {
-                id: command.request.id,
-                offset_bytes: command.request.offset_bytes,
-                size_bytes: command.request.size_bytes,
-                acknowledged: false,
-                fate: Fate::Kept,
-            })
+            .map(|command| command.unacknowledged(Fate::Kept))
             .collect();
-        self.commands.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.commands.counters
+        self.requests.counters
     }
 }

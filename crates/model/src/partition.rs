@@ -88,10 +88,6 @@ impl Device for Partition {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
-        self.submit_late(now, now, request);
-    }
-
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         assert!(request.end_bytes() <= self.size_bytes, "{request:?} is beyond the partition");
         let offset_bytes = match request.operation {

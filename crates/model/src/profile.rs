@@ -9,11 +9,9 @@ pub use disk::{DiskParameters, ReadRetries, Stroke};
 pub use flash::{FlashParameters, SlcParameters, VictimChoice};
 
 use crate::device::Device;
-use crate::null::NullParameters;
 use crate::parameter::{Declared, Field, Values, choices};
 pub(crate) use crate::parameter::{Invalid, within};
 use crate::time::SECOND;
-use crate::volume::VolumeParameters;
 
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
 pub(crate) const PEBIBYTE: u64 = 1 << 50;
@@ -68,26 +66,26 @@ pub trait DeviceParameters: Declared {
 
 /// The one list of devices: a kind is a line here, and a struct that is [`DeviceParameters`].
 macro_rules! devices {
-    ($($kind:ident($parameters:ident),)*) => {
+    ($($kind:ident($parameters:ty),)*) => {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Parameters {
             $( $kind($parameters), )*
         }
 
         impl Parameters {
-            pub const KINDS: &'static [&'static str] = &[$( $parameters::KIND, )*];
+            pub const KINDS: &'static [&'static str] = &[$( <$parameters>::KIND, )*];
 
             /// `None` for a kind that is unknown.
             pub fn fields_of(kind: &str) -> Option<Vec<Field>> {
-                $( if kind == $parameters::KIND { return Some($parameters::fields()); } )*
+                $( if kind == <$parameters>::KIND { return Some(<$parameters>::fields()); } )*
                 None
             }
 
             /// # Errors
             /// A value that is missing or beyond its bounds; the kind is unknown.
             pub fn from_values(kind: &str, values: Values) -> Result<Parameters, Invalid> {
-                $( if kind == $parameters::KIND {
-                    let parameters = $parameters::from_values(values)?;
+                $( if kind == <$parameters>::KIND {
+                    let parameters = <$parameters>::from_values(values)?;
                     parameters.relations()?;
                     return Ok(Parameters::$kind(parameters));
                 } )*
@@ -96,7 +94,7 @@ macro_rules! devices {
 
             /// As profile files call it.
             pub fn kind(&self) -> &'static str {
-                match self { $( Parameters::$kind(_) => $parameters::KIND, )* }
+                match self { $( Parameters::$kind(_) => <$parameters>::KIND, )* }
             }
 
             pub fn values(&self) -> Values {
@@ -127,14 +125,14 @@ macro_rules! devices {
 }
 
 devices! {
-    Null(NullParameters),
+    Null(crate::null::NullParameters),
     Disk(DiskParameters),
     Flash(FlashParameters),
-    Volume(VolumeParameters),
+    Volume(crate::volume::VolumeParameters),
 }
 
 impl Parameters {
-    pub const NULL: Parameters = Parameters::Null(NullParameters {});
+    pub const NULL: Parameters = Parameters::Null(crate::null::NullParameters {});
 }
 
 /// Nanoseconds that `bytes` take at a rate, rounded down.

@@ -59,16 +59,15 @@ mod tests;
 
 use std::fmt;
 
-use crate::commands::{Commands, Slot};
 use crate::device::{Ageing, Counters, Device, PowerCut};
-use crate::fan_out::Failures;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
+use crate::requests::{Requests, Slot};
 use crate::time::Instant;
 use host::Host;
 use layout::Layout;
 pub use members::MemberState;
-use members::{Extents, Members, OpIndex, Purpose, Target, WriteEntry, target};
+use members::{Extents, Members, OpIndex, Purpose, WriteEntry};
 pub use parameters::{RaidLevel, RaidParameters};
 use rebuild::Rebuild;
 pub use resync::Resync;
@@ -115,25 +114,17 @@ struct Op {
     lock: (u64, u64),
     /// Requests to members that have not come back.
     waiting_for: u32,
-    sent_count: u32,
+    /// When the last of those was done that have.
+    done_at: Instant,
     is_failed: bool,
     /// A member was dropped: read again from the others.
     is_to_repeat: bool,
 }
 
-/// A request of the host, by its slot.
-#[derive(Debug, Clone, Copy, Default)]
-struct Progress {
-    unfinished_ops: u32,
-    is_failed: bool,
-}
-
 pub struct Raid {
     parameters: RaidParameters,
     layout: Layout,
-    commands: Commands,
-    progress: Vec<Progress>,
-    failures: Failures,
+    requests: Requests,
     members: Members,
     ops: Vec<Op>,
     free_ops: Vec<OpIndex>,
@@ -173,9 +164,7 @@ impl Raid {
             rebuild: Rebuild::new(&parameters),
             parameters,
             layout,
-            commands: Commands::default(),
-            progress: Vec::new(),
-            failures: Failures::default(),
+            requests: Requests::default(),
             members,
             ops: Vec::new(),
             free_ops: Vec::new(),
@@ -230,7 +219,7 @@ impl Raid {
     ) -> Result<(), Invalid> {
         self.advance(now);
         let state = self.members.list[member].state;
-        if state != MemberState::Missing || self.members.outstanding_count(member) > 0 {
+        if state != MemberState::Missing || self.members.list[member].device.in_flight_count() > 0 {
             return Err(Invalid::new("member", format!("{member} is still in use")));
         }
         if device.size_bytes() < self.layout.member_bytes {
@@ -263,8 +252,8 @@ impl Raid {
             }
             match (next_member, rebuild_at) {
                 (Some((at, member)), rebuild_at) if rebuild_at.is_none_or(|due_at| at <= due_at) => {
-                    while let Some(completion) = self.members.poll(at, member) {
-                        self.finish_member_request(at, member, completion);
+                    while let Some((op, completion)) = self.members.poll(at, member) {
+                        self.finish_member_request(member, op, completion);
                     }
                 }
                 (_, Some(due_at)) => self.start_rebuild(due_at),
@@ -274,13 +263,10 @@ impl Raid {
     }
 
     fn start_request(&mut self, now: Instant, slot: Slot) {
-        let request = self.commands.get(slot).request;
+        let request = self.requests.get(slot).request;
         let (start, end) = (request.offset_bytes, request.end_bytes());
-        if slot >= self.progress.len() {
-            self.progress.resize(slot + 1, Progress::default());
-        }
-        // One is held here, so that the request does not end before all its operations have begun.
-        self.progress[slot] = Progress { unfinished_ops: 1, is_failed: false };
+        // Until all its operations have begun.
+        self.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Flush => self.begin_op(now, Task::Flush, slot, 0, 0),
             Operation::Read => self.begin_op(now, Task::Read, slot, start, end),
@@ -305,7 +291,7 @@ impl Raid {
         } else {
             (end, end)
         };
-        if self.commands.get(slot).request.operation == Operation::WriteZeroes {
+        if self.requests.get(slot).request.operation == Operation::WriteZeroes {
             self.begin_rows(now, slot, start, head_end);
             self.begin_rows(now, slot, tail_start, end);
         }
@@ -313,7 +299,7 @@ impl Raid {
 
     fn begin_op(&mut self, now: Instant, task: Task, slot: Slot, start_bytes: u64, end_bytes: u64) {
         let op = self.new_op(task, Some(slot), start_bytes, end_bytes);
-        self.progress[slot].unfinished_ops += 1;
+        self.requests.expect_parts(slot, 1);
         if matches!(task, Task::Write | Task::WriteRow) {
             self.lock_and_run(now, op);
         } else {
@@ -333,7 +319,7 @@ impl Raid {
             end_bytes,
             lock: (0, 0),
             waiting_for: 0,
-            sent_count: 0,
+            done_at: Instant::ZERO,
             is_failed: false,
             is_to_repeat: false,
         };
@@ -354,6 +340,7 @@ impl Raid {
         extents.begin(self.members.list.len());
         self.ops[op].is_to_repeat = false;
         self.ops[op].stage = Stage::Last;
+        self.ops[op].done_at = at;
         match self.ops[op].task {
             Task::Read => self.run_read(at, op, &mut extents),
             Task::Write => self.run_write(at, op, &mut extents),
@@ -376,10 +363,27 @@ impl Raid {
     }
 
     fn send(&mut self, at: Instant, op: OpIndex, operation: Operation, extent: members::Extent) {
-        let state = &mut self.ops[op];
-        state.waiting_for += 1;
-        state.sent_count += 1;
-        self.members.send_other(at, operation, op, state.sent_count, extent);
+        self.ops[op].waiting_for += 1;
+        let at = self.time_to_send(at, op, extent.0);
+        let taken_at = self.members.send_other(at, operation, op, extent);
+        self.note_taken(op, taken_at);
+    }
+
+    fn send_write_now(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) {
+        let at = self.time_to_send(at, entry.op, entry.member as usize);
+        let taken_at = self.members.send_write(at, entry, force_unit_access);
+        self.note_taken(entry.op, taken_at);
+    }
+
+    /// What the host waits for may come late to a member; a rebuild begins when the member can do it.
+    fn time_to_send(&self, at: Instant, op: OpIndex, member: usize) -> Instant {
+        if self.ops[op].slot.is_some() { at } else { self.members.list[member].device.not_late(at) }
+    }
+
+    fn note_taken(&mut self, op: OpIndex, at: Instant) {
+        if let Some(slot) = self.ops[op].slot {
+            self.requests.note_taken(slot, at);
+        }
     }
 
     fn send_all(&mut self, at: Instant, op: OpIndex, operation: Operation, extents: &mut Extents) {
@@ -396,10 +400,11 @@ impl Raid {
         (member, start, end): members::Extent,
     ) {
         let state = &mut self.ops[op];
-        let request = state.slot.map(|slot| self.commands.get(slot).request);
+        let request = state.slot.map(|slot| self.requests.get(slot).request);
         let is_write = request.is_some_and(|request| request.operation == Operation::Write);
         let entry = WriteEntry {
             id: request.map_or(RequestId(0), |request| request.id),
+            number: 0,
             serial: state.serial,
             op,
             offset_bytes: start,
@@ -416,11 +421,7 @@ impl Raid {
         self.send_by_thread(at, entry, request.is_some_and(|request| request.force_unit_access));
     }
 
-    fn finish_member_request(&mut self, at: Instant, member: usize, completion: Completion) {
-        let op = match target(completion.id) {
-            Target::Write(number) => self.members.finish_write(number),
-            Target::Other(op) => op,
-        };
+    fn finish_member_request(&mut self, member: usize, op: OpIndex, completion: Completion) {
         if completion.outcome == Outcome::Failure {
             let state = self.members.list[member].state;
             if state == MemberState::Missing || self.members.can_lose(self.parameters.level, member) {
@@ -430,9 +431,11 @@ impl Raid {
                 self.ops[op].is_failed = true;
             }
         }
-        self.ops[op].waiting_for -= 1;
-        if self.ops[op].waiting_for == 0 {
-            self.finish_stage(at, op);
+        let state = &mut self.ops[op];
+        state.waiting_for -= 1;
+        state.done_at = state.done_at.max(completion.at);
+        if state.waiting_for == 0 {
+            self.finish_stage(self.ops[op].done_at, op);
         }
     }
 
@@ -472,17 +475,9 @@ impl Raid {
     }
 
     fn finish_op_of(&mut self, at: Instant, slot: Slot, is_failed: bool) {
-        let progress = &mut self.progress[slot];
-        progress.unfinished_ops -= 1;
-        progress.is_failed |= is_failed;
-        if progress.unfinished_ops > 0 {
-            return;
-        }
-        if progress.is_failed {
-            self.failures.add(self.commands.get(slot).request.id);
-        }
-        self.commands.finish(at, slot);
-        self.rebuild.host_idle_since = at;
+        let outcome = if is_failed { Outcome::Failure } else { Outcome::Success };
+        self.requests.finish_part(at, slot, outcome);
+        self.rebuild.host_idle_since = self.rebuild.host_idle_since.max(at);
     }
 }
 
@@ -491,20 +486,21 @@ impl Device for Raid {
         self.layout.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.commands.accept(now, request, self.layout.size_bytes);
-        self.enter(now, slot);
+        let slot = self.requests.accept(sent, request, self.layout.size_bytes);
+        self.enter(sent, slot);
         self.advance(now);
+        self.requests.get(slot).taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.commands.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.commands.collect(now).map(|completion| self.failures.mark(completion))
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
@@ -513,7 +509,7 @@ impl Device for Raid {
     }
 
     fn counters(&self) -> Counters {
-        self.commands.counters.over(self.member_counters())
+        self.requests.counters.over(self.member_counters())
     }
 
     fn age(&mut self, ageing: &Ageing) {

@@ -36,6 +36,20 @@ impl Request {
     pub fn end_bytes(&self) -> u64 {
         self.offset_bytes + self.size_bytes
     }
+
+    /// First sector, and the one after the last.
+    pub(crate) fn sectors(&self) -> (u64, u64) {
+        (self.offset_bytes / SECTOR_BYTES, self.end_bytes() / SECTOR_BYTES)
+    }
+
+    /// When work on a request that was sent at `sent` may begin. Reads and writes may begin in the past, where nothing else was
+    /// in their way; the others are about what the device holds now.
+    pub(crate) fn begins_at(&self, sent: Instant, now: Instant) -> Instant {
+        match self.operation {
+            Operation::Read | Operation::Write => sent.min(now),
+            Operation::Flush | Operation::Discard | Operation::WriteZeroes => now,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

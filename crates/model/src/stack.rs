@@ -1,17 +1,10 @@
 //! The tree of layers and devices behind one block device, as data; and the running device made of it.
 
-use crate::cache::CacheParameters;
-use crate::device::{Ageing, Device};
-use crate::fault::FaultParameters;
+use crate::device::Device;
 use crate::layer::{LayerKind, LayerParameters, Told};
-use crate::mirror::MirrorParameters;
 use crate::parameter::{Declared, Field, Invalid, Values};
-use crate::partition::PartitionParameters;
 use crate::profile::{Parameters, WriteCache};
-use crate::raid::RaidParameters;
 use crate::request::SECTOR_BYTES;
-use crate::throttle::ThrottleParameters;
-use crate::tier::{IntentLogParameters, TierParameters};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum StackSpec {
@@ -28,7 +21,7 @@ pub struct Branch {
 
 /// The one list of layers: a kind is a line here, and a struct that is [`LayerParameters`].
 macro_rules! layers {
-    ($($kind:ident($parameters:ident),)*) => {
+    ($($kind:ident($parameters:ty),)*) => {
         #[derive(Debug, Clone, PartialEq)]
         pub enum Layer {
             $( $kind($parameters), )*
@@ -38,18 +31,18 @@ macro_rules! layers {
             /// In the order of the list.
             pub fn kinds() -> Vec<LayerKind> {
                 vec![$( LayerKind {
-                    names: $parameters::NAMES,
-                    fields: $parameters::fields(),
-                    below: $parameters::BELOW,
-                    is_array: $parameters::IS_ARRAY,
+                    names: <$parameters>::NAMES,
+                    fields: <$parameters>::fields(),
+                    below: <$parameters>::BELOW,
+                    is_array: <$parameters>::IS_ARRAY,
                 }, )*]
             }
 
             /// # Errors
             /// A value that is missing or beyond its bounds; the name is unknown.
             pub fn from_values(name: &str, values: Values) -> Result<Layer, Invalid> {
-                $( if $parameters::NAMES.contains(&name) {
-                    let parameters = $parameters::from_values(values)?;
+                $( if <$parameters>::NAMES.contains(&name) {
+                    let parameters = <$parameters>::from_values(values)?;
                     parameters.relations()?;
                     return Ok(Layer::$kind(parameters));
                 } )*
@@ -58,11 +51,11 @@ macro_rules! layers {
 
             /// The usual one.
             pub fn name(&self) -> &'static str {
-                match self { $( Layer::$kind(_) => $parameters::NAMES[0], )* }
+                match self { $( Layer::$kind(_) => <$parameters>::NAMES[0], )* }
             }
 
             pub fn fields(&self) -> Vec<Field> {
-                match self { $( Layer::$kind(_) => $parameters::fields(), )* }
+                match self { $( Layer::$kind(_) => <$parameters>::fields(), )* }
             }
 
             pub fn values(&self) -> Values {
@@ -142,15 +135,15 @@ macro_rules! layers {
 }
 
 layers! {
-    Partition(PartitionParameters),
-    Raid(RaidParameters),
-    Cache(CacheParameters),
-    Tier(TierParameters),
-    IntentLog(IntentLogParameters),
-    Mirror(MirrorParameters),
-    Throttle(ThrottleParameters),
-    Fault(FaultParameters),
-    Aged(Ageing),
+    Partition(crate::partition::PartitionParameters),
+    Raid(crate::raid::RaidParameters),
+    Cache(crate::cache::CacheParameters),
+    Tier(crate::tier::TierParameters),
+    IntentLog(crate::tier::IntentLogParameters),
+    Mirror(crate::mirror::MirrorParameters),
+    Throttle(crate::throttle::ThrottleParameters),
+    Fault(crate::fault::FaultParameters),
+    Aged(crate::ageing::Ageing),
 }
 
 impl StackSpec {

@@ -18,11 +18,12 @@ use std::collections::VecDeque;
 pub(crate) use bucket::TokenBucket;
 pub use parameters::{Limit, ThrottleParameters};
 
-use crate::children::{Child, HostRequests, HostSlot};
+use crate::children::{Child, in_host_terms};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut};
 use crate::layer::LayerParameters;
 use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Request};
+use crate::requests::{Requests, Slot};
 use crate::time::{Instant, SECOND};
 
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Buckets {
 #[derive(Debug)]
 struct Direction {
     buckets: Buckets,
-    waiting: VecDeque<HostSlot>,
+    waiting: VecDeque<Slot>,
     /// When the head of the queue may go, and its submission number. Time does not change it, only what is taken from
     /// the buckets.
     head: Option<(Instant, u64)>,
@@ -70,8 +71,8 @@ struct Direction {
 #[derive(Debug)]
 pub struct Throttle {
     now: Instant,
-    hosts: HostRequests,
-    below: Child<HostSlot>,
+    requests: Requests,
+    below: Child<Slot>,
     /// Reads, then writes.
     directions: [Direction; 2],
     total: Buckets,
@@ -86,29 +87,29 @@ impl Throttle {
         let direction = |limit| Direction { buckets: buckets(limit), waiting: VecDeque::new(), head: None };
         Ok(Throttle {
             now: Instant::ZERO,
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             below: Child::new(below),
             directions: [direction(parameters.read), direction(parameters.write)],
             total: buckets(parameters.total),
         })
     }
 
-    /// Finds out anew when the head of a queue may go.
-    fn look_at_head(&mut self, index: usize) {
+    /// Finds out anew when the head of a queue may go, from a time on.
+    fn look_at_head(&mut self, from: Instant, index: usize) {
         let direction = &self.directions[index];
         let head = direction.waiting.front().map(|&slot| {
-            let host = self.hosts.get(slot);
+            let host = self.requests.get(slot);
             let size_bytes = host.request.size_bytes;
-            let at = direction.buckets.earliest(self.now, size_bytes);
-            (at.max(self.total.earliest(self.now, size_bytes)), host.sequence)
+            let at = direction.buckets.earliest(from, size_bytes);
+            (at.max(self.total.earliest(from, size_bytes)), host.sequence)
         });
         self.directions[index].head = head;
     }
 
-    fn enqueue(&mut self, index: usize, slot: HostSlot) {
+    fn enqueue(&mut self, sent: Instant, index: usize, slot: Slot) {
         self.directions[index].waiting.push_back(slot);
         if self.directions[index].waiting.len() == 1 {
-            self.look_at_head(index);
+            self.look_at_head(sent, index);
         }
     }
 
@@ -121,7 +122,7 @@ impl Throttle {
         while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
             self.now = self.now.max(at);
             while let Some((slot, completion)) = self.below.poll(self.now) {
-                self.hosts.finish(completion.at, slot, completion.outcome);
+                self.requests.finish_as(completion.at, slot, completion.outcome);
             }
             self.dispatch();
         }
@@ -130,19 +131,22 @@ impl Throttle {
 
     fn dispatch(&mut self) {
         loop {
-            let heads = [0, 1].map(|index: usize| self.directions[index].head);
-            let ready = (0..2).filter(|&index| heads[index].is_some_and(|(at, _)| at <= self.now));
-            let Some(index) = ready.min_by_key(|&index| heads[index].map(|(_, sequence)| sequence)) else {
-                return;
+            let ready = |index: usize| self.directions[index].head.filter(|&(at, _)| at <= self.now);
+            let (index, at) = match (ready(0), ready(1)) {
+                (Some((at, read)), Some((_, write))) if read < write => (0, at),
+                (_, Some((at, _))) => (1, at),
+                (Some((at, _)), None) => (0, at),
+                (None, None) => return,
             };
             let direction = &mut self.directions[index];
             let Some(slot) = direction.waiting.pop_front() else { return };
-            let request = self.hosts.get(slot).request;
-            direction.buckets.take(self.now, request.size_bytes);
-            self.total.take(self.now, request.size_bytes);
-            self.look_at_head(0);
-            self.look_at_head(1);
-            self.below.pass_on(self.now, request, slot);
+            let request = self.requests.get(slot).request;
+            direction.buckets.take(at, request.size_bytes);
+            self.total.take(at, request.size_bytes);
+            self.look_at_head(self.now, 0);
+            self.look_at_head(self.now, 1);
+            let taken_at = self.below.pass_on(at, request, slot);
+            self.requests.note_taken(slot, taken_at);
         }
     }
 }
@@ -152,43 +156,47 @@ impl Device for Throttle {
         self.below.size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.below.size_bytes());
+        let slot = self.requests.accept(sent, request, self.below.size_bytes());
         match request.operation {
-            Operation::Read => self.enqueue(0, slot),
-            Operation::Write => self.enqueue(1, slot),
-            _ => self.below.pass_on(now, request, slot),
+            Operation::Read => self.enqueue(sent, 0, slot),
+            Operation::Write => self.enqueue(sent, 1, slot),
+            _ => {
+                let taken_at = self.below.pass_on(sent, request, slot);
+                self.requests.note_taken(slot, taken_at);
+            }
         }
         self.dispatch();
         self.advance(now);
+        self.requests.get(slot).taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
-        let mut writes = self.hosts.in_host_terms(self.below.power_cut(now));
+        let mut writes = in_host_terms(self.below.power_cut(now), &self.requests);
         // Writes wait in one queue, so those that never left it are younger than all the others.
         let waiting = self.directions[1].waiting.iter();
-        writes.extend(waiting.map(|&slot| self.hosts.get(slot).unacknowledged(Fate::Lost)));
+        writes.extend(waiting.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
         for direction in &mut self.directions {
             direction.waiting.clear();
             direction.head = None;
         }
-        self.hosts.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.hosts.counters_with(&[self.below.counters()])
+        self.requests.counters.over([self.below.counters()])
     }
 
     fn age(&mut self, ageing: &Ageing) {

@@ -42,11 +42,12 @@ pub use intent_log::IntentLog;
 pub use log_parameters::IntentLogParameters;
 pub use parameters::{Promotion, TierParameters, WritePolicy};
 
-use crate::children::{Child, HostRequests, HostSlot, request};
+use crate::children::{Child, request};
 use crate::device::{Ageing, Counters, Device, PowerCut, WriteFate};
 use crate::layer::LayerParameters;
 use crate::profile::{Invalid, within};
-use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
+use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::throttle::TokenBucket;
 use crate::time::Instant;
 use drain::{Drain, Drainer};
@@ -60,9 +61,9 @@ const MANY_RECORDS: usize = 4_096;
 
 #[derive(Debug)]
 enum Fast {
-    Read(HostSlot),
-    Write { slot: HostSlot, recorded: bool },
-    Flush { slot: HostSlot, mark: u64 },
+    Read(Slot),
+    Write { slot: Slot, recorded: bool },
+    Flush { slot: Slot, mark: u64 },
     Fill { index: SlotIndex, generation: u64, sectors: Sectors },
     DrainRead(Drain),
 }
@@ -70,16 +71,16 @@ enum Fast {
 #[derive(Debug)]
 enum Slow {
     Read {
-        slot: HostSlot,
+        slot: Slot,
         start: u64,
         end: u64,
         fills: bool,
     },
-    Write(HostSlot),
-    Discard(HostSlot),
+    Write(Slot),
+    Discard(Slot),
     /// Covers the drains that were written before it.
     Flush {
-        slot: Option<HostSlot>,
+        slot: Option<Slot>,
         mark: u64,
         covered: Vec<Drain>,
     },
@@ -107,7 +108,7 @@ pub struct Tier {
     parameters: TierParameters,
     block_sectors: u64,
     now: Instant,
-    hosts: HostRequests,
+    requests: Requests,
     fast: Child<Fast>,
     slow: Child<Slow>,
     map: Map,
@@ -137,7 +138,7 @@ impl Tier {
         Ok(Tier {
             block_sectors: parameters.block_bytes / SECTOR_BYTES,
             now: Instant::ZERO,
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             fast: Child::new(fast),
             slow: Child::new(slow),
             map: Map::new(capacity as usize),
@@ -176,16 +177,16 @@ impl Tier {
     fn complete_fast(&mut self, purpose: Fast, completion: Completion) {
         let Completion { id, at, outcome } = completion;
         match purpose {
-            Fast::Read(slot) => self.hosts.finish_part(at, slot, outcome),
+            Fast::Read(slot) => self.requests.finish_part(at, slot, outcome),
             Fast::Write { slot, recorded } => {
                 if recorded {
                     self.fast_records.complete(id);
                 }
-                self.hosts.finish_part(at, slot, outcome);
+                self.requests.finish_part(at, slot, outcome);
             }
             Fast::Flush { slot, mark } => {
                 self.fast_records.settle(mark);
-                self.hosts.finish_part(at, slot, outcome);
+                self.requests.finish_part(at, slot, outcome);
             }
             Fast::Fill { index, generation, sectors } => {
                 if self.map.get(index).generation == generation {
@@ -203,21 +204,21 @@ impl Tier {
         let Completion { id, at, outcome } = completion;
         match purpose {
             Slow::Read { slot, start, end, fills } => {
-                self.hosts.finish_part(at, slot, outcome);
+                self.requests.finish_part(at, slot, outcome);
                 if fills && outcome == Outcome::Success {
                     self.fill(start, end);
                 }
             }
             Slow::Write(slot) => {
                 self.slow_records.complete(id);
-                self.hosts.finish_part(at, slot, outcome);
+                self.requests.finish_part(at, slot, outcome);
             }
-            Slow::Discard(slot) => self.hosts.finish_part(at, slot, outcome),
+            Slow::Discard(slot) => self.requests.finish_part(at, slot, outcome),
             Slow::Flush { slot, mark, covered } => {
                 self.slow_records.settle(mark);
                 self.settle_drains(slot.is_none(), covered);
                 if let Some(slot) = slot {
-                    self.hosts.finish_part(at, slot, outcome);
+                    self.requests.finish_part(at, slot, outcome);
                 }
             }
             Slow::DrainWrite { number } => self.finish_drain_write(number),
@@ -256,7 +257,7 @@ impl Tier {
         length_bytes >= self.parameters.sequential_cutoff_bytes
     }
 
-    fn read(&mut self, slot: HostSlot, start: u64, end: u64, fills: bool) {
+    fn read(&mut self, slot: Slot, start: u64, end: u64, fills: bool) {
         let mut missing: Option<(u64, u64)> = None;
         let mut held: Option<(u64, u64)> = None;
         for BlockPart { block, sectors } in self.block_parts(start, end) {
@@ -289,18 +290,31 @@ impl Tier {
         self.read_slow(slot, missing, fills);
     }
 
-    fn read_fast(&mut self, slot: HostSlot, sectors: Option<(u64, u64)>) {
+    /// Sends a part of a request of the host to the fast device, as late as the request is.
+    fn send_fast(&mut self, slot: Slot, part: Request, purpose: Fast) -> RequestId {
+        self.requests.expect_parts(slot, 1);
+        let (id, taken_at) = self.fast.submit_late(self.requests.get(slot).arrived_at, part, purpose);
+        self.requests.note_taken(slot, taken_at);
+        id
+    }
+
+    fn send_slow(&mut self, slot: Slot, part: Request, purpose: Slow) -> RequestId {
+        self.requests.expect_parts(slot, 1);
+        let (id, taken_at) = self.slow.submit_late(self.requests.get(slot).arrived_at, part, purpose);
+        self.requests.note_taken(slot, taken_at);
+        id
+    }
+
+    fn read_fast(&mut self, slot: Slot, sectors: Option<(u64, u64)>) {
         if let Some((start, end)) = sectors {
-            self.hosts.expect_parts(slot, 1);
-            self.fast.submit(self.now, sector_request(Operation::Read, start, end), Fast::Read(slot));
+            self.send_fast(slot, sector_request(Operation::Read, start, end), Fast::Read(slot));
         }
     }
 
-    fn read_slow(&mut self, slot: HostSlot, sectors: Option<(u64, u64)>, fills: bool) {
+    fn read_slow(&mut self, slot: Slot, sectors: Option<(u64, u64)>, fills: bool) {
         if let Some((start, end)) = sectors {
-            self.hosts.expect_parts(slot, 1);
             let read = sector_request(Operation::Read, start, end);
-            self.slow.submit(self.now, read, Slow::Read { slot, start, end, fills });
+            self.send_slow(slot, read, Slow::Read { slot, start, end, fills });
         }
     }
 
@@ -328,8 +342,8 @@ impl Tier {
         }
     }
 
-    fn write(&mut self, slot: HostSlot, bypasses: bool) {
-        let host = *self.hosts.get(slot);
+    fn write(&mut self, slot: Slot, bypasses: bool) {
+        let host = *self.requests.get(slot);
         let (start, end) = host.sectors();
         let mut to_slow: Option<(u64, u64)> = None;
         if self.parameters.write_policy != WritePolicy::Back {
@@ -370,8 +384,8 @@ impl Tier {
         is_dirty || (!bypasses && (self.map.dirty_count() as u64) < limit)
     }
 
-    fn write_fast(&mut self, slot: HostSlot, index: SlotIndex, part: BlockPart) {
-        let host = *self.hosts.get(slot);
+    fn write_fast(&mut self, slot: Slot, index: SlotIndex, part: BlockPart) {
+        let host = *self.requests.get(slot);
         let is_back = self.parameters.write_policy == WritePolicy::Back;
         if is_back {
             self.map.set_dirty(index, part.sectors);
@@ -380,13 +394,12 @@ impl Tier {
             self.map.touch(index);
         }
         for (low, high) in pieces(part.sectors) {
-            self.hosts.expect_parts(slot, 1);
             let device_start = self.fast_sector(index, low);
             let write = Request {
                 force_unit_access: host.request.force_unit_access && is_back,
                 ..sector_request(Operation::Write, device_start, self.fast_sector(index, high))
             };
-            let id = self.fast.submit(self.now, write, Fast::Write { slot, recorded: is_back });
+            let id = self.send_fast(slot, write, Fast::Write { slot, recorded: is_back });
             if is_back {
                 let record = Record {
                     id: host.request.id,
@@ -400,15 +413,14 @@ impl Tier {
         }
     }
 
-    fn write_slow(&mut self, slot: HostSlot, sectors: Option<(u64, u64)>) {
+    fn write_slow(&mut self, slot: Slot, sectors: Option<(u64, u64)>) {
         let Some((start, end)) = sectors else { return };
-        let host = *self.hosts.get(slot);
-        self.hosts.expect_parts(slot, 1);
+        let host = *self.requests.get(slot);
         let write = Request {
             force_unit_access: host.request.force_unit_access,
             ..sector_request(Operation::Write, start, end)
         };
-        let id = self.slow.submit(self.now, write, Slow::Write(slot));
+        let id = self.send_slow(slot, write, Slow::Write(slot));
         let (sequence, id_of_host) = (host.sequence, host.request.id);
         let record = Record { id: id_of_host, sequence, start, device_start: start, alive: None };
         self.slow_records.insert(id, record);
@@ -421,13 +433,13 @@ impl Tier {
         }
     }
 
-    fn flush(&mut self, slot: HostSlot) {
+    fn flush(&mut self, slot: Slot) {
         if self.parameters.write_policy == WritePolicy::Back {
-            self.hosts.expect_parts(slot, 1);
+            self.requests.expect_parts(slot, 1);
             let mark = self.fast_records.mark();
             self.fast.flush(self.now, Fast::Flush { slot, mark });
         }
-        self.hosts.expect_parts(slot, 1);
+        self.requests.expect_parts(slot, 1);
         self.flush_slow(Some(slot));
     }
 }
@@ -441,12 +453,12 @@ impl Device for Tier {
         self.slow.size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.slow.size_bytes());
-        let (start, end) = self.hosts.get(slot).sectors();
+        let slot = self.requests.accept(sent, request, self.slow.size_bytes());
+        let (start, end) = self.requests.get(slot).sectors();
         // Until every part is submitted.
-        self.hosts.expect_parts(slot, 1);
+        self.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Read => {
                 let bypasses = self.bypasses(&request);
@@ -461,22 +473,22 @@ impl Device for Tier {
                 for part in self.block_parts(start, end) {
                     self.drop_cached(part);
                 }
-                self.hosts.expect_parts(slot, 1);
-                self.slow.submit(now, request, Slow::Discard(slot));
+                self.send_slow(slot, request, Slow::Discard(slot));
             }
         }
-        self.hosts.finish_part(now, slot, Outcome::Success);
+        self.requests.finish_part(sent, slot, Outcome::Success);
         self.drain();
         self.advance(now);
+        self.requests.get(slot).taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
@@ -490,19 +502,19 @@ impl Device for Tier {
         writes.sort_by_key(|(sequence, write)| (*sequence, write.offset_bytes));
         let writes = writes
             .into_iter()
-            .map(|(_, write)| WriteFate { acknowledged: !self.hosts.is_outstanding(write.id), ..write })
+            .map(|(_, write)| WriteFate { acknowledged: !self.requests.is_outstanding(write.id), ..write })
             .collect();
         self.fast_records.clear();
         self.slow_records.clear();
         self.map.power_on(self.parameters.keeps_clean_blocks);
         self.drainer = Drainer::new(&self.parameters);
         self.streams.clear();
-        self.hosts.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.hosts.counters_with(&[self.fast.counters(), self.slow.counters()])
+        self.requests.counters.over([self.fast.counters(), self.slow.counters()])
     }
 
     fn age(&mut self, ageing: &Ageing) {

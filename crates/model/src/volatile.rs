@@ -10,9 +10,9 @@ mod pieces;
 
 use std::collections::VecDeque;
 
-use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
 use crate::request::{Operation, RequestId, SECTOR_BYTES};
+use crate::requests::{Submitted, is_unacknowledged};
 use crate::rng::Rng;
 use pieces::{Piece, Pieces};
 
@@ -271,7 +271,7 @@ impl VolatileWrites {
     pub(crate) fn power_cut(
         &self,
         taken: &[Taken],
-        outstanding: &[Command],
+        outstanding: &[Submitted],
         rng: &mut Rng,
     ) -> Vec<WriteFate> {
         let mut parts: Vec<(Part, bool)> = Vec::new();

@@ -26,10 +26,10 @@ use std::collections::VecDeque;
 
 pub use parameters::{LatencyQuantiles, VolumeParameters};
 
-use crate::children::{HostRequests, HostSlot};
 use crate::device::{Counters, Device, Fate, PowerCut};
 use crate::profile::{DeviceParameters, Invalid, transfer_ns, within};
-use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
+use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
+use crate::requests::{Requests, Slot, Submitted};
 use crate::rng::Rng;
 use crate::throttle::TokenBucket;
 use crate::time::{Instant, SECOND};
@@ -91,12 +91,10 @@ pub struct Volume {
     parameters: VolumeParameters,
     size_bytes: u64,
     rng: Rng,
-    hosts: HostRequests,
+    requests: Requests,
     now: Instant,
     /// Not yet within the rates, with the time of arrival; first in, first out.
-    waiting: VecDeque<(HostSlot, Instant)>,
-    /// By slot of a request that is not waiting.
-    done_at: Vec<Instant>,
+    waiting: VecDeque<(Slot, Instant)>,
     operations: BurstRate,
     bytes: BurstRate,
     read_latency: Sampler,
@@ -131,10 +129,9 @@ impl Volume {
         Ok(Volume {
             size_bytes,
             rng: Rng::new(seed),
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             now: Instant::ZERO,
             waiting: VecDeque::new(),
-            done_at: Vec::new(),
             operations,
             bytes,
             read_latency: Sampler::new(parameters.read_latency),
@@ -153,7 +150,7 @@ impl Volume {
     /// When the oldest waiting request is within the rates.
     fn next_start_at(&self) -> Option<Instant> {
         let &(slot, arrived_at) = self.waiting.front()?;
-        let request = self.hosts.get(slot).request;
+        let request = self.requests.get(slot).request;
         let (operations, _) = self.count_operations(arrived_at, request);
         let operations_at = self.operations.earliest(self.now, operations);
         Some(operations_at.max(self.bytes.earliest(self.now, request.size_bytes)))
@@ -169,8 +166,8 @@ impl Volume {
         self.now = now;
     }
 
-    fn start(&mut self, slot: HostSlot, arrived_at: Instant) {
-        let request = self.hosts.get(slot).request;
+    fn start(&mut self, slot: Slot, arrived_at: Instant) {
+        let request = self.requests.get(slot).request;
         let (operations, counted_bytes) = self.count_operations(arrived_at, request);
         self.operations.take(self.now, operations);
         self.bytes.take(self.now, request.size_bytes);
@@ -183,15 +180,7 @@ impl Volume {
         let done_at = self.link_free_at + latency.draw(&mut self.rng);
         let (operation, end_bytes) = (request.operation, request.end_bytes());
         self.previous = Some(Previous { operation, end_bytes, counted_bytes, done_at });
-        self.finish(done_at, slot);
-    }
-
-    fn finish(&mut self, done_at: Instant, slot: HostSlot) {
-        if self.done_at.len() <= slot {
-            self.done_at.resize(slot + 1, Instant::ZERO);
-        }
-        self.done_at[slot] = done_at;
-        self.hosts.finish(done_at, slot, Outcome::Success);
+        self.requests.finish(done_at, slot);
     }
 
     /// Operations that the request counts, and the bytes in the last of them.
@@ -209,14 +198,15 @@ impl Volume {
         (bytes.div_ceil(unit).max(1) - already, bytes - (bytes.div_ceil(unit).max(1) - 1) * unit)
     }
 
-    fn fate(&mut self, slot: HostSlot, now: Instant) -> Fate {
-        if self.waiting.iter().any(|&(waiting, _)| waiting == slot) {
+    fn fate(&mut self, write: &Submitted, now: Instant) -> Fate {
+        let is_waiting = |&(slot, _): &(Slot, Instant)| self.requests.get(slot).sequence == write.sequence;
+        if self.waiting.iter().any(is_waiting) {
             return Fate::Lost;
         }
-        if self.done_at[slot] <= now {
+        if write.done_at <= now {
             return Fate::Kept;
         }
-        let (start, end) = self.hosts.get(slot).sectors();
+        let (start, end) = write.sectors();
         let sectors = end - start;
         match self.rng.below(3) {
             0 => Fate::Lost,
@@ -231,27 +221,28 @@ impl Device for Volume {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.size_bytes);
+        let slot = self.requests.accept(now, request, self.size_bytes);
         match request.operation {
             Operation::Read | Operation::Write => {
                 self.waiting.push_back((slot, now));
                 self.advance(now);
             }
             Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
-                self.finish(now + self.parameters.flush_ns, slot);
+                self.requests.finish(now + self.parameters.flush_ns, slot);
             }
         }
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.next_start_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_start_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     /// The machine loses its power, the service does not: what it has taken is durable or not there, but a request that
@@ -259,20 +250,19 @@ impl Device for Volume {
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let mut writes = Vec::new();
-        for slot in self.hosts.outstanding_slots() {
-            let host = *self.hosts.get(slot);
-            if host.request.operation == Operation::Write {
-                writes.push(host.unacknowledged(self.fate(slot, now)));
+        for submitted in self.requests.outstanding() {
+            if submitted.request.operation == Operation::Write {
+                writes.push(submitted.unacknowledged(self.fate(&submitted, now)));
             }
         }
         self.waiting.clear();
-        self.hosts.reset();
+        self.requests.reset();
         self.link_free_at = now;
         self.previous = None;
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.hosts.counters
+        self.requests.counters
     }
 }

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::contract::{Promise, check_each_once, history, run_until_cut, steps};
+use common::contract::{
+    LATE, Promise, check_each_once, history, late_history, lateness, run_until_cut, steps,
+};
 use proptest::prelude::*;
 use spindle_model::{
     Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, PartitionParameters,
@@ -81,6 +83,15 @@ proptest! {
     }
 
     #[test]
+    fn late_requests_complete_exactly_once_too(steps in steps(1, 120), seed: u64) {
+        for stack in every_stack() {
+            let once = || late_history(&mut *build(&stack, seed), &steps, LATE);
+            check_each_once(&once(), &steps, &stack)?;
+            prop_assert_eq!(once(), once(), "{:?}", stack);
+        }
+    }
+
+    #[test]
     fn one_seed_gives_one_history(steps in steps(1, 120), seed: u64) {
         for stack in every_stack() {
             let once = || history(&mut *build(&stack, seed), &steps);
@@ -89,10 +100,10 @@ proptest! {
     }
 
     #[test]
-    fn a_power_cut_spares_what_was_promised(steps in steps(1, 120), cut_after_ns in 0..100_000_000_u64, seed: u64) {
+    fn a_power_cut_spares_what_was_promised(steps in steps(1, 120), lateness in lateness(), cut_after_ns in 0..100_000_000_u64, seed: u64) {
         for stack in every_stack() {
             let mut device = build(&stack, seed);
-            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
+            let mut aftermath = run_until_cut(&mut *device, &steps, lateness, cut_after_ns);
             prop_assert_eq!(device.poll_at(), None);
             let promise = if stack.has_volatile_cache() { Promise::Flushed } else { Promise::Everything };
             aftermath.check_fates(promise, &steps, &stack)?;

@@ -4,7 +4,9 @@ mod common;
 
 use std::fmt;
 
-use common::contract::{Promise, Step, check_each_once, history, run_until_cut, steps};
+use common::contract::{
+    LATE, Promise, Step, check_each_once, history, late_history, lateness, run_until_cut, steps,
+};
 use common::{device, disk, flash};
 use proptest::prelude::*;
 use spindle_model::{
@@ -321,6 +323,15 @@ proptest! {
     }
 
     #[test]
+    fn late_requests_complete_exactly_once_too(steps in steps(2, 120), seed: u64) {
+        for stack in every_stack() {
+            let once = || late_history(&mut *(stack.build)(seed), &steps, LATE);
+            check_each_once(&once(), &steps, &stack)?;
+            prop_assert_eq!(once(), once(), "{:?}", stack);
+        }
+    }
+
+    #[test]
     fn one_seed_gives_one_history(steps in steps(2, 120), seed: u64) {
         for stack in every_stack() {
             let once = || checked_history(&stack, seed, &steps);
@@ -329,10 +340,10 @@ proptest! {
     }
 
     #[test]
-    fn a_power_cut_spares_what_was_promised(steps in steps(2, 120), cut_after_ns in cut_after_ns(), seed: u64) {
+    fn a_power_cut_spares_what_was_promised(steps in steps(2, 120), lateness in lateness(), cut_after_ns in cut_after_ns(), seed: u64) {
         for stack in every_stack() {
             let mut device = (stack.build)(seed);
-            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
+            let mut aftermath = run_until_cut(&mut *device, &steps, lateness, cut_after_ns);
             if stack.counts_host_data {
                 let named_bytes: u64 = aftermath.writes.iter().map(|write| write.size_bytes).sum();
                 prop_assert!(

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::contract::{Promise, Step, check_each_once, drain, history, run_until_cut, steps};
+use common::contract::{
+    LATE, Promise, Step, check_each_once, drain, history, late_history, lateness, run_until_cut, steps,
+};
 use proptest::prelude::*;
 use spindle_model::{
     Cache, CacheParameters, CachePolicy, Completion, Device, FlashParameters, Instant, MICROSECOND,
@@ -257,6 +259,15 @@ proptest! {
     }
 
     #[test]
+    fn late_requests_complete_exactly_once_too(steps in steps(1, 80), seed: u64) {
+        for stack in every_stack() {
+            let once = || late_history(&mut *stack.build(seed), &steps, LATE);
+            check_each_once(&once(), &steps, &stack)?;
+            prop_assert_eq!(once(), once(), "{:?}", stack);
+        }
+    }
+
+    #[test]
     fn one_seed_gives_one_history(steps in steps(1, 80), seed: u64) {
         for stack in every_stack() {
             let once = || history(&mut *stack.build(seed), &steps);
@@ -265,10 +276,10 @@ proptest! {
     }
 
     #[test]
-    fn a_power_cut_spares_what_was_promised(steps in steps(1, 80), cut_after_ns in 0..100_000_000_u64, seed: u64) {
+    fn a_power_cut_spares_what_was_promised(steps in steps(1, 80), lateness in lateness(), cut_after_ns in 0..100_000_000_u64, seed: u64) {
         for stack in every_stack() {
             let mut device = stack.build(seed);
-            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
+            let mut aftermath = run_until_cut(&mut *device, &steps, lateness, cut_after_ns);
             prop_assert!(all_succeed(&aftermath.done), "{:?}", stack);
             aftermath.check_fates(stack.promise(), &steps, &stack)?;
             let after = aftermath.check_power_on(&mut *device, &steps)?;
@@ -277,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn a_controller_that_reads_ahead_keeps_the_contract(steps in steps(1, 80), cut_after_ns in 0..20_000_000_u64, seed: u64) {
+    fn a_controller_that_reads_ahead_keeps_the_contract(steps in steps(1, 80), lateness in lateness(), cut_after_ns in 0..20_000_000_u64, seed: u64) {
         let steps = reading_on(&steps);
         for stack in reading_ahead() {
             let once = || history(&mut *stack.build(seed), &steps);
@@ -286,7 +297,7 @@ proptest! {
             check_each_once(&done, &steps, &stack)?;
             prop_assert_eq!(&done, &once(), "{:?}", stack);
             let mut device = stack.build(seed);
-            let mut aftermath = run_until_cut(&mut *device, &steps, cut_after_ns);
+            let mut aftermath = run_until_cut(&mut *device, &steps, lateness, cut_after_ns);
             aftermath.check_fates(stack.promise(), &steps, &stack)?;
             let after = aftermath.check_power_on(&mut *device, &steps)?;
             prop_assert!(all_succeed(&after), "{:?}", stack);

@@ -17,9 +17,10 @@ impl Device for Constant {
         self.size_bytes
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
         let at = now + self.delay_ns;
         self.waiting.push_back(Completion { id: request.id, at, outcome: Outcome::Success });
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {

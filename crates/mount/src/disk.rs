@@ -21,9 +21,7 @@ use crate::floor;
 use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{
-    file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, process_names, run, unmount,
-};
+use crate::system::{file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, run, unmount};
 use crate::watchdog::{self, LOG_FILE, Watchdog};
 use crate::workers;
 use spindle_base::Mistake;
@@ -526,7 +524,7 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
 /// The emulator's process, if it is alive and really is this disk's.
 fn emulator_process(state: &Path) -> Option<u32> {
     let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
-    process_names(process, state).then_some(process)
+    spindle_base::proc::is_started_with(process, state).then_some(process)
 }
 
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {

@@ -504,9 +504,6 @@ mod tests {
         fn size_bytes(&self) -> u64 {
             1 << 20
         }
-        fn submit(&mut self, now: Instant, request: Request) {
-            self.submit_late(now, now, request);
-        }
         fn submit_late(&mut self, sent: Instant, _now: Instant, request: Request) -> Instant {
             self.sent.lock().unwrap().push(sent);
             self.waiting.push_back(Completion { id: request.id, at: sent, outcome: Outcome::Success });

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
+use spindle_base::proc::CpuTimes;
 use spindle_model::{Ageing, Device, LayerParameters as _};
 
 use crate::control::{self, Command, Reply};
@@ -21,7 +22,7 @@ use crate::file::{Answer, DiskFile, FILE_NAME, send};
 use crate::realtime;
 use crate::ring_file::{Inbox, Permission, RingAnswer, RingFile, RingServer};
 use crate::store::Store;
-use crate::system::{core_ticks, loops_of};
+use crate::system::loops_of;
 use crate::workers;
 
 /// Threads that receive requests. On two cores a second one only competes with the database and with the first.
@@ -199,14 +200,14 @@ fn watch_and_obey<P: Send + 'static>(
 
 /// Keeps an eye on how busy the cores are, and on the kernel's workers.
 fn watch_machine<P: Send + 'static>(driver: &Driver<P>, file: &Path) -> ! {
-    let mut earlier = core_ticks();
+    let mut earlier = CpuTimes::read();
     loop {
         sleep(MACHINE_EVERY);
-        let now = core_ticks();
-        if let (Some((busy_before, total_before)), Some((busy, total))) = (earlier, now)
-            && total > total_before
+        let now = CpuTimes::read();
+        if let (Some(earlier), Some(now)) = (earlier, now)
+            && now.total > earlier.total
         {
-            driver.set_cores_busy((busy - busy_before) as f64 / (total - total_before) as f64);
+            driver.set_cores_busy(now.busy_since(earlier));
         }
         earlier = now;
         loops_of(file).iter().for_each(|device| workers::hurry(device));

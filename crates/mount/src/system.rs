@@ -51,22 +51,6 @@ pub(crate) fn last_words(speaker: &str, program: &str, arguments: &[String]) -> 
     Ok(Some(if names_itself { line.to_owned() } else { format!("{speaker}: {line}") }))
 }
 
-/// Busy and total time of all cores since boot, in clock ticks (proc(5), /proc/stat: user nice system idle iowait irq softirq steal).
-pub(crate) fn core_ticks() -> Option<(u64, u64)> {
-    let text = fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Vec<u64> = text
-        .lines()
-        .next()?
-        .split_whitespace()
-        .skip(1)
-        .take(8)
-        .filter_map(|field| field.parse().ok())
-        .collect();
-    let idle = ticks.get(3)? + ticks.get(4)?;
-    let total = ticks.iter().sum();
-    Some((total - idle, total))
-}
-
 /// Loop devices whose backing file is `file`; also when the file system under it is dead.
 pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
@@ -180,11 +164,4 @@ pub fn unescape(field: &str) -> String {
 /// All mount points, the oldest first.
 pub(crate) fn mount_points() -> Vec<PathBuf> {
     mounts().into_iter().map(|mount| mount.at).collect()
-}
-
-/// Whether this process is alive and its command line names `path`, so that a process id that was used again is never
-/// mistaken for ours.
-pub(crate) fn process_names(process_id: u32, path: &Path) -> bool {
-    let Ok(command_line) = fs::read(format!("/proc/{process_id}/cmdline")) else { return false };
-    command_line.split(|&byte| byte == 0).any(|argument| argument == path.as_os_str().as_encoded_bytes())
 }

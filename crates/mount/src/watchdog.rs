@@ -5,7 +5,7 @@
 //! its FUSE connection is aborted (Linux, Documentation/filesystems/fuse/fuse.rst), so that is done for them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
+use spindle_base::proc;
 
 use crate::control;
 use crate::serve::{fuse_directory, socket};
-use crate::system::process_names;
 
 /// In the state directory: what the emulator says.
 pub(crate) const LOG_FILE: &str = "log";
@@ -73,7 +73,7 @@ pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
 
 /// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as its last words.
 pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
-    if !process_names(process, state) {
+    if !proc::is_started_with(process, state) {
         return;
     }
     if let Ok(mut log) = OpenOptions::new().append(true).open(state.join(LOG_FILE)) {
@@ -122,21 +122,15 @@ fn is_stuck(process: u32, patience: Duration) -> bool {
 
 /// Threads in an uninterruptible wait, and how often each has been switched out: it is the same wait while that stays as it is.
 fn waits(process: u32) -> BTreeMap<u32, u64> {
-    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    threads
-        .filter_map(|thread| {
-            let id = thread.file_name().to_str()?.parse().ok()?;
-            let status = fs::read_to_string(thread.path().join("status")).ok()?;
-            Some((id, uninterruptible_wait(&status)?))
-        })
-        .collect()
+    let wait = |thread| Some((thread, uninterruptible_wait(&proc::thread_status(process, thread))?));
+    proc::threads(process).filter_map(wait).collect()
 }
 
 /// From a thread's `status` (proc(5)).
 fn uninterruptible_wait(status: &str) -> Option<u64> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    let waits = field("State")?.trim().starts_with('D') && field("Name")?.trim() != control::THREAD;
-    let switches = |name: &str| field(name)?.trim().parse::<u64>().ok();
+    let field = |name: &str| proc::field(status, name, ':');
+    let waits = field("State")?.starts_with('D') && field("Name")? != control::THREAD;
+    let switches = |name: &str| field(name)?.parse::<u64>().ok();
     waits.then_some(switches("voluntary_ctxt_switches")? + switches("nonvoluntary_ctxt_switches")?)
 }
 

@@ -5,8 +5,9 @@
 //! our loop device get the real-time priority of the threads that receive; they are found by the name that the kernel gives
 //! them while they work for a device, and are given back when the disk goes down.
 
-use std::fs;
 use std::path::Path;
+
+use spindle_base::proc;
 
 use crate::realtime::{self, RECEIVING};
 
@@ -31,9 +32,8 @@ pub(crate) fn relax() {
 
 /// Process ids and names of the kernel's workers that are bound to no core (workqueue.rst).
 fn unbound_workers() -> impl Iterator<Item = (u32, String)> {
-    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
-        let process = entry.file_name().to_str()?.parse().ok()?;
-        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
-        name.starts_with("kworker/u").then(|| (process, name.trim_end().to_owned()))
+    proc::processes().filter_map(|process| {
+        let name = proc::name(process)?;
+        name.starts_with("kworker/u").then_some((process, name))
     })
 }

@@ -19,12 +19,13 @@ impl Device for TwoServers {
         1 << 30
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
         self.free_at.sort();
         let at = self.free_at[0].max(now) + self.service_ns;
         self.free_at[0] = at;
         self.completions.push(Completion { id: request.id, at, outcome: Outcome::Success });
         self.completions.sort_by_key(|completion| (completion.at, completion.id));
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
-use super::{Access, Bench, Row, record::Header};
+use super::{Access, Bench, Row};
 use crate::report::ECHARTS;
 use spindle_base::units::format_size_bytes;
 
@@ -37,25 +37,16 @@ enum SeriesData {
     Line(Vec<(f64, f64)>),
 }
 
-/// `table` is the same bench as text.
+/// `origin` says in one line where the numbers come from, `table` is the same bench as text.
 ///
 /// # Errors
 /// The template does not fit the data, which is our own mistake.
-pub fn page(bench: &Bench, header: &Header, table: &str) -> anyhow::Result<String> {
+pub fn page(bench: &Bench, origin: &str, table: &str) -> anyhow::Result<String> {
     let charts: Vec<Chart> =
         [by_threads(&bench.rows), fsync(&bench.rows), deterioration(bench)].into_iter().flatten().collect();
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("chart", TEMPLATE).context("parsing the chart's template")?;
-    let provenance = format!(
-        "{}, seed {}, {}; spindle {} ({}); made with: {}",
-        bench.arm.words(),
-        bench.seed,
-        header.created_at,
-        header.spindle_version,
-        header.git_revision,
-        header.command
-    );
     // JSON inside a script element must not close it; JSON itself never needs a bare `<`.
     let data = serde_json::to_string(&charts)?.replace('<', "\\u003c");
     environment
@@ -64,7 +55,7 @@ pub fn page(bench: &Bench, header: &Header, table: &str) -> anyhow::Result<Strin
             template.render(context! {
                 title => &bench.target,
                 summary => &bench.summary,
-                provenance,
+                provenance => origin,
                 charts => Value::from(minijinja::value::Serde(&charts)),
                 table,
                 data => Value::from_safe_string(data),
@@ -166,22 +157,7 @@ mod tests {
             deterioration: None,
             notes: Vec::new(),
         };
-        let header = Header {
-            format: 1,
-            created_at: String::new(),
-            spindle_version: String::new(),
-            git_revision: String::new(),
-            machine: crate::host::provenance::machine(),
-            target: String::new(),
-            summary: String::new(),
-            arm: Arm::Virtual,
-            seed: 1,
-            stack_hash: String::new(),
-            assumptions: Vec::new(),
-            fio_version: String::new(),
-            command: String::new(),
-        };
-        let page = page(&bench, &header, "the table").unwrap();
+        let page = page(&bench, "here, today", "the table").unwrap();
         assert!(
             page.contains("1234") && page.contains("the table") && page.contains("random read 4 KiB, raw")
         );

@@ -12,7 +12,7 @@ pub mod fio;
 pub mod plan;
 pub mod raw;
 pub mod real;
-pub mod record;
+pub mod reference;
 pub mod table;
 pub mod target;
 pub mod validate;

@@ -16,9 +16,9 @@ use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
+use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
-use crate::published::reference::{self, Reference};
 use crate::run;
 use crate::stack::StackSpec;
 use crate::volume::emulated;

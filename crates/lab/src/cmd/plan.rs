@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::host::provenance;
-use crate::record::{Cell, MountHead, StackHead, StartState};
+use crate::record::{Cell, MountHead, StartState};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -83,12 +83,12 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
 
 /// One for the data, one for every further mount, and the same for every replica.
 fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
-    let mut storage = rows_of_server("", &cell.stack, &cell.other_mounts);
+    let mut storage = rows_of_server("", &cell.mounts);
     if let Some(replication) = &cell.replication {
         let mode = replication.mode.name();
         for (index, replica) in replication.replicas.iter().enumerate() {
             let whose = format!("{mode} replica {}: ", index + 1);
-            storage.extend(rows_of_server(&whose, &replica.stack, &replica.other_mounts));
+            storage.extend(rows_of_server(&whose, &replica.mounts));
         }
     }
     let names = [&cell.name, &cell.server, &cell.workload].map(Clone::clone);
@@ -100,17 +100,20 @@ fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
     storage.into_iter().map(row).collect()
 }
 
-fn rows_of_server(whose: &str, stack: &StackHead, other_mounts: &[MountHead]) -> Vec<String> {
-    let first = match other_mounts {
-        [] => format!("{whose}{}", stack.summary),
-        _ => format!("{whose}data on {}: {}", stack.name, stack.summary),
+fn rows_of_server(whose: &str, mounts: &[MountHead]) -> Vec<String> {
+    let row = |(index, mount): (usize, &MountHead)| {
+        let MountHead { classes, files, stack } = mount;
+        let summary = &stack.summary;
+        match (index, mounts.len()) {
+            (0, 1) => format!("{whose}{summary}"),
+            (0, _) => format!("{whose}data on {}: {summary}", stack.name),
+            _ => {
+                let classes = classes.iter().map(|class| class.key()).collect::<Vec<_>>().join(", ");
+                format!("{whose}{classes} ({files}) on {}: {summary}", stack.name)
+            }
+        }
     };
-    let further = other_mounts.iter().map(|mount| {
-        let classes = mount.classes.iter().map(|class| class.key()).collect::<Vec<_>>().join(", ");
-        let MountHead { files, stack, .. } = mount;
-        format!("{whose}{classes} ({files}) on {}: {}", stack.name, stack.summary)
-    });
-    std::iter::once(first).chain(further).collect()
+    mounts.iter().enumerate().map(row).collect()
 }
 
 fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {

@@ -3,7 +3,6 @@
 //! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume down in
 //! their usual order by returning, and says how to resume.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use spindle_base::proc::Thread;
 
 /// How long a signal may go unnoticed while the runner waits.
 const POLL: Duration = Duration::from_millis(20);
@@ -82,26 +82,21 @@ impl Interrupt {
     }
 }
 
-/// The processes that a thread has started, as the kernel lists them (proc_pid_children(5); without CONFIG_PROC_CHILDREN, none).
+/// The processes that a thread has started.
 struct Children {
-    list: PathBuf,
+    thread: Thread,
     /// Those that were there already.
     before: Vec<u32>,
 }
 
 impl Children {
     fn of_this_thread() -> Children {
-        let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
-        let mut children =
-            Children { list: Path::new("/proc").join(thread).join("children"), before: Vec::new() };
-        children.before = children.started_since().collect();
-        children
+        let thread = Thread::current();
+        Children { before: thread.children(), thread }
     }
 
     fn started_since(&self) -> impl Iterator<Item = u32> {
-        let list = std::fs::read_to_string(&self.list).unwrap_or_default();
-        let ids: Vec<u32> = list.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-        ids.into_iter().filter(|id| !self.before.contains(id))
+        self.thread.children().into_iter().filter(|id| !self.before.contains(id))
     }
 }
 

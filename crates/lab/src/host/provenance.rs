@@ -3,27 +3,38 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+use spindle_base::proc;
+
 use crate::host::control_group;
-use crate::record::Machine;
 
 pub const SPINDLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `unknown` when the source was not a git checkout.
 pub const GIT_REVISION: &str = env!("SPINDLE_GIT_REVISION");
 
+/// The machine on which a result came about.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Machine {
+    pub kernel: String,
+    pub cpu_model: String,
+    pub cpu_count: u32,
+    pub memory_bytes: u64,
+    pub operating_system: String,
+}
+
 pub fn machine() -> Machine {
-    let cpu = read("/proc/cpuinfo");
-    let system = read("/etc/os-release");
+    let system = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     Machine {
         kernel: kernel(),
-        cpu_model: field(&cpu, "model name", ':').unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
+        cpu_model: proc::cpu_model().unwrap_or_else(|| std::env::consts::ARCH.to_owned()),
         cpu_count: cpu_count(),
         memory_bytes: memory_bytes(),
-        operating_system: field(&system, "PRETTY_NAME", '=').unwrap_or_else(|| "Linux".to_owned()),
+        operating_system: proc::field(&system, "PRETTY_NAME", '=').unwrap_or_else(|| "Linux".to_owned()),
     }
 }
 
 pub fn kernel() -> String {
-    read("/proc/sys/kernel/osrelease").trim().to_owned()
+    proc::kernel()
 }
 
 /// Cores that this process may use.
@@ -31,34 +42,17 @@ pub fn cpu_count() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-fn total_memory_bytes() -> u64 {
-    field(&read("/proc/meminfo"), "MemTotal", ':')
-        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kib| kib << 10)
-}
-
 /// Whether reclaim may let an emulator wait for what is written to its own disk: it is not spared (PR_SET_IO_FLUSHER), and a control
 /// group of version 1 limits its memory. Elsewhere reclaim passes over what is being written (Linux, mm/vmscan.c, `shrink_folio_list`).
 pub fn emulators_can_wait_for_themselves() -> bool {
     let limit = control_group::memory_limit_bytes_of_version_1(Path::new("/"));
-    !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < total_memory_bytes())
+    !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < proc::memory_bytes())
 }
 
 /// The machine's memory, or what its control groups leave this process if that is smaller (containers).
 pub fn memory_bytes() -> u64 {
-    let total = total_memory_bytes();
+    let total = proc::memory_bytes();
     control_group::memory_limit_bytes(Path::new("/")).map_or(total, |limit| total.min(limit))
-}
-
-fn read(path: &str) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
-}
-
-fn field(text: &str, key: &str, separator: char) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(separator)?;
-        (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
-    })
 }
 
 /// Now, UTC, RFC 3339, whole seconds.

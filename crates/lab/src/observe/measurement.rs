@@ -9,11 +9,12 @@ use spindle_load::{Second, Summary};
 
 use crate::observe::Sample;
 use crate::observe::bottleneck::{self, Evidence, RedoEvidence, Symptoms};
+use crate::record::FileClass;
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, Headline, HostView, Latency, Measurement, MountView, PerTransaction,
-    Series, StorageSeries, TransactionSummary, Warning,
+    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, Metric, MountView, PerTransaction,
+    Series, TransactionSummary, Warning,
 };
-use crate::stack::layout::{FileClass, Layout};
+use crate::stack::layout::Layout;
 
 /// Server counters that are worth a chart: name in the record, name at the server, and whether it is a level.
 const SERVER_SERIES: [(&str, &str, bool); 14] = [
@@ -78,7 +79,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     let failed: u64 = summary.kinds.iter().map(|kind| kind.failed).sum();
 
     let (first, last) = (&window.first, &window.last);
-    let mut mounts = storage::mounts(window)?;
+    let mounts = storage::mounts(window)?;
     let cpu = CpuSummary {
         busy: last.cpu.busy_since(first.cpu),
         server_s: last.server_cpu_s - first.server_cpu_s,
@@ -114,12 +115,10 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         bandwidth_share: None,
     };
     let per_transaction = per_transaction(ended, &mounts, &cpu);
-    let mut data = mounts.remove(0);
-    let series = series(window, std::mem::take(&mut data.series));
+    let series = series(window);
     let of_replicas =
         replication.iter().flat_map(|replication| &replication.replicas).flat_map(|replica| &replica.mounts);
-    let emulators: Vec<&EmulatorSummary> =
-        std::iter::once(&data).chain(&mounts).chain(of_replicas).flat_map(emulators).collect();
+    let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
     // The latest of the emulators: one of them is enough to spoil a latency.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
     let symptoms = Symptoms {
@@ -145,7 +144,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
-        headline: Headline {
+        metric: Metric {
             name: summary.headline_name.clone(),
             value: summary.headline_value,
             lower_is_better: summary.lower_is_better,
@@ -154,10 +153,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
         latency: latency(&all, histogram::encode(&all)),
         series,
         per_transaction,
-        emulator: data.emulator,
-        host: data.host,
-        devices: data.devices,
-        other_mounts: mounts,
+        mounts,
         cpu,
         bottleneck: bottleneck::verdict(&evidence),
         replication,
@@ -292,8 +288,8 @@ fn per_transaction(ended: u64, mounts: &[MountView], cpu: &CpuSummary) -> PerTra
     }
 }
 
-fn series(window: &Window, data: StorageSeries) -> Series {
-    let mut series = Series::from(data);
+fn series(window: &Window) -> Series {
+    let mut series = Series::default();
     let mut earlier = &window.first;
     for (second, sample) in &window.seconds {
         let elapsed_s = sample.at.duration_since(earlier.at).as_secs_f64();

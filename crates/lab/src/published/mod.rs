@@ -12,8 +12,8 @@ use spindle_base::Mistake;
 pub use unit::Unit;
 
 mod ask;
+pub mod bench_file;
 mod figure;
-pub mod reference;
 mod unit;
 
 /// A figure is met when the measured one differs by no more than this share of it.

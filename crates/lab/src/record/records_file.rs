@@ -146,20 +146,23 @@ fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
 /// # Errors
 /// The line that is none of ours. Somebody chose a file that is something else, or changed one.
 fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), Mistake> {
-    let mut header = None;
+    let mut header: Option<Header> = None;
     let mut trials = Vec::new();
+    let mut format = None;
     for (index, text) in text.lines().enumerate() {
         let mistake =
             |words: String| Mistake::new(format!("{}, line {}: {words}", path.display(), index + 1));
-        let line: Line =
-            serde_json::from_str(text).map_err(|error| mistake(format!("not a record: {error}")))?;
-        match line {
-            Line::Header(head) if head.format > FORMAT => {
-                let format = head.format;
-                return Err(mistake(format!(
-                    "format {format} of a later version of spindle; this one reads up to {FORMAT}"
-                )));
-            }
+        let no_record = |error: serde_json::Error| mistake(format!("not a record: {error}"));
+        let format = match format {
+            Some(format) => format,
+            None => *format.insert(Line::format_of(text).map_err(no_record)?),
+        };
+        if format > u64::from(FORMAT) {
+            return Err(mistake(format!(
+                "format {format} of a later version of spindle; this one reads up to {FORMAT}"
+            )));
+        }
+        match Line::parse(text, format).map_err(no_record)? {
             Line::Header(head) if header.is_none() => header = Some(head),
             Line::Header(_) => return Err(mistake("a second header".to_owned())),
             Line::Trial(_) if header.is_none() => return Err(mistake("a trial without a header".to_owned())),

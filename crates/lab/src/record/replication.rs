@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MountHead, MountView, StackHead};
+use super::{MountHead, MountView};
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
@@ -52,10 +52,8 @@ pub struct ReplicationHead {
 pub struct ReplicaHead {
     /// What its storage is called in the scenario.
     pub layout: String,
-    /// Under its data, as [`super::Cell::stack`].
-    pub stack: StackHead,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub other_mounts: Vec<MountHead>,
+    /// As [`super::Cell::mounts`].
+    pub mounts: Vec<MountHead>,
 }
 
 /// What replication did over the measured window, and after it.

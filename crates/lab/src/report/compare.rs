@@ -15,8 +15,8 @@ use crate::report::{self, Ratio, Records, format};
 pub struct Pair {
     pub baseline: String,
     pub candidate: String,
-    /// Figure of merit, when both have the same.
-    pub headline: Option<String>,
+    /// When both have the same.
+    pub metric: Option<String>,
     pub baseline_mean: Option<f64>,
     pub candidate_mean: Option<f64>,
     /// `None` when there is nothing to divide.
@@ -122,12 +122,12 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
             sample.block += last + 1;
         }
     }
-    let headlines =
-        (report::headline_name(&left.records, baseline), report::headline_name(&right.records, candidate));
+    let metrics =
+        (report::metric_name(&left.records, baseline), report::metric_name(&right.records, candidate));
     let mean = |samples: &[Sample]| {
         spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
     };
-    let (ratio, reason) = match &headlines {
+    let (ratio, reason) = match &metrics {
         (None, _) => (None, Some(format!("{baseline} has no measurement"))),
         (_, None) => (None, Some(format!("{candidate} has no measurement"))),
         (Some(left), Some(right)) if left != right => {
@@ -144,7 +144,7 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
     Pair {
         baseline: baseline.to_owned(),
         candidate: candidate.to_owned(),
-        headline: headlines.0.filter(|name| headlines.1.as_ref() == Some(name)),
+        metric: metrics.0.filter(|name| metrics.1.as_ref() == Some(name)),
         baseline_mean: mean(&baseline_samples),
         candidate_mean: mean(&candidate_samples),
         ratio,

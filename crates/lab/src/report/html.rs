@@ -4,10 +4,8 @@ use anyhow::Context as _;
 use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
 
 use super::{
-    Records, View,
-    charts::{Charts, PANEL_TITLES},
-    format,
-    latency::PROBABILITIES,
+    View, format,
+    view::{PANEL_TITLES, PROBABILITIES},
 };
 
 const TEMPLATE: &str = include_str!("template.html");
@@ -16,7 +14,7 @@ const SCRIPT: &str = include_str!("report.js");
 /// Apache ECharts 6.1.0, see `vendor/README.md`.
 pub(crate) const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 
-pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
+pub(super) fn page(view: &View) -> anyhow::Result<String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|output, state, value| match value.as_str() {
@@ -33,7 +31,7 @@ pub(super) fn page(view: &View, records: &Records) -> anyhow::Result<String> {
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
     environment.add_template("report", TEMPLATE).context("parsing the report's template")?;
-    let data = script_safe(&serde_json::to_string(&Charts::new(view, records))?);
+    let data = script_safe(&serde_json::to_string(&view.charts)?);
     let question = view.header.scenario.question.split("\n\n");
     let paragraphs: Vec<String> =
         question.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect();

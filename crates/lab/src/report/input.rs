@@ -51,12 +51,14 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
     };
     let malformed = |line: usize, reason: String| ReadError::Malformed { file: file.clone(), line, reason };
     // The format is looked at before the shape, because the shape is what a new format changes.
-    let value: serde_json::Value = serde_json::from_str(first).map_err(|e| malformed(line, e.to_string()))?;
-    match value["format"].as_u64() {
-        Some(found) if found > u64::from(FORMAT) => return Err(ReadError::Format { file, found }),
-        _ => {}
+    let format = Line::format_of(first).map_err(|error| malformed(line, error.to_string()))?;
+    if format == 0 {
+        return Err(malformed(line, "the first line is no header".to_owned()));
     }
-    let mut header = match serde_json::from_value(value) {
+    if format > u64::from(FORMAT) {
+        return Err(ReadError::Format { file, found: format });
+    }
+    let mut header = match Line::parse(first, format) {
         Ok(Line::Header(header)) => header,
         Ok(Line::Trial(_)) => return Err(malformed(line, "the first line is no header".to_owned())),
         Err(reason) => return Err(malformed(line, reason.to_string())),
@@ -65,7 +67,7 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
     masking::mask_header(&mut header);
     let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
     for (content, line) in numbered {
-        match serde_json::from_str(content) {
+        match Line::parse(content, format) {
             Ok(Line::Trial(mut trial)) => {
                 masking::mask_trial(&mut trial);
                 if !records.header.cells.iter().any(|cell| cell.name == trial.cell) {

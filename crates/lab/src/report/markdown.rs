@@ -20,7 +20,7 @@ pub(super) fn page(view: &View) -> String {
         .collect();
     titled(&mut page, "What each storage did", &storages(view));
     page += &operations(view);
-    titled(&mut page, "Replication", &super::replication::sentences(view));
+    titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
     let failures: Vec<String> = view
         .failures
@@ -118,7 +118,7 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 
 fn table(view: &View) -> String {
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
-    let unit = escaped(view.headline.as_deref().unwrap_or("throughput"));
+    let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
         "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | bottleneck | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
@@ -133,7 +133,7 @@ fn table(view: &View) -> String {
             || "one trial".to_owned(),
             |range| format!("{} to {}", format::number(range.low), format::number(range.high)),
         );
-        let latency = |pick: fn(&super::latency::Quantiles) -> Option<f64>| {
+        let latency = |pick: fn(&super::Quantiles) -> Option<f64>| {
             cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
         };
         let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);

@@ -3,35 +3,20 @@
 //! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that out. No
 //! format computes: a number that is on the page is in the view, and so in `--format json`.
 
-mod bottleneck;
-mod cell;
-mod charts;
 mod comma;
 pub mod compare;
 pub mod format;
 mod html;
 mod input;
-mod latency;
 mod markdown;
-mod provenance;
-mod replication;
-mod storage;
 mod text;
-mod verdict;
 mod view;
 
-pub use bottleneck::CellBottleneck;
-pub use cell::{CellView, Failure, Range, Ratio, Throughput, TransactionView, TrialView};
-pub(crate) use cell::{headline_name, lower_is_better, samples};
 pub(crate) use html::ECHARTS;
 pub use input::{ReadError, Records, parse, read};
-pub use latency::Quantiles;
-pub use provenance::Setting;
-pub use replication::{ReplicaSummary, ReplicationSummary};
-pub use storage::{Activity, StorageView};
 pub(crate) use text::wrapped;
-pub use verdict::VerdictView;
-pub use view::{CheckCount, CheckView, View, WarningView};
+pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
+pub(crate) use view::{lower_is_better, metric_name, samples};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -52,9 +37,9 @@ pub enum Format {
 pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result<String> {
     let view = View::new(records);
     Ok(match format {
-        Format::Html => html::page(&view, records)?,
+        Format::Html => html::page(&view)?,
         Format::Md => markdown::page(&view),
-        Format::Csv => comma::rows(records),
+        Format::Csv => comma::rows(&view.trials),
         Format::Json => spindle_base::text::json(&view)? + "\n",
         Format::Text => text::page(&view, colour),
     })

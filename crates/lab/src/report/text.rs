@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CellView, Ratio, View, format, latency::Quantiles};
+use super::{CellView, Quantiles, Ratio, View, format};
 
 use spindle_base::text::one_line;
 
@@ -11,7 +11,7 @@ const WIDTH: usize = 100;
 pub(super) fn page(view: &View, colour: bool) -> String {
     let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
     let mut page = format!("{}\n\n", bold(&wrapped(&view.header.scenario.title, "")));
-    let unit = view.headline.as_deref().unwrap_or("throughput");
+    let unit = view.metric.as_deref().unwrap_or("throughput");
     let baseline = view.baseline.as_deref().unwrap_or("first cell");
     let _ = writeln!(
         page,
@@ -29,7 +29,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     for detail in &view.verdict.details {
         let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
     }
-    for sentence in super::replication::sentences(view) {
+    for sentence in &view.replication {
         let _ = writeln!(page, "{}", wrapped(&format!("- {sentence}"), "  "));
     }
     for warning in &view.warnings {

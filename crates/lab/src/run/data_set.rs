@@ -19,11 +19,12 @@ use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::private_directory::PrivateDirectory;
 use crate::host::progress::Progress;
+use crate::record::FileClass;
 use crate::record::ZfsHead;
 use crate::scenario::content_hash;
 use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
 use crate::stack::StackSpec;
-use crate::stack::layout::{FileClass, Layout, LayoutMount};
+use crate::stack::layout::{Layout, LayoutMount};
 use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);

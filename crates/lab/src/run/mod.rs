@@ -246,7 +246,7 @@ fn line(trial: &Trial) -> String {
         BottleneckKind::Client => "limited by the client",
         BottleneckKind::Unknown => "no single bottleneck",
     };
-    let headline = &measurement.headline;
-    let decimals = if headline.lower_is_better { 2 } else { 0 };
-    format!("{name}: {:.decimals$} {}, {bottleneck}", headline.value, headline.name)
+    let metric = &measurement.metric;
+    let decimals = if metric.lower_is_better { 2 } else { 0 };
+    format!("{name}: {:.decimals$} {}, {bottleneck}", metric.value, metric.name)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rustix::process::geteuid;
+use spindle_base::proc;
 use tempfile::TempDir;
 
 const PREFIX: &str = "spindle-run-";
@@ -35,7 +36,7 @@ impl WorkDirectory {
 pub fn clear_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
-        let is_gone = |id: u32| !Path::new("/proc").join(id.to_string()).exists() || id == std::process::id();
+        let is_gone = |id: u32| !proc::is_there(id) || id == std::process::id();
         // Of the entry itself: a link is no directory.
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
         if entry.file_name().to_str().and_then(process_id).is_some_and(is_gone) && is_ours {

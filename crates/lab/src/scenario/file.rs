@@ -11,9 +11,9 @@ use spindle_load::{
     sysbench, tpcc, wide_tables,
 };
 
+use crate::record::FileClass;
 use crate::record::{ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
-use crate::stack::layout::FileClass;
 use spindle_base::Mistake;
 use spindle_base::explain::{explain, parse_toml};
 use spindle_base::units;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Bounds, Scenario, ServerSpec};
-use crate::stack::layout::{FileClass, Layout};
+use crate::record::FileClass;
+use crate::stack::layout::Layout;
 use spindle_base::Mistake;
 use spindle_base::text;
 

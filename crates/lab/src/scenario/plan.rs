@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use spindle_stats::random::Random;
 
+use crate::record::FileClass;
 use crate::record::{Cell, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
 use crate::scenario::{Scenario, content_hash};
-use crate::stack::layout::{FileClass, Layout, LayoutMount};
+use crate::stack::layout::{Layout, LayoutMount};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -67,8 +69,7 @@ fn cells(scenario: &Scenario) -> Vec<Cell> {
                     name: name.join("/"),
                     label: label.join(", "),
                     layout: (!matrix.layout.is_empty()).then(|| layout.name.clone()),
-                    stack: scenario.stacks[layout.stack_of(FileClass::Data)].head().clone(),
-                    other_mounts: other_mounts(scenario, layout, server, &scenario.servers[server].settings),
+                    mounts: mounts(scenario, layout, server, &scenario.servers[server].settings),
                     server: server.clone(),
                     workload: workload.clone(),
                     replication: replication(scenario, server),
@@ -83,8 +84,7 @@ fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {
     let spec = scenario.servers[server].replication.as_ref()?;
     let replica = |layout: &Layout| ReplicaHead {
         layout: layout.name.clone(),
-        stack: scenario.stacks[layout.stack_of(FileClass::Data)].head().clone(),
-        other_mounts: other_mounts(scenario, layout, server, &spec.settings),
+        mounts: mounts(scenario, layout, server, &spec.settings),
     };
     Some(ReplicationHead {
         mode: spec.mode,
@@ -94,7 +94,8 @@ fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {
     })
 }
 
-fn other_mounts(
+/// The data's first, which needs no words for its files.
+fn mounts(
     scenario: &Scenario,
     layout: &Layout,
     server: &str,
@@ -102,26 +103,27 @@ fn other_mounts(
 ) -> Vec<MountHead> {
     let server = scenario.servers[server].server();
     let files = |class: FileClass| server.files_of(class, settings).ok();
-    layout.mounts[1..]
-        .iter()
-        .map(|mount| MountHead {
-            classes: mount.classes.clone(),
-            files: mount.classes.iter().filter_map(|class| files(*class)).collect::<Vec<_>>().join("; "),
-            stack: scenario.stacks[&mount.stack].head().clone(),
-        })
-        .collect()
+    let words = |classes: &[FileClass]| {
+        classes.iter().filter_map(|class| files(*class)).collect::<Vec<_>>().join("; ")
+    };
+    let mount = |(index, mount): (usize, &LayoutMount)| MountHead {
+        classes: mount.classes.clone(),
+        files: if index == 0 { String::new() } else { words(&mount.classes) },
+        stack: scenario.stacks[&mount.stack].head().clone(),
+    };
+    layout.mounts.iter().enumerate().map(mount).collect()
 }
 
 fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTrial> {
     let mut planned = Vec::new();
     for block in 1..=trials_per_cell {
         // Every block has its own sequence, so a longer run begins with the blocks of the shorter one.
-        let mut random = SplitMix64(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         // 53 bits, so that a reader whose numbers are doubles (JavaScript, jq) sees the same seed.
-        let seed = random.next() >> 11;
+        let seed = random.next_u64() >> 11;
         let mut order: Vec<usize> = (0..cell_count).collect();
         for last in (1..order.len()).rev() {
-            let other = (random.next() % (last as u64 + 1)) as usize;
+            let other = (random.next_u64() % (last as u64 + 1)) as usize;
             order.swap(last, other);
         }
         planned.extend(order.into_iter().map(|cell_index| PlannedTrial {
@@ -132,19 +134,6 @@ fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTria
         }));
     }
     planned
-}
-
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }
 
 fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use spindle_load::Endpoint;
 
 use super::{Instance, Refusal, Running, Server};
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 
 /// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.
 const FAIL: &str = "fail";

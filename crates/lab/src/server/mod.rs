@@ -29,7 +29,7 @@ use serde::Serialize;
 use spindle_base::child::RunAs;
 use spindle_load::Endpoint;
 
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 use mysql::{Flavour, Mysql};
 use replication::Replication;
 

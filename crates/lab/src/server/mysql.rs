@@ -32,7 +32,7 @@ use super::process::{Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::replication::Replication;
 use super::{Instance, Refusal, Running, Server, Source, Trust};
 use crate::host::provenance;
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 use files::is_plain;
 pub(crate) use files::redo_bytes;
 use program::Program;

@@ -30,7 +30,7 @@ use super::postgres_settings::{self, LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SET
 pub(crate) use super::postgres_settings::{PAGE_BYTES, log_bytes, size_bytes};
 use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket, output_within};
 use super::{Instance, Refusal, Running, Server};
-use crate::stack::layout::FileClass;
+use crate::record::FileClass;
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database; made when it is loaded.

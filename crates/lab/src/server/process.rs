@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::own_user::{beside, new_file};
 use crate::host::patience::Wait;
-use crate::observe::children;
+use spindle_base::proc::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -3,55 +3,9 @@
 //! A layout names a stack per class; classes with the same stack share one mount, and what is not named lies with the
 //! data. A stack alone is a layout with nothing but data.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// A class of database file. Their order is that of the mounts, the data's first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileClass {
-    /// Tables and indexes, and whatever is of no other class.
-    Data,
-    Redo,
-    Doublewrite,
-    Undo,
-    Binlog,
-    Temp,
-}
-
-impl FileClass {
-    pub const ALL: [FileClass; 6] = [
-        FileClass::Data,
-        FileClass::Redo,
-        FileClass::Doublewrite,
-        FileClass::Undo,
-        FileClass::Binlog,
-        FileClass::Temp,
-    ];
-
-    /// As scenarios write it; also the name of its directory.
-    pub fn key(self) -> &'static str {
-        match self {
-            FileClass::Data => "data",
-            FileClass::Redo => "redo",
-            FileClass::Doublewrite => "doublewrite",
-            FileClass::Undo => "undo",
-            FileClass::Binlog => "binlog",
-            FileClass::Temp => "temp",
-        }
-    }
-
-    /// In a sentence.
-    pub fn words(self) -> &'static str {
-        match self {
-            FileClass::Data => "its data",
-            FileClass::Redo => "its redo log",
-            FileClass::Doublewrite => "its doublewrite buffer",
-            FileClass::Undo => "its undo logs",
-            FileClass::Binlog => "its binary log",
-            FileClass::Temp => "its temporary files",
-        }
-    }
-}
+use crate::record::FileClass;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layout {

@@ -9,6 +9,7 @@ use spindle_model::declare;
 use spindle_model::parameter::{Declared, Field, Step};
 use spindle_mount::zfs::PoolOptions;
 
+use super::explained::{Explanation, explanations};
 use super::resolve::Context;
 use super::spec::StackSpec;
 use super::values::{self, Entries};
@@ -72,6 +73,10 @@ impl PoolSpec {
     /// Without its devices, which are told apart from what they are called.
     pub(super) fn keys(&self) -> PoolKeys {
         PoolKeys { log: None, cache: None, record_bytes: self.record_bytes, arc_bytes: self.arc_bytes }
+    }
+
+    pub(super) fn explanations(&self, entries: &Entries) -> Vec<Explanation> {
+        explanations(&PoolKeys::fields(), &self.keys().values(), entries)
     }
 
     /// The devices besides the data's, by the keys that name them.

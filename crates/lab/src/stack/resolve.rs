@@ -1,23 +1,24 @@
 //! From stack tables to a stack that can be built.
 
+mod device;
+mod layer;
+
 use std::collections::BTreeMap;
 
 use spindle_base::Mistake;
 use spindle_base::near::did_you_mean;
-use spindle_base::units::{format_size_bytes, parse_size_bytes};
-use spindle_model::{
-    Branch, Field, Invalid, Layer, LayerKind, Parameters, StackSpec as Tree, Style, Told, Value, Values,
-};
+use spindle_base::units::parse_size_bytes;
+use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
 use spindle_mount::FILE_SYSTEMS;
 
 use super::built_in::built_in_names;
-use super::explained::{Explained, ExplainedBelow, explanations};
+use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
 use super::pool::{self, PoolSpec};
 use super::profile::Profile;
 use super::real_disk;
 use super::spec::StackSpec;
 use super::table::{COMMON_KEYS, StackTable, find};
-use super::values::{self, Entries, Entry, Form, Origin};
+use super::values::{self, Entries, Form};
 use crate::record::StackHead;
 
 /// Size of a stack whose table names none, or the drive's capacity if that is smaller.
@@ -49,7 +50,7 @@ struct Parts {
     assumptions: Vec<String>,
     /// Of the device or layer.
     kind: String,
-    parameters: Vec<super::explained::Explanation>,
+    parameters: Vec<Explanation>,
     below: Vec<ExplainedBelow>,
 }
 
@@ -126,7 +127,7 @@ impl Context<'_> {
             let message = "belongs to a real disk (`path`), and this stack is emulated";
             return Err(Mistake::at("destroy_content", message));
         }
-        let (parts, pool) = match (&table.profile, &table.layer) {
+        let (mut parts, pool) = match (&table.profile, &table.layer) {
             (Some(profile), None) => self.device(profile, table, size)?,
             (None, Some(layer)) => self.layer(layer, table, size)?,
             (Some(_), Some(_)) => {
@@ -135,13 +136,9 @@ impl Context<'_> {
             }
             (None, None) => return Err(Mistake::new("needs a `profile`, a `layer` or a `path`")),
         };
-        let Parts { tree, size_bytes, mut summary, mut assumptions, kind, parameters, below } = parts;
-        let pool = pool.map(|entries| PoolSpec::resolve(&entries, size_bytes, self)).transpose()?;
+        let pool = pool.map(|entries| self.pool(&entries, &mut parts)).transpose()?;
+        let Parts { tree, size_bytes, summary, assumptions, kind, parameters, below } = parts;
         tree.validate(size_bytes)?;
-        if let Some(pool) = &pool {
-            summary.push_str(&pool.summary());
-            extend(&mut assumptions, pool.devices().flat_map(|(_, stack)| stack.assumptions()));
-        }
         let head = StackHead {
             name: name.to_owned(),
             summary,
@@ -165,6 +162,21 @@ impl Context<'_> {
         })
     }
 
+    /// The pool, of which the parts get to know.
+    fn pool(&mut self, entries: &Entries, parts: &mut Parts) -> Result<PoolSpec, Mistake> {
+        let pool = PoolSpec::resolve(entries, parts.size_bytes, self)?;
+        parts.summary.push_str(&pool.summary());
+        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| stack.assumptions()));
+        parts.parameters.extend(pool.explanations(entries));
+        let device = |(key, stack): (&str, &StackSpec)| ExplainedBelow {
+            key: key.to_owned(),
+            count: 1,
+            stack: stack.explained.clone(),
+        };
+        parts.below.extend(pool.devices().map(device));
+        Ok(pool)
+    }
+
     /// The second is what the table says about a ZFS pool, if it is one.
     fn device(
         &mut self,
@@ -184,8 +196,8 @@ impl Context<'_> {
             Profile::find(profile).map_err(|mistake| Mistake::at("profile", mistake.to_string()))?;
         let kind = profile.parameters.kind();
         let fields = Parameters::fields_of(kind).expect("a kind has fields");
-        let (own, pool) = keys(table, &of_table(&fields))?;
-        let (parameters, entries, told) = overridden(&profile, &fields, &own)?;
+        let (own, pool) = keys(table, &device::of_table(&fields))?;
+        let (parameters, entries, told) = device::overridden(&profile, &fields, &own)?;
         let capacity = parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
         // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
         let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
@@ -217,7 +229,7 @@ impl Context<'_> {
         let mut fields = kind.fields_below();
         fields.extend(kind.fields.iter().cloned());
         let (entries, pool) = keys(table, &fields)?;
-        let names = names_below(kind, table, &entries)?;
+        let names = layer::names_below(kind, table, &entries)?;
         let of_layer = |key: &String| kind.fields.iter().any(|field| field.key == *key);
         let given: Values = values::values(&entries).into_iter().filter(|(key, _)| of_layer(key)).collect();
         let layer = Layer::from_values(name, given)?;
@@ -228,7 +240,7 @@ impl Context<'_> {
         let mut below = Vec::new();
         for (key, size_key, stack) in &names {
             let wanted = match size_key {
-                Some(size_key) => number(&entries, size_key),
+                Some(size_key) => layer::number(&entries, size_key),
                 None => size.map(|size_bytes| layer.size_below_bytes(size_bytes, names.len())),
             };
             below.push((*key, self.below(key, stack, wanted)?));
@@ -237,109 +249,7 @@ impl Context<'_> {
         let defaults = kind.fields.iter().filter(|field| !given(field) && layer.uses(&field.key));
         let assumed: Vec<String> = defaults.filter_map(Field::assumed).collect();
         let parameters = explanations(&kind.fields, &layer.values(), &entries);
-        Ok((layer_parts(layer, &below, size, assumed, parameters)?, pool))
-    }
-}
-
-fn layer_parts(
-    layer: Layer,
-    below: &[(&str, StackSpec)],
-    wanted_bytes: Option<u64>,
-    assumed: Vec<String>,
-    parameters: Vec<super::explained::Explanation>,
-) -> Result<Parts, Mistake> {
-    let sizes: Vec<u64> = below.iter().map(|(_, stack)| stack.size_bytes()).collect();
-    layer.check_sizes(&sizes)?;
-    let size_bytes = size_of(&layer, &sizes, wanted_bytes)?;
-    let told = |(_, stack): &'_ (&str, StackSpec)| (stack.size_bytes(), stack.summary().to_owned());
-    let told: Vec<(u64, String)> = below.iter().map(told).collect();
-    let told: Vec<Told<'_>> =
-        told.iter().map(|(size_bytes, summary)| Told { size_bytes: *size_bytes, summary }).collect();
-    let mut assumptions: Vec<String> = Vec::new();
-    extend(&mut assumptions, below.iter().flat_map(|(_, stack)| stack.assumptions()));
-    assumptions.extend(assumed);
-    assumptions.extend(layer.assumptions().iter().map(|assumption| (*assumption).to_owned()));
-    let mut explained: Vec<ExplainedBelow> = Vec::new();
-    for (key, stack) in below {
-        match explained.last_mut().filter(|last| last.key == *key && last.stack == stack.explained) {
-            Some(last) => last.count += 1,
-            None => {
-                let stack = stack.explained.clone();
-                explained.push(ExplainedBelow { key: (*key).to_owned(), count: 1, stack });
-            }
-        }
-    }
-    let branches =
-        below.iter().map(|(_, stack)| Branch { size_bytes: stack.size_bytes(), stack: stack.tree.clone() });
-    Ok(Parts {
-        size_bytes,
-        summary: layer.summary(&told),
-        assumptions,
-        kind: layer.name().to_owned(),
-        parameters,
-        below: explained,
-        tree: Tree::layer(layer, branches),
-    })
-}
-
-/// As large as the stacks below make it, unless the layer may take a part of them.
-fn size_of(layer: &Layer, below_bytes: &[u64], wanted_bytes: Option<u64>) -> Result<u64, Mistake> {
-    let size_bytes = layer.size_bytes(below_bytes);
-    if layer.may_be_smaller() {
-        return Ok(wanted_bytes.unwrap_or(size_bytes) / BLOCK_BYTES * BLOCK_BYTES);
-    }
-    let slack_bytes = layer.slack_bytes(below_bytes.len());
-    match wanted_bytes {
-        Some(wanted) if !(wanted..=wanted.saturating_add(slack_bytes)).contains(&size_bytes) => {
-            let (wanted, found) = (format_size_bytes(wanted), format_size_bytes(size_bytes));
-            let message =
-                format!("is {wanted}, but what is below makes it {found}; give a size to one of them");
-            Err(Mistake::at("size", message))
-        }
-        _ => Ok(size_bytes),
-    }
-}
-
-/// What a layer is on: the key, the key of the size, the name of the stack.
-type NameBelow = (&'static str, Option<&'static str>, String);
-
-fn names_below(kind: &LayerKind, table: &StackTable, entries: &Entries) -> Result<Vec<NameBelow>, Mistake> {
-    let on = table.on.as_ref().map(|on| on.names()).unwrap_or_default();
-    let first = &kind.below[0];
-    let missing = |key: &'static str, hint: Option<&str>| {
-        Mistake::at(key, format!("is missing: {}", hint.unwrap_or("which stack?")))
-    };
-    let members = number(entries, LayerKind::MEMBERS);
-    let of_first = |name: &String| (first.key, first.size_key, name.clone());
-    let mut names: Vec<NameBelow> = match (on, members) {
-        ([], _) => return Err(missing(first.key, first.hint)),
-        // More than any array may have; the number is checked by the layer.
-        ([one], Some(members)) => vec![of_first(one); members.min(1_000) as usize],
-        (_, Some(_)) => {
-            let message = "counts copies of one stack, and `on` names several";
-            return Err(Mistake::at(LayerKind::MEMBERS, message));
-        }
-        ([one], None) => vec![of_first(one)],
-        (several, None) if kind.is_array => several.iter().map(of_first).collect(),
-        (several, None) => {
-            return Err(Mistake::at(first.key, format!("names {} stacks, must name one", several.len())));
-        }
-    };
-    for below in &kind.below[1..] {
-        let name = match (entries.get(below.key), below.hint) {
-            (Some(Entry { value: Value::Name(name), .. }), _) => name.clone(),
-            (_, None) => names[0].2.clone(),
-            (_, hint) => return Err(missing(below.key, hint)),
-        };
-        names.push((below.key, below.size_key, name));
-    }
-    Ok(names)
-}
-
-fn number(entries: &Entries, key: &str) -> Option<u64> {
-    match entries.get(key)?.value {
-        Value::Number(number) => Some(number),
-        _ => None,
+        Ok((layer::parts(layer, &below, size, assumed, parameters)?, pool))
     }
 }
 
@@ -389,46 +299,4 @@ fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>),
     let entries = values::read(table.keys.clone(), Form::Plain, &fields, &COMMON_KEYS)?;
     let (own, pool): (Entries, Entries) = entries.into_iter().partition(|(key, _)| is_own(key));
     Ok((own, is_pool.then_some(pool)))
-}
-
-/// Those parameters of a device that a stack table may give, by the table's keys.
-fn of_table(fields: &[Field]) -> Vec<Field> {
-    let of_table = |field: &Field| {
-        let (key, _) = field.of_table?;
-        Some(Field { key: key.into(), ..field.clone() })
-    };
-    fields.iter().filter_map(of_table).collect()
-}
-
-/// The parameters of a profile with what a stack table says instead, and the sentences that tell so.
-fn overridden(
-    profile: &Profile,
-    fields: &[Field],
-    own: &Entries,
-) -> Result<(Parameters, Entries, String), Mistake> {
-    let mut entries = profile.entries.clone();
-    let mut told = String::new();
-    let mut last_key = "profile";
-    for field in fields {
-        let Some((key, sentence)) = field.of_table else { continue };
-        let Some(entry) = own.get(key) else { continue };
-        let entry = Entry { origin: Origin::Given, ..entry.clone() };
-        if field.default.as_ref() != Some(&entry.value) {
-            let value = field.written(&entry.value, Style::Shortest).to_string();
-            told.push_str(&format!(" {}", sentence.replace("{}", &value)));
-        }
-        entries.insert(field.key.clone().into_owned(), entry);
-        last_key = key;
-    }
-    let refused = |invalid: Invalid| {
-        let of_table =
-            fields.iter().filter(|field| field.key == invalid.key).find_map(|field| field.of_table);
-        match of_table {
-            Some((key, _)) => Mistake::at(key, invalid.problem),
-            None => Mistake::at(last_key, format!("does not fit the profile, whose {invalid}")),
-        }
-    };
-    let kind = profile.parameters.kind();
-    let parameters = Parameters::from_values(kind, values::values(&entries)).map_err(refused)?;
-    Ok((parameters, entries, told))
 }

@@ -4,6 +4,7 @@ pub mod emulated;
 pub mod mounts;
 pub mod plain_directory;
 pub mod real;
+pub mod sample;
 pub mod zfs_volume;
 
 use std::fmt::Debug;
@@ -16,8 +17,8 @@ use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs}
 use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
 use self::zfs_volume::ZfsVolume;
-use crate::observe::{BlockCounters, MountSample};
 use crate::stack::StackSpec;
+use crate::volume::sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 
 /// One volume mount that is up. Dropping it takes everything down again.

@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::observe::{self, MountSample};
+use crate::record::FileClass;
+use spindle_base::proc::process_cpu_s;
+
 use crate::stack::StackSpec;
-use crate::stack::layout::{FileClass, Layout};
+use crate::stack::layout::Layout;
 use crate::volume::plain_directory::PlainDirectory;
+use crate::volume::sample::MountSample;
 use crate::volume::{self, Volume, VolumeRequest};
 
 /// The mounts of a layout that are up. Dropping them takes everything down again.
@@ -116,7 +119,7 @@ impl Mounts {
 
     /// User and system CPU of all emulators since they came up.
     pub fn emulator_cpu_s(&self) -> f64 {
-        self.mounts.iter().flat_map(|mount| mount.volume.process_ids()).map(observe::process_cpu_s).sum()
+        self.mounts.iter().flat_map(|mount| mount.volume.process_ids()).map(process_cpu_s).sum()
     }
 
     /// Unmounts, keeps what is stored in `directory`, a part per mount, and takes everything down.

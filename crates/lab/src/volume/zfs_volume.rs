@@ -14,10 +14,10 @@ use spindle_base::histogram::{decode, encode};
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
 
-use crate::observe::{BlockCounters, MountSample};
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume::Volume;
 use crate::volume::emulated::{self, Wishes};
+use crate::volume::sample::{BlockCounters, MountSample};
 
 #[derive(Debug)]
 pub struct ZfsVolume {

@@ -51,16 +51,16 @@ fn a_whole_run_measures_verifies_reports_and_cleans_up() {
     assert!(output.status.success(), "{talk}");
     let (_, trials) = records_file::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
     assert_eq!(trials.len(), 2, "{talk}");
-    let headline = |cell: &str| {
+    let metric = |cell: &str| {
         let trial = trials.iter().find(|trial| trial.cell == cell).unwrap();
         let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-        let emulator = measurement.emulator.as_ref().unwrap();
+        let emulator = measurement.mounts[0].emulator.as_ref().unwrap();
         assert!(emulator.reads > 0 && emulator.writes > 0, "{emulator:?}");
-        measurement.headline.value
+        measurement.metric.value
     };
-    let ratio = headline("card") / headline("hdd");
+    let ratio = metric("card") / metric("hdd");
     assert!(ratio > 2.0, "the card did only {ratio} times what the disk did");
     assert!(fs::metadata(bench.path("results").join("report.html")).unwrap().len() > 100_000);
     bench.assert_clean();

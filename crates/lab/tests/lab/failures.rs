@@ -28,7 +28,7 @@ fn check_failed(trial: &Trial, begins_with: &str) {
 #[track_caller]
 fn check_measured(trial: &Trial) {
     let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-    assert!(measurement.headline.value > 0.0);
+    assert!(measurement.metric.value > 0.0);
     assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
 }
 

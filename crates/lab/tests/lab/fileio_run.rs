@@ -61,7 +61,7 @@ fn file_requests_are_measured_by_the_tool_and_seen_by_the_drive() {
         assert!(tool.committed > 100 && tool.latency.count == tool.committed, "{tool:?}");
         assert!(measurement.cpu.client_s > 0.0, "the tool's own");
         // Without the page cache what the tool asked for is what the drive was asked for.
-        let drive = measurement.emulator.as_ref().unwrap();
+        let drive = measurement.mounts[0].emulator.as_ref().unwrap();
         if trial.cell.contains("random-reads") {
             let ratio = drive.reads as f64 / tool.committed as f64;
             assert!((0.98..1.05).contains(&ratio), "{} requests of the tool: {drive:?}", tool.committed);

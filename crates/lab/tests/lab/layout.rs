@@ -7,11 +7,11 @@ use std::process::Command;
 
 use crate::emulated_support::{Bench, PATIENCE, SmallDisk, kill, tool, wait_until, write_cache};
 use rustix::process::{Pid, Signal};
+use spindle_lab::record::FileClass;
 use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Measurement, Trial};
 use spindle_lab::report;
 use spindle_lab::server::{Instance, by_kind};
-use spindle_lab::stack::layout::FileClass;
 use spindle_mount::real::{self, Place, RealDisk};
 
 /// A whole run of a scenario: header and trials.
@@ -114,20 +114,20 @@ fn data_and_redo_log_are_measured_each_on_its_own_stack() {
     let (header, trials) = run(&bench, &scenario(&storage, "layout = [\"split\"]", ""));
     let cell = &header.cells[0];
     assert_eq!((cell.name.as_str(), cell.layout.as_deref()), ("split", Some("split")));
-    assert_eq!(cell.other_mounts[0].files, "ib_logfile0");
+    assert_eq!(cell.mounts[1].files, "ib_logfile0");
     assert!(trials[0].provenance.stack_hash.contains('+'), "{}", trials[0].provenance.stack_hash);
 
     let measurement = measured(&trials[0]);
-    let data = measurement.emulator.as_ref().unwrap();
-    let redo = measurement.other_mounts[0].emulator.as_ref().unwrap();
+    let data = measurement.mounts[0].emulator.as_ref().unwrap();
+    let redo = measurement.mounts[1].emulator.as_ref().unwrap();
     assert!(data.reads > 0 && data.seeks == 0, "pages are read from the card: {data:?}");
     // A commit is on the disk when a FLUSH is done, and the card needs none.
     assert!(redo.writes > 0 && redo.flushes > 0, "{redo:?}");
     assert!(redo.reads < data.reads / 10, "a log is not read: {redo:?}");
     assert!(redo.flush_latency_mean_ms > 1.0, "a disk turns: {redo:?}");
     let seconds = measurement.series.transactions_per_s.len();
-    assert_eq!(measurement.other_mounts[0].series.flushes_per_s.len(), seconds);
-    assert!(measurement.other_mounts[0].host.as_ref().unwrap().writes > 0);
+    assert_eq!(measurement.mounts[1].series.flushes_per_s.len(), seconds);
+    assert!(measurement.mounts[1].host.as_ref().unwrap().writes > 0);
 
     let records = report::read(&bench.records()).unwrap();
     let page = report::render(&records, report::Format::Html, false).unwrap();
@@ -217,7 +217,7 @@ seed = 1
     // The mock server does not start when one of its directories is empty.
     let errors: Vec<_> = trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
     assert_eq!((trials.len(), errors), (4, vec![]));
-    assert_eq!(header.cells[1].other_mounts[0].classes, [FileClass::Redo, FileClass::Binlog]);
+    assert_eq!(header.cells[1].mounts[1].classes, [FileClass::Redo, FileClass::Binlog]);
     let snapshots: Vec<_> = fs::read_dir(bench.path("results/snapshots")).unwrap().flatten().collect();
     assert_eq!(snapshots.len(), 2, "one per shape of layout");
     // The same run again does nothing.
@@ -238,7 +238,7 @@ fn a_real_directory_is_given_back_as_it_was() {
     );
     let (header, trials) = run(&bench, &text);
     assert!(
-        header.cells[0].stack.real && header.cells[0].stack.summary.contains("A real disk, not emulated")
+        header.cells[0].data().real && header.cells[0].data().summary.contains("A real disk, not emulated")
     );
     assert!(trials.iter().all(|trial| trial.error.is_none()), "{trials:?}");
     let names: Vec<_> = fs::read_dir(&disk).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -395,15 +395,19 @@ fn real_disks_are_measured_as_emulated_ones_are() {
     let settings = "innodb_log_file_size = \"64M\"";
     let text = scenario(&storage, "stack = [\"memory\", \"device\"]", settings).replace("O_DIRECT", "fsync");
     let (header, trials) = run(&bench, &text);
-    assert!(header.cells.iter().all(|cell| cell.stack.real), "{:?}", header.cells);
-    assert_eq!(header.cells[0].stack.file_system, "tmpfs");
+    assert!(header.cells.iter().all(|cell| cell.data().real), "{:?}", header.cells);
+    assert_eq!(header.cells[0].data().file_system, "tmpfs");
     let of = |cell: &str| measured(trials.iter().find(|trial| trial.cell == cell).unwrap());
-    assert_eq!((&of("memory").emulator, &of("memory").host), (&None, &None), "memory is no device");
+    assert_eq!(
+        (&of("memory").mounts[0].emulator, &of("memory").mounts[0].host),
+        (&None, &None),
+        "memory is no device"
+    );
     let device = of("device");
-    assert_eq!(device.emulator, None);
-    let host = device.host.as_ref().unwrap();
+    assert_eq!(device.mounts[0].emulator, None);
+    let host = device.mounts[0].host.as_ref().unwrap();
     assert!(host.writes > 0 && host.write_bytes > 0 && host.flushes > 0, "{host:?}");
-    assert!(device.series.write_iops.iter().sum::<f64>() > 0.0);
+    assert!(device.mounts[0].series.write_iops.iter().sum::<f64>() > 0.0);
     assert!(device.per_transaction.writes > 0.0, "{:?}", device.per_transaction);
     assert_eq!(tmpfs.unmount(), Vec::<PathBuf>::new(), "a directory is left as it was");
     drop(own);
@@ -489,7 +493,7 @@ fn records_of_the_first_format_are_still_read() {
         serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!(first["format"], 1, "the records are of the first format");
     let (header, trials) = records_file::read(&path).unwrap();
-    assert_eq!(header.cells[0].layout_name(), header.cells[0].stack.name);
+    assert_eq!(header.cells[0].layout_name(), header.cells[0].data().name);
     let records = report::read(&path).unwrap();
     assert_eq!(records.trials, trials);
     let view = report::View::new(&records);

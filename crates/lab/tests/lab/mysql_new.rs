@@ -11,8 +11,8 @@ use crate::oltp_scripts::{check_mysqlslap, check_the_tool};
 use crate::server_support::*;
 use crate::workloads::check_every_workload;
 use mysql::prelude::Queryable;
+use spindle_lab::record::FileClass;
 use spindle_lab::server::{Running, Source};
-use spindle_lab::stack::layout::FileClass;
 use spindle_load::sql::mysql::connect;
 
 /// Nothing is measured, so no commit waits for the host's disk: by default each would, for the binary log.

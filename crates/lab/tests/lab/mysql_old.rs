@@ -12,10 +12,10 @@ use crate::server_support::{
 };
 use mysql::prelude::Queryable;
 use rustix::process::geteuid;
+use spindle_lab::record::FileClass;
 use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
-use spindle_lab::stack::layout::FileClass;
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, WorkloadSpec};
 
@@ -55,7 +55,7 @@ fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
         let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-        assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+        assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
         // A switch that 5.5 knows as a number only.
         assert_eq!(trial.provenance.settings["innodb_file_per_table"], "ON");
     }

@@ -10,8 +10,8 @@ use crate::oltp_scripts::{check_every_script, check_the_tool};
 use crate::server_support::*;
 use crate::workloads::check_every_workload;
 use rustix::process::{Pid, Signal, kill_process};
+use spindle_lab::record::FileClass;
 use spindle_lab::server::Running;
-use spindle_lab::stack::layout::FileClass;
 use spindle_load::Second;
 use spindle_load::sql::{Session, connect};
 

@@ -27,7 +27,7 @@ fn commits_of_postgresql_reach_the_disk_of_its_log_and_the_database_is_verified(
     let (trial, measurement) = bench.run_one_tpcc();
     assert!(measurement.cpu.server_s > 0.0, "{:?}", measurement.cpu);
     // Every commit is an fsync of the write-ahead log, and that drive has a volatile cache.
-    let log = &measurement.other_mounts[0];
+    let log = &measurement.mounts[1];
     assert!(log.emulator.as_ref().unwrap().flushes > 10, "{log:?}");
     assert!(measurement.server_counters["pg_stat_wal.wal_sync"] > 10.0, "{:?}", measurement.server_counters);
     for series in ["checkpoint_age_bytes", "lock_waiters"] {

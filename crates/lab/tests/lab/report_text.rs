@@ -134,7 +134,7 @@ fn cells_that_count_different_things_are_not_divided() {
         if shape.name == FLASH.name
             && let Some(measurement) = &mut trial.measurement
         {
-            measurement.headline.name = "queries per second".to_owned();
+            measurement.metric.name = "queries per second".to_owned();
         }
     });
     let view = View::new(&records(&text));
@@ -197,8 +197,8 @@ fn files_that_are_no_records_are_refused_with_their_line() {
     check_refused("hello\n", "run.jsonl:1: not a record");
     check_refused("{}\n", "run.jsonl:1: not a record");
     check_refused(
-        &good.replacen("\"format\":2", "\"format\":3", 1),
-        "run.jsonl: format 3, but this spindle reads formats up to 2",
+        &good.replacen("\"format\":3", "\"format\":4", 1),
+        "run.jsonl: format 4, but this spindle reads formats up to 3",
     );
     check_refused(
         &good.replacen("\"cell\":\"x25-m\"", "\"cell\":\"other\"", 1),
@@ -249,10 +249,10 @@ fn a_missing_file_is_named() {
 fn the_devices_of_a_pool_are_told_apart() {
     let text = file(&[DISK], 2, |trial, _| {
         let measurement = trial.measurement.as_mut().unwrap();
-        measurement.devices = ["data", "log"]
+        measurement.mounts[0].devices = ["data", "log"]
             .map(|name| DeviceView {
                 name: name.to_owned(),
-                emulator: measurement.emulator.clone(),
+                emulator: measurement.mounts[0].emulator.clone(),
                 ..DeviceView::default()
             })
             .to_vec();

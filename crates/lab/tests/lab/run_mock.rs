@@ -151,7 +151,7 @@ fn a_run_leaves_one_row_per_trial_in_blocks() {
     }
     for trial in &trials {
         let measurement = trial.measurement.as_ref().unwrap();
-        assert!(measurement.latency.count > 0 && measurement.headline.value > 0.0, "{trial:?}");
+        assert!(measurement.latency.count > 0 && measurement.metric.value > 0.0, "{trial:?}");
         assert!(measurement.verification.iter().all(|check| check.passed));
         assert_eq!(trial.provenance.scenario_hash, header.provenance.scenario_hash);
         for phase in ["restore", "start", "warm-up", "settle", "measure", "verify", "stop"] {

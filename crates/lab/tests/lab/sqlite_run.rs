@@ -14,7 +14,11 @@ fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
     bench.write("test.toml", &text);
     let (_, measurement) = bench.run_one_tpcc();
     // Every commit is an fsync of the write-ahead log, and the drive has a volatile cache.
-    assert!(measurement.emulator.as_ref().unwrap().flushes > 10, "{:?}", measurement.emulator);
+    assert!(
+        measurement.mounts[0].emulator.as_ref().unwrap().flushes > 10,
+        "{:?}",
+        measurement.mounts[0].emulator
+    );
 }
 
 #[test]
@@ -42,9 +46,9 @@ fn a_list_ends_its_trial_and_one_that_takes_too_long_fails_it() {
     };
     let (list, long) = (find("card/list"), find("card/long"));
     let measurement = list.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", list.error));
-    let headline = &measurement.headline;
-    assert!(headline.lower_is_better && headline.value > 0.0, "{headline:?}");
-    assert!(headline.value <= measurement.duration_s && measurement.duration_s < 5.0, "{headline:?}");
+    let metric = &measurement.metric;
+    assert!(metric.lower_is_better && metric.value > 0.0, "{metric:?}");
+    assert!(metric.value <= measurement.duration_s && measurement.duration_s < 5.0, "{metric:?}");
     let commits = measurement.transactions.iter().find(|kind| kind.name == "insert_autocommit").unwrap();
     assert_eq!(commits.committed, 50);
     assert!(commits.client_cpu_s.unwrap() > 0.0 && commits.latency.mean_ms > 0.02, "{commits:?}");

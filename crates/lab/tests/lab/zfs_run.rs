@@ -66,17 +66,18 @@ fn a_database_on_a_pool_is_measured_and_verified_and_killed_runs_leave_nothing()
 }
 
 fn check_devices(measurement: &Measurement) {
-    let (emulators, data) = (measurement.emulator.as_ref().unwrap(), measurement.host.as_ref().unwrap());
+    let (emulators, data) =
+        (measurement.mounts[0].emulator.as_ref().unwrap(), measurement.mounts[0].host.as_ref().unwrap());
     // Commits go to the log, whose flushes are in the sum and not among those of the data disk.
     assert!(emulators.flushes > data.flushes, "{emulators:?} {data:?}");
     assert!(emulators.writes > data.writes, "{emulators:?} {data:?}");
-    let names: Vec<&str> = measurement.devices.iter().map(|device| device.name.as_str()).collect();
+    let names: Vec<&str> = measurement.mounts[0].devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["data", "log", "cache"]);
     let each: Vec<&EmulatorSummary> =
-        measurement.devices.iter().map(|device| device.emulator.as_ref().unwrap()).collect();
+        measurement.mounts[0].devices.iter().map(|device| device.emulator.as_ref().unwrap()).collect();
     assert_eq!(each.iter().map(|device| device.writes).sum::<u64>(), emulators.writes);
     assert!(each[1].writes > 0 && each[1].flushes > 0, "{each:?}");
-    assert_eq!(measurement.devices[0].host.as_ref(), Some(data));
+    assert_eq!(measurement.mounts[0].devices[0].host.as_ref(), Some(data));
     assert!(measurement.cpu.emulator_s > 0.0, "{:?}", measurement.cpu);
 }
 

@@ -1,14 +1,16 @@
 //! Writing back: an elevator over the dirty data.
 
-use super::{Cache, Target};
-use crate::request::{Operation, Outcome, Request, SECTOR_BYTES};
+use super::{Cache, Purpose};
+use crate::children::request;
+use crate::request::{Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::time::Instant;
 use crate::volatile::Taken;
 
 /// Dirty data on its way to the device below.
 #[derive(Debug)]
 pub(super) struct Destage {
-    pub(super) number: u32,
+    /// Under which the device below knows it.
+    pub(super) id: RequestId,
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) taken: Vec<Taken>,
@@ -43,7 +45,7 @@ impl Cache {
     /// When writing back starts because the host has nothing to do.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
         let is_possible =
-            !self.destages.is_idle_run && self.commands.working_count() == 0 && !self.dirty.is_clean();
+            !self.destages.is_idle_run && self.requests.working_count() == 0 && !self.dirty.is_clean();
         is_possible.then(|| self.host_idle_since + self.parameters.destage_idle_ns)
     }
 
@@ -90,24 +92,17 @@ impl Cache {
     fn start_destage(&mut self, at: Instant, start: u64, end: u64) {
         let mut taken = Vec::new();
         self.dirty.take(start, end, &mut taken);
-        let number = self.next_number();
-        let destage = Destage { number, start, end, taken };
         let free = self.destages.list.iter().position(Option::is_none);
-        let index = free.unwrap_or(self.destages.list.len());
-        match free {
-            Some(index) => self.destages.list[index] = Some(destage),
-            None => self.destages.list.push(Some(destage)),
-        }
+        let index = free.unwrap_or_else(|| {
+            self.destages.list.push(None);
+            self.destages.list.len() - 1
+        });
+        let write = request(Operation::Write, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES);
+        let write = Request { force_unit_access: true, ..write };
+        let id = self.below.submit(at, write, Purpose::Destage(index));
+        self.destages.list[index] = Some(Destage { id, start, end, taken });
         self.destages.in_flight_count += 1;
         self.destages.position = end;
-        let request = Request {
-            id: Target::Destage { index, number }.id(),
-            operation: Operation::Write,
-            offset_bytes: start * SECTOR_BYTES,
-            size_bytes: (end - start) * SECTOR_BYTES,
-            force_unit_access: true,
-        };
-        self.submit_below(at, request);
     }
 
     pub(super) fn finish_destage(&mut self, index: usize, outcome: Outcome) {

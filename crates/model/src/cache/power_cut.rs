@@ -1,18 +1,19 @@
 //! What a power cut leaves of the host's writes.
 
+use super::Cache;
 use super::read_ahead::ReadAhead;
-use super::{Cache, Target};
+use crate::children::id_of_host;
 use crate::device::{Fate, PowerCut, WriteFate};
-use crate::fan_out::part_of;
 use crate::request::{RequestId, SECTOR_BYTES};
 use crate::time::Instant;
 use crate::volatile::Taken;
 
 impl Cache {
     pub(super) fn cut(&mut self, now: Instant) -> PowerCut {
-        let outstanding = self.commands.outstanding();
+        let outstanding = self.requests.outstanding();
+        let ids = outstanding.iter().map(|submitted| id_of_host(submitted.request.id));
+        let passed: Vec<RequestId> = ids.filter(|&id| self.below.is_in_flight(id)).collect();
         let below = self.below.power_cut(now);
-        self.below_at = self.below.poll_at();
         if self.is_safe() {
             // Memory keeps it, and what was on its way to the device below is in memory still.
             self.dirty.reset();
@@ -28,8 +29,8 @@ impl Cache {
             let key = |part: &WriteFate| (part.id, part.offset_bytes, part.size_bytes);
             if resident.next_if(|next| key(next) == key(&part)).is_none() {
                 self.add_destaged(&part, &below, &mut writes);
-            } else if let Some(passed) = self.passed_id(part.id) {
-                add_parts(&part, passed, &below, &mut writes);
+            } else if passed.contains(&id_of_host(part.id)) {
+                add_parts(&part, id_of_host(part.id), &below, &mut writes);
             } else {
                 writes.push(WriteFate { fate: Fate::Lost, ..part });
             }
@@ -39,30 +40,17 @@ impl Cache {
     }
 
     /// The fate of what was being written back is that of the write that carried it.
-    fn add_destaged(&self, part: &WriteFate, below: &PowerCut, writes: &mut Vec<WriteFate>) {
+    fn add_destaged(&self, part: &WriteFate, below: &[WriteFate], writes: &mut Vec<WriteFate>) {
         let sector = part.offset_bytes / SECTOR_BYTES;
-        for (index, destage) in self.destages.list.iter().enumerate() {
-            if let Some(destage) =
-                destage.as_ref().filter(|destage| (destage.start..destage.end).contains(&sector))
-            {
-                add_parts(part, Target::Destage { index, number: destage.number }.id(), below, writes);
-            }
+        let destages = self.destages.list.iter().flatten();
+        for destage in destages.filter(|destage| (destage.start..destage.end).contains(&sector)) {
+            add_parts(part, destage.id, below, writes);
         }
-    }
-
-    /// The identifier on the device below of a write that was passed to it and has not completed.
-    fn passed_id(&self, id: RequestId) -> Option<RequestId> {
-        let mut passed = self.passed.iter().enumerate();
-        passed.find_map(|(slot, number)| {
-            let number = (*number)?;
-            (self.commands.get(slot).request.id == id).then(|| Target::Host { slot, number }.id())
-        })
     }
 
     /// As after power-on; totals and the battery stay.
     fn reset(&mut self, now: Instant) {
-        self.commands.reset();
-        self.failures.reset();
+        self.requests.reset();
         self.events.clear();
         self.firmware_free_at = now;
         self.link_free_at = now;
@@ -74,18 +62,17 @@ impl Cache {
         self.read_cache.reset();
         self.read_ahead = ReadAhead::default();
         self.host_idle_since = now;
-        self.passed.clear();
     }
 }
 
 /// What the device below says of one write, cut to a part of it; where it says nothing the part is durable.
-fn add_parts(part: &WriteFate, id: RequestId, below: &PowerCut, writes: &mut Vec<WriteFate>) {
+fn add_parts(part: &WriteFate, id: RequestId, below: &[WriteFate], writes: &mut Vec<WriteFate>) {
     let part_end = part.offset_bytes + part.size_bytes;
-    for write in below.writes.iter().filter(|write| write.id == id) {
+    for write in below.iter().filter(|write| write.id == id) {
         let start = write.offset_bytes.max(part.offset_bytes);
         let end = (write.offset_bytes + write.size_bytes).min(part_end);
         if start < end {
-            let fate = part_of(write.fate, start - write.offset_bytes, end - start);
+            let fate = write.fate.of_part(start - write.offset_bytes, end - start);
             writes.push(WriteFate { offset_bytes: start, size_bytes: end - start, fate, ..*part });
         }
     }

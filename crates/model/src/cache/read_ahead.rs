@@ -8,9 +8,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Cache, Target};
-use crate::commands::Slot;
-use crate::request::{Operation, Outcome, Request};
+use super::{Cache, Purpose};
+use crate::children::request;
+use crate::request::{Operation, Outcome};
+use crate::requests::Slot;
 use crate::time::Instant;
 
 /// Readers that are told apart [assumption].
@@ -79,26 +80,20 @@ impl Cache {
     /// Reads from the start of the host's read to the end of its stripe; whether that is more than was asked for.
     pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
         let stripe_bytes = self.parameters.read_ahead_bytes;
-        let request = self.commands.get(slot).request;
+        let asked = self.requests.get(slot).request;
         if stripe_bytes == 0 {
             return false;
         }
-        let stripe_end = request.end_bytes().next_multiple_of(stripe_bytes);
-        let (start_bytes, end_bytes) = (request.offset_bytes, stripe_end.min(self.below.size_bytes()));
+        let stripe_end = asked.end_bytes().next_multiple_of(stripe_bytes);
+        let (start_bytes, end_bytes) = (asked.offset_bytes, stripe_end.min(self.below.size_bytes()));
         // A longer one would not fit into the read cache; the array has all its members busy with it anyway.
-        if end_bytes == request.end_bytes() || end_bytes - start_bytes > stripe_bytes {
+        if end_bytes == asked.end_bytes() || end_bytes - start_bytes > stripe_bytes {
             return false;
         }
         let fetch = Fetch { start_bytes, end_bytes, waiting: vec![slot], is_void: false };
-        let (index, number) = (self.read_ahead.add(fetch), self.next_number());
-        let read = Request {
-            id: Target::ReadAhead { index, number }.id(),
-            operation: Operation::Read,
-            offset_bytes: start_bytes,
-            size_bytes: end_bytes - start_bytes,
-            force_unit_access: false,
-        };
-        self.submit_below(at, read);
+        let index = self.read_ahead.add(fetch);
+        let read = request(Operation::Read, start_bytes, end_bytes - start_bytes);
+        self.below.submit_late(at, read, Purpose::ReadAhead(index));
         true
     }
 

@@ -10,6 +10,7 @@ use crate::fault::{Fault, FaultParameters, ReadErrors};
 use crate::null::Null;
 use crate::profile::{DiskParameters, WriteCache};
 use crate::raid::{Raid, RaidLevel, RaidParameters};
+use crate::request::RequestId;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
 
@@ -170,8 +171,8 @@ impl Device for Shared {
         self.0.lock().unwrap().size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
-        self.0.lock().unwrap().submit(now, request);
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
+        self.0.lock().unwrap().submit_late(sent, now, request)
     }
 
     fn poll_at(&self) -> Option<Instant> {
@@ -398,7 +399,7 @@ fn check_durable_below(policy: CachePolicy) {
         driver.device_mut().advance(now);
     }
     let now = driver.now();
-    assert_eq!(driver.device_mut().below.power_cut(now).writes, [], "{policy:?}");
+    assert_eq!(driver.device_mut().below.power_cut(now), [], "{policy:?}");
 }
 
 #[test]

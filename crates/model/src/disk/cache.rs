@@ -4,9 +4,9 @@
 //! keeps a table of segments, it does not sort megabytes of pages.
 
 use super::{Choice, Disk};
-use crate::commands::Slot;
 use crate::profile::WriteCache;
 use crate::request::{Operation, Request, SECTOR_BYTES};
+use crate::requests::Slot;
 use crate::time::Instant;
 
 /// Longest contiguous write-back, so that a read behind it waits at most for about a rotation of transfer.
@@ -27,7 +27,7 @@ impl Disk {
 
     pub(super) fn admit_to_cache(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
-            let sectors = self.commands.get(slot).request.size_bytes / SECTOR_BYTES;
+            let sectors = self.requests.get(slot).request.size_bytes / SECTOR_BYTES;
             let used_sectors = self.cache.volatile_sectors() + self.reserved_sectors;
             let used_runs = self.dirty.len() as u64 + self.reserved_runs + u64::from(!self.taken.is_empty());
             if used_sectors + sectors > self.capacity_sectors() || used_runs >= self.parameters.dirty_runs {
@@ -47,7 +47,7 @@ impl Disk {
 
     pub(super) fn finish_interface_transfer(&mut self, at: Instant) {
         let Some((_, slot)) = self.interface.pop_front() else { return };
-        let command = self.commands.get(slot);
+        let command = self.requests.get(slot);
         let (id, sequence) = (command.request.id, command.sequence);
         if command.request.operation == Operation::Write {
             let (start, end) = command.sectors();
@@ -59,9 +59,9 @@ impl Disk {
                     self.dirty.push(self.geometry.locate(start, true), start);
                 }
             }
-            self.commands.mark_placed(slot);
+            self.requests.mark_placed(slot);
         }
-        self.commands.finish(at, slot);
+        self.requests.finish(at, slot);
     }
 
     /// What was written before that sequence number in the range is overtaken, by a write to the platter or a discard.
@@ -82,7 +82,7 @@ impl Disk {
     /// Whether writing back may compete for the arm now.
     pub(super) fn destage_is_due(&self, at: Instant) -> bool {
         let share = |whole: u64| whole * self.parameters.destage_watermark_percent / 100;
-        let is_draining = self.flush_ready && self.commands.working_count() == 0;
+        let is_draining = self.flush_ready && self.requests.working_count() == 0;
         !self.cache.is_clean()
             && (is_draining
                 || !self.waiting_for_room.is_empty()

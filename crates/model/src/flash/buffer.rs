@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use super::geometry::Unit;
-use crate::commands::{Command, Slot, is_unacknowledged};
 use crate::device::{Fate, WriteFate};
 use crate::request::{Operation, RequestId, SECTOR_BYTES};
+use crate::requests::{Slot, Submitted, is_unacknowledged};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::draw_fate;
@@ -247,7 +247,7 @@ impl Buffer {
     /// The order in which this model programs is one of many that a firmware may choose, so each piece that was still
     /// volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
     /// What a newer write replaced while both were waiting never left the buffer: it is lost.
-    pub(super) fn power_cut(&self, outstanding: &[Command], rng: &mut Rng) -> Vec<WriteFate> {
+    pub(super) fn power_cut(&self, outstanding: &[Submitted], rng: &mut Rng) -> Vec<WriteFate> {
         let mut parts: Vec<Part> = Vec::new();
         for entry in self.live_entries() {
             let mut newer: Vec<(u64, u64)> = Vec::new();

@@ -6,9 +6,9 @@ use super::buffer::Batch;
 use super::geometry::{Superblock, Unit};
 use super::map::Location;
 use super::{Event, Flash};
-use crate::commands::Slot;
 use crate::profile::transfer_ns;
 use crate::request::SECTOR_BYTES;
+use crate::requests::Slot;
 use crate::time::Instant;
 
 /// The part of one NAND page that a read wants.
@@ -66,7 +66,7 @@ enum Source {
 
 impl Flash {
     pub(super) fn start_read(&mut self, at: Instant, slot: Slot) {
-        let request = self.commands.get(slot).request;
+        let request = self.requests.get(slot).request;
         // Held until every page has been asked for: one may be answered at once.
         self.pending[slot] = 1;
         let mut run: Option<(Source, u64)> = None;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::hint::select_unpredictable;
 
-use crate::commands::Slot;
+use crate::requests::Slot;
 use crate::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

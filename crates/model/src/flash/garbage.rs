@@ -110,7 +110,7 @@ impl Flash {
 
     pub(super) fn idle_due(&mut self, at: Instant) {
         self.collection.idle_timer_runs = false;
-        if self.commands.working_count() > 0 {
+        if self.requests.working_count() > 0 {
             return;
         }
         let due_at = self.collection.last_submit + IDLE_NS;

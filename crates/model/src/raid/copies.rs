@@ -87,7 +87,7 @@ impl Raid {
         } else {
             self.ops[op].is_failed |= !self.add_copies(start_bytes, end_bytes, extents);
         }
-        let operation = self.commands.get(slot).request.operation;
+        let operation = self.requests.get(slot).request.operation;
         self.send_all(at, op, operation, extents);
     }
 }

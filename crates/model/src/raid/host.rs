@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::Raid;
 use super::members::WriteEntry;
-use crate::commands::Slot;
+use crate::requests::Slot;
 use crate::time::Instant;
 
 /// A write to a member that the thread has yet to send.
@@ -38,7 +38,11 @@ impl Raid {
     pub(super) fn enter(&mut self, now: Instant, slot: Slot) {
         match self.parameters.host_latency_ns {
             0 => self.start_request(now, slot),
-            latency_ns => self.host.entering.push_back((now + latency_ns, slot)),
+            latency_ns => {
+                // One that came late does not overtake.
+                let before_at = self.host.entering.back().map_or(Instant::ZERO, |&(at, _)| at);
+                self.host.entering.push_back((before_at.max(now + latency_ns), slot));
+            }
         }
     }
 
@@ -47,7 +51,7 @@ impl Raid {
         let at = self.host.thread_free_at.max(now);
         self.host.thread_free_at = at + self.parameters.host_write_ns;
         if at == now {
-            self.members.send_write(now, entry, force_unit_access);
+            self.send_write_now(now, entry, force_unit_access);
         } else {
             self.host.unsent.push_back(Unsent { at, entry, force_unit_access });
         }
@@ -61,7 +65,7 @@ impl Raid {
             self.host.entering.pop_front();
             self.start_request(at, slot);
         } else if let Some(unsent) = self.host.unsent.pop_front() {
-            self.members.send_write(at, unsent.entry, unsent.force_unit_access);
+            self.send_write_now(at, unsent.entry, unsent.force_unit_access);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::RaidLevel;
-use crate::device::{Device, PowerCut};
+use crate::children::{Child, id_of_own, own_number};
+use crate::device::{Device, WriteFate};
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
 
@@ -26,14 +27,17 @@ pub enum MemberState {
 }
 
 pub(super) struct Member {
-    pub(super) device: Box<dyn Device>,
+    pub(super) device: Child<Sent>,
     pub(super) state: MemberState,
     /// End of the request that was sent last: about where a disk's arm is.
     last_end_bytes: u64,
-    outstanding_count: u64,
 }
 
 impl Member {
+    fn new(device: Box<dyn Device>) -> Member {
+        Member { device: Child::new(device), state: MemberState::InSync, last_end_bytes: 0 }
+    }
+
     pub(super) fn is_writable(&self) -> bool {
         self.state != MemberState::Missing
     }
@@ -47,8 +51,8 @@ impl Member {
     }
 
     /// Smaller is better to read from: fewer requests in flight, then nearer.
-    pub(super) fn distance(&self, offset_bytes: u64) -> (u64, u64) {
-        (self.outstanding_count, self.last_end_bytes.abs_diff(offset_bytes))
+    pub(super) fn distance(&self, offset_bytes: u64) -> (usize, u64) {
+        (self.device.in_flight_count(), self.last_end_bytes.abs_diff(offset_bytes))
     }
 }
 
@@ -68,6 +72,8 @@ pub(super) enum Purpose {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteEntry {
     pub(super) id: RequestId,
+    /// Under which its member knows it; [`Members::remember`] gives it.
+    pub(super) number: u64,
     /// Number of the operation in the array: orders writes as the host submitted them.
     pub(super) serial: u64,
     pub(super) op: OpIndex,
@@ -78,139 +84,118 @@ pub(super) struct WriteEntry {
     pub(super) is_done: bool,
 }
 
-/// What an identifier on a member stands for.
+/// What a request to a member is for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target {
-    Write(u64),
-    Other(OpIndex),
-}
-
-/// Low bit of an identifier: set for writes, which are remembered by number.
-pub(super) fn target(id: RequestId) -> Target {
-    if id.0 & 1 == 1 { Target::Write(id.0 >> 1) } else { Target::Other((id.0 >> 32) as OpIndex) }
+pub(super) struct Sent {
+    pub(super) op: OpIndex,
+    /// Place of a write among all that were ever remembered.
+    write: Option<u64>,
 }
 
 pub(super) struct Members {
     pub(super) list: Vec<Member>,
-    next_at: Vec<Instant>,
+    /// Of the next request to any of them.
+    next_number: u64,
+    /// By number.
     writes: VecDeque<WriteEntry>,
-    /// Number of the first remembered write.
-    first_write: u64,
+    /// Writes that are not remembered any more.
+    forgotten_count: u64,
 }
 
 impl Members {
     pub(super) fn new(devices: Vec<Box<dyn Device>>) -> Members {
-        let list: Vec<Member> = devices
-            .into_iter()
-            .map(|device| Member {
-                device,
-                state: MemberState::InSync,
-                last_end_bytes: 0,
-                outstanding_count: 0,
-            })
-            .collect();
-        let next_at = vec![Instant::FAR_FUTURE; list.len()];
-        Members { list, next_at, writes: VecDeque::new(), first_write: 0 }
+        let list = devices.into_iter().map(Member::new).collect();
+        Members { list, next_number: 0, writes: VecDeque::new(), forgotten_count: 0 }
     }
 
     pub(super) fn replace(&mut self, member: usize, device: Box<dyn Device>) {
-        self.list[member] =
-            Member { device, state: MemberState::InSync, last_end_bytes: 0, outstanding_count: 0 };
-        self.refresh(member);
-    }
-
-    fn refresh(&mut self, member: usize) {
-        self.next_at[member] = self.list[member].device.poll_at().unwrap_or(Instant::FAR_FUTURE);
+        self.list[member] = Member::new(device);
     }
 
     /// The member where something happens next, and when; the lowest index of several.
     pub(super) fn next(&self) -> Option<(Instant, usize)> {
         let mut next: Option<(Instant, usize)> = None;
-        for (member, &at) in self.next_at.iter().enumerate() {
-            if at < next.map_or(Instant::FAR_FUTURE, |(earliest, _)| earliest) {
+        for (member, at) in self.list.iter().map(|member| member.device.poll_at()).enumerate() {
+            if let Some(at) = at
+                && next.is_none_or(|(earliest, _)| at < earliest)
+            {
                 next = Some((at, member));
             }
         }
         next
     }
 
-    pub(super) fn poll(&mut self, at: Instant, member: usize) -> Option<Completion> {
-        let completion = self.list[member].device.poll(at);
-        match completion {
-            Some(_) => self.list[member].outstanding_count -= 1,
-            None => self.refresh(member),
+    pub(super) fn poll(&mut self, at: Instant, member: usize) -> Option<(OpIndex, Completion)> {
+        let (sent, completion) = self.list[member].device.poll(at)?;
+        if let Some(write) = sent.write {
+            self.writes[(write - self.forgotten_count) as usize].is_done = true;
         }
-        completion
+        Some((sent.op, completion))
     }
 
-    fn send(&mut self, at: Instant, member: usize, request: Request) {
+    /// Returns when the member took the request to have come.
+    fn send(&mut self, at: Instant, member: usize, request: Request, sent: Sent) -> Instant {
         let target = &mut self.list[member];
-        target.outstanding_count += 1;
         if request.operation != Operation::Flush {
             target.last_end_bytes = request.end_bytes();
         }
-        target.device.submit(at, request);
-        self.refresh(member);
+        target.device.send(at, request, sent)
     }
 
-    /// Sends a request that no power cut is asked about; `number` tells it from others of its operation.
+    fn take_number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// Sends a request that no power cut is asked about; returns when the member took it to have come.
     pub(super) fn send_other(
         &mut self,
         at: Instant,
         operation: Operation,
         op: OpIndex,
-        number: u32,
         (member, start_bytes, end_bytes): Extent,
-    ) {
-        assert!(number < 1 << 31, "an operation of too many parts");
+    ) -> Instant {
         let request = Request {
-            id: RequestId((op as u64) << 32 | u64::from(number) << 1),
+            id: id_of_own(self.take_number()),
             operation,
             offset_bytes: start_bytes,
             size_bytes: end_bytes - start_bytes,
             force_unit_access: false,
         };
-        self.send(at, member, request);
+        self.send(at, member, request, Sent { op, write: None })
     }
 
-    pub(super) fn send_write(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) {
-        let number = self.remember(entry);
+    pub(super) fn send_write(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) -> Instant {
+        let write = Some(self.remember(entry));
         let request = Request {
-            id: RequestId(number << 1 | 1),
+            id: id_of_own(self.next_number - 1),
             operation: Operation::Write,
             offset_bytes: entry.offset_bytes,
             size_bytes: entry.size_bytes,
             force_unit_access,
         };
-        self.send(at, entry.member as usize, request);
+        self.send(at, entry.member as usize, request, Sent { op: entry.op, write })
     }
 
+    /// Gives the write a number; returns its place among all that were ever remembered.
     pub(super) fn remember(&mut self, entry: WriteEntry) -> u64 {
         while self.writes.len() >= REMEMBERED_WRITES && self.writes[0].is_done {
             self.writes.pop_front();
-            self.first_write += 1;
+            self.forgotten_count += 1;
         }
-        self.writes.push_back(entry);
-        self.first_write + self.writes.len() as u64 - 1
+        let number = self.take_number();
+        self.writes.push_back(WriteEntry { number, ..entry });
+        self.forgotten_count + self.writes.len() as u64 - 1
     }
 
-    /// The operation that a finished write belongs to.
-    pub(super) fn finish_write(&mut self, number: u64) -> OpIndex {
-        let entry = &mut self.writes[(number - self.first_write) as usize];
-        entry.is_done = true;
-        entry.op
+    pub(super) fn power_cut(&mut self, now: Instant, member: usize) -> Vec<WriteFate> {
+        self.list[member].device.power_cut(now)
     }
 
-    pub(super) fn power_cut(&mut self, now: Instant, member: usize) -> PowerCut {
-        let cut = self.list[member].device.power_cut(now);
-        self.list[member].outstanding_count = 0;
-        self.refresh(member);
-        cut
-    }
-
-    /// Index among the remembered writes; `None` for one from too long ago.
-    pub(super) fn write_index(&self, number: u64) -> Option<usize> {
-        number.checked_sub(self.first_write).map(|index| index as usize)
+    /// Index among the remembered writes of what a member knows under `id`; `None` for one from too long ago.
+    pub(super) fn write_index(&self, id: RequestId) -> Option<usize> {
+        let number = own_number(id)?;
+        self.writes.binary_search_by_key(&number, |entry| entry.number).ok()
     }
 
     pub(super) fn write(&self, index: usize) -> &WriteEntry {
@@ -228,12 +213,8 @@ impl Members {
 
     /// After a power cut nothing is in question any more.
     pub(super) fn forget_writes(&mut self) {
-        self.first_write += self.writes.len() as u64;
+        self.forgotten_count += self.writes.len() as u64;
         self.writes.clear();
-    }
-
-    pub(super) fn outstanding_count(&self, member: usize) -> u64 {
-        self.list[member].outstanding_count
     }
 
     /// Whether the array still has all its data without the member.

@@ -2,8 +2,8 @@
 
 use super::members::{Extents, OpIndex, Purpose};
 use super::{Op, Raid, Stage, Task};
-use crate::commands::Slot;
 use crate::request::Operation;
+use crate::requests::Slot;
 use crate::time::Instant;
 
 /// How the new parity comes about.

@@ -4,12 +4,11 @@ use std::ops::Range;
 
 use super::host::Host;
 use super::layout::Role;
-use super::members::{MemberState, Members, Purpose, Target, WriteEntry, target};
+use super::members::{MemberState, Members, Purpose, WriteEntry};
 use super::{Raid, Stage, Task};
-use crate::commands::{Command, is_unacknowledged};
 use crate::device::{Fate, PowerCut, WriteFate};
-use crate::fan_out::part_of;
 use crate::request::Operation;
+use crate::requests::{Submitted, is_unacknowledged};
 use crate::time::Instant;
 
 /// A part of a host's write, to be put in order.
@@ -43,17 +42,16 @@ fn count_real(members: &Members, group: Range<usize>) -> usize {
 
 impl Raid {
     pub(super) fn cut(&mut self, now: Instant) -> PowerCut {
-        let outstanding = self.commands.outstanding();
+        let outstanding = self.requests.outstanding();
         let mut parts = Vec::new();
         self.add_unwritten(&outstanding, &mut parts);
         self.add_unsent(&mut parts);
-        let cuts: Vec<PowerCut> =
+        let cuts: Vec<Vec<WriteFate>> =
             (0..self.members.list.len()).map(|member| self.members.power_cut(now, member)).collect();
         let mut fared = Vec::new();
         for (member, cut) in cuts.iter().enumerate() {
-            for write in &cut.writes {
-                let Target::Write(number) = target(write.id) else { continue };
-                let Some(index) = self.members.write_index(number) else { continue };
+            for write in cut {
+                let Some(index) = self.members.write_index(write.id) else { continue };
                 if fared.len() <= index {
                     fared.resize(index + 1, Fared::default());
                 }
@@ -83,7 +81,7 @@ impl Raid {
     }
 
     /// Operations that have not begun to write.
-    fn add_unwritten(&self, outstanding: &[Command], parts: &mut Vec<Part>) {
+    fn add_unwritten(&self, outstanding: &[Submitted], parts: &mut Vec<Part>) {
         let mut is_free = vec![false; self.ops.len()];
         for &op in &self.free_ops {
             is_free[op] = true;
@@ -93,7 +91,7 @@ impl Raid {
         });
         for (op, _) in unwritten {
             let Some(slot) = op.slot else { continue };
-            let request = self.commands.get(slot).request;
+            let request = self.requests.get(slot).request;
             if request.operation != Operation::Write || op.start_bytes == op.end_bytes {
                 continue;
             }
@@ -125,7 +123,7 @@ impl Raid {
             }
         }
         for (serial, &(_, slot)) in (self.next_serial..).zip(&self.host.entering) {
-            let request = self.commands.get(slot).request;
+            let request = self.requests.get(slot).request;
             if request.operation == Operation::Write && request.size_bytes > 0 {
                 parts.push(Part { serial, fate: lost(request.id, request.offset_bytes, request.size_bytes) });
             }
@@ -156,7 +154,7 @@ impl Raid {
                 offset_bytes,
                 size_bytes,
                 acknowledged: false,
-                fate: part_of(write.fate, piece.start_bytes - write.offset_bytes, size_bytes),
+                fate: write.fate.of_part(piece.start_bytes - write.offset_bytes, size_bytes),
             };
             parts.push(Part { serial: entry.serial, fate });
         }
@@ -245,9 +243,7 @@ impl Raid {
     /// As after power-on; totals, the members' states and what was damaged stay.
     fn reset(&mut self, now: Instant) {
         self.members.forget_writes();
-        self.commands.reset();
-        self.progress.clear();
-        self.failures.reset();
+        self.requests.reset();
         self.ops.clear();
         self.free_ops.clear();
         self.active.clear();

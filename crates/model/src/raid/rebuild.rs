@@ -70,7 +70,7 @@ impl Raid {
         };
         let least = self.parameters.rebuild_least_bytes_per_s;
         let busy_at = (least > 0).then(|| pause(least));
-        if self.commands.working_count() > 0 {
+        if self.requests.working_count() > 0 {
             return busy_at;
         }
         let idle_at = pause(self.parameters.rebuild_most_bytes_per_s)

@@ -49,7 +49,7 @@ impl Unsynced {
         if resync == Resync::Never || start == end {
             return;
         }
-        self.last_write_at = Some(at);
+        self.last_write_at = self.last_write_at.max(Some(at));
         if let Resync::Bitmap { region_bytes } = resync {
             let regions = start / region_bytes..end.div_ceil(region_bytes);
             self.regions.extend(regions.map(|region| (region, at)));

@@ -27,7 +27,7 @@ struct Constant {
     member: usize,
     latency_ns: u64,
     log: Log,
-    commands: Commands,
+    requests: Requests,
     in_flight: VecDeque<(Instant, Slot)>,
     fails: bool,
     cut_fate: Fate,
@@ -38,34 +38,35 @@ impl Device for Constant {
         MEMBER_BYTES
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
         self.log.lock().unwrap().push((
             self.member,
             request.operation,
             request.offset_bytes,
             request.size_bytes,
         ));
-        let slot = self.commands.accept(now, request, MEMBER_BYTES);
+        let slot = self.requests.accept(now, request, MEMBER_BYTES);
         self.in_flight.push_back((now + self.latency_ns, slot));
+        now
     }
 
     fn poll_at(&self) -> Option<Instant> {
         let in_flight = self.in_flight.front().map(|&(at, _)| at);
-        self.commands.next_finished_at().into_iter().chain(in_flight).min()
+        self.requests.next_finished_at().into_iter().chain(in_flight).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         while let Some(&(at, slot)) = self.in_flight.front().filter(|(at, _)| *at <= now) {
             self.in_flight.pop_front();
-            self.commands.finish(at, slot);
+            self.requests.finish(at, slot);
         }
         let outcome = if self.fails { Outcome::Failure } else { Outcome::Success };
-        self.commands.collect(now).map(|completion| Completion { outcome, ..completion })
+        self.requests.collect(now).map(|completion| Completion { outcome, ..completion })
     }
 
     fn power_cut(&mut self, _now: Instant) -> PowerCut {
         let writes = self
-            .commands
+            .requests
             .outstanding()
             .iter()
             .filter(|command| command.request.operation == Operation::Write)
@@ -77,13 +78,13 @@ impl Device for Constant {
                 fate: self.cut_fate,
             })
             .collect();
-        self.commands.reset();
+        self.requests.reset();
         self.in_flight.clear();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
-        self.commands.counters
+        self.requests.counters
     }
 }
 
@@ -147,7 +148,7 @@ fn constant(member: usize, log: Log, (fails, cut_fate): (bool, Fate)) -> Box<dyn
         member,
         latency_ns: MILLISECOND,
         log,
-        commands: Commands::default(),
+        requests: Requests::default(),
         in_flight: VecDeque::new(),
         fails,
         cut_fate,

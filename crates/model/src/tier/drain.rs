@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::map::{SlotIndex, pieces};
 use super::{Fast, Slow, Tier, TierParameters, sector_request};
-use crate::children::HostSlot;
 use crate::request::Operation;
+use crate::requests::Slot;
 use crate::throttle::TokenBucket;
 use crate::time::Instant;
 
@@ -115,7 +115,7 @@ impl Tier {
         }
     }
 
-    pub(super) fn flush_slow(&mut self, slot: Option<HostSlot>) {
+    pub(super) fn flush_slow(&mut self, slot: Option<Slot>) {
         let covered = std::mem::take(&mut self.drainer.written);
         let mark = self.slow_records.mark();
         self.slow.flush(self.now, Slow::Flush { slot, mark, covered });

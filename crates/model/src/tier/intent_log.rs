@@ -23,11 +23,12 @@
 
 use std::collections::VecDeque;
 
-use crate::children::{Child, HostRequests, HostSlot, request};
+use crate::children::{Child, request};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 use crate::layer::LayerParameters;
 use crate::profile::{Invalid, within};
-use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
@@ -46,7 +47,7 @@ enum Log {
 
 #[derive(Debug, Clone, Copy)]
 enum Pool {
-    Host(HostSlot),
+    Host(Slot),
     Write,
     /// Ends the group.
     Flush,
@@ -58,9 +59,9 @@ struct Batch {
     number: u64,
     taken: Vec<Taken>,
     writes_left: usize,
-    is_done: bool,
+    done_at: Option<Instant>,
     /// Requests that complete with it, if everything before it is done too.
-    waiting: Vec<HostSlot>,
+    waiting: Vec<Slot>,
 }
 
 /// A group on its way to the pool.
@@ -75,7 +76,7 @@ struct Group {
     end_batch: u64,
     /// Log used by those batches.
     log_bytes: u64,
-    waiting: Vec<HostSlot>,
+    waiting: Vec<Slot>,
 }
 
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub struct IntentLog {
     parameters: IntentLogParameters,
     /// Of the fast device.
     log_bytes: u64,
-    hosts: HostRequests,
+    requests: Requests,
     log: Child<Log>,
     pool: Child<Pool>,
     /// Completed writes that the log does not have, under their numbers. A number below `durable_write` is in the pool.
@@ -98,9 +99,9 @@ pub struct IntentLog {
     group_is_due: bool,
     syncing: Option<Group>,
     /// Writes held up by too much dirty data.
-    waiting_for_room: VecDeque<HostSlot>,
+    waiting_for_room: VecDeque<Slot>,
     /// FLUSHes that found the log full: the open group makes their writes durable.
-    waiting_for_group: Vec<HostSlot>,
+    waiting_for_group: Vec<Slot>,
     batches: VecDeque<Batch>,
     next_batch: u64,
     log_head_bytes: u64,
@@ -121,7 +122,7 @@ impl IntentLog {
         Ok(IntentLog {
             parameters,
             log_bytes,
-            hosts: HostRequests::default(),
+            requests: Requests::default(),
             log: Child::new(fast),
             pool: Child::new(slow),
             memory: VolatileWrites::default(),
@@ -147,15 +148,15 @@ impl IntentLog {
 
     fn advance(&mut self, now: Instant) {
         while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
-            while let Some((purpose, _)) = self.log.poll(at) {
+            while let Some((purpose, completion)) = self.log.poll(at) {
                 match purpose {
-                    Log::Write { batch } => self.finish_log_write(at, batch),
-                    Log::Flush { batch } => self.finish_batch(at, batch),
+                    Log::Write { batch } => self.finish_log_write(completion.at, batch),
+                    Log::Flush { batch } => self.finish_batch(completion.at, batch),
                 }
             }
             while let Some((purpose, completion)) = self.pool.poll(at) {
                 match purpose {
-                    Pool::Host(slot) => self.hosts.finish(completion.at, slot, completion.outcome),
+                    Pool::Host(slot) => self.requests.finish_as(completion.at, slot, completion.outcome),
                     Pool::Write => self.finish_pool_write(at),
                     Pool::Flush => self.finish_group(at),
                 }
@@ -175,7 +176,7 @@ impl IntentLog {
 
     fn admit_writes(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
-            let host = *self.hosts.get(slot);
+            let host = *self.requests.get(slot);
             let dirty_bytes = self.dirty_bytes();
             if dirty_bytes > 0 && dirty_bytes + host.request.size_bytes > self.parameters.dirty_limit_bytes {
                 self.group_is_due |= self.syncing.is_none();
@@ -197,18 +198,18 @@ impl IntentLog {
             if host.request.force_unit_access {
                 self.commit(at, slot);
             } else {
-                self.hosts.finish(at + self.parameters.memory_ns, slot, Outcome::Success);
+                self.requests.finish(at + self.parameters.memory_ns, slot);
             }
         }
         self.start_group_if_due(at);
     }
 
     /// The request completes when everything now in memory is durable.
-    fn commit(&mut self, at: Instant, slot: HostSlot) {
+    fn commit(&mut self, at: Instant, slot: Slot) {
         if self.memory.is_clean() {
             match self.batches.back_mut() {
                 Some(last) => last.waiting.push(slot),
-                None => self.hosts.finish(at + self.parameters.memory_ns, slot, Outcome::Success),
+                None => self.requests.finish(at + self.parameters.memory_ns, slot),
             }
             return;
         }
@@ -228,7 +229,7 @@ impl IntentLog {
         self.next_batch += 1;
         let writes_left = self.write_log(at, number, log_bytes);
         let waiting = vec![slot];
-        self.batches.push_back(Batch { number, taken, writes_left, is_done: false, waiting });
+        self.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
     }
 
     /// Contiguous runs in memory, and their sectors.
@@ -242,7 +243,7 @@ impl IntentLog {
         while bytes > 0 {
             let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.log_head_bytes);
             let write = request(Operation::Write, self.log_head_bytes, size_bytes);
-            self.log.submit(at, write, Log::Write { batch });
+            self.log.submit_late(at, write, Log::Write { batch });
             self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.log_bytes;
             bytes -= size_bytes;
             count += 1;
@@ -260,14 +261,17 @@ impl IntentLog {
 
     fn finish_batch(&mut self, at: Instant, number: u64) {
         if let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) {
-            batch.is_done = true;
+            batch.done_at = Some(at);
         }
         // The log is read up to its first gap, so a batch counts when all before it are there.
-        while self.batches.front().is_some_and(|batch| batch.is_done) {
-            let Some(batch) = self.batches.pop_front() else { return };
+        let mut at = at;
+        while let Some(done_at) = self.batches.front().and_then(|batch| batch.done_at)
+            && let Some(batch) = self.batches.pop_front()
+        {
+            at = at.max(done_at);
             self.memory.settle(&batch.taken);
             for slot in batch.waiting {
-                self.hosts.finish(at, slot, Outcome::Success);
+                self.requests.finish(at, slot);
             }
         }
     }
@@ -328,7 +332,7 @@ impl IntentLog {
             self.memory.settle(&std::mem::take(&mut batch.taken));
         }
         for slot in group.waiting {
-            self.hosts.finish(at, slot, Outcome::Success);
+            self.requests.finish(at, slot);
         }
         self.admit_writes(at);
         if self.open.is_clean() {
@@ -345,12 +349,9 @@ impl IntentLog {
         is_syncing || self.open.covers(start, end)
     }
 
-    fn discard(&mut self, now: Instant, slot: HostSlot) {
-        let host = *self.hosts.get(slot);
-        let (start, end) = host.sectors();
-        self.memory.forget(start, end, u64::MAX);
-        self.open.forget(start, end, u64::MAX);
-        self.pool.pass_on(now, host.request, Pool::Host(slot));
+    fn pass_on(&mut self, sent: Instant, slot: Slot) {
+        let taken_at = self.pool.pass_on(sent, self.requests.get(slot).request, Pool::Host(slot));
+        self.requests.note_taken(slot, taken_at);
     }
 }
 
@@ -359,32 +360,38 @@ impl Device for IntentLog {
         self.pool.size_bytes()
     }
 
-    fn submit(&mut self, now: Instant, request: Request) {
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         self.advance(now);
-        let slot = self.hosts.accept(request, self.pool.size_bytes());
-        let (start, end) = self.hosts.get(slot).sectors();
+        let from = request.begins_at(sent, now);
+        let slot = self.requests.accept(from, request, self.pool.size_bytes());
+        let (start, end) = request.sectors();
         match request.operation {
             Operation::Read if self.holds(start, end) => {
-                self.hosts.finish(now + self.parameters.memory_ns, slot, Outcome::Success);
+                self.requests.finish(from + self.parameters.memory_ns, slot);
             }
-            Operation::Read => self.pool.pass_on(now, request, Pool::Host(slot)),
+            Operation::Read => self.pass_on(sent, slot),
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
-                self.admit_writes(now);
+                self.admit_writes(from);
             }
-            Operation::Flush => self.commit(now, slot),
-            Operation::Discard | Operation::WriteZeroes => self.discard(now, slot),
+            Operation::Flush => self.commit(from, slot),
+            Operation::Discard | Operation::WriteZeroes => {
+                self.memory.forget(start, end, u64::MAX);
+                self.open.forget(start, end, u64::MAX);
+                self.pass_on(sent, slot);
+            }
         }
         self.advance(now);
+        self.requests.get(slot).taken_at
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.hosts.next_finished_at().into_iter().chain(self.next_event_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
         self.advance(now);
-        self.hosts.collect(now)
+        self.requests.collect(now)
     }
 
     fn power_cut(&mut self, now: Instant) -> PowerCut {
@@ -398,11 +405,11 @@ impl Device for IntentLog {
             .filter(|write| write.id.0 >= self.durable_write)
             .map(|write| {
                 let id = self.ids[(write.id.0 - self.durable_write) as usize];
-                WriteFate { id, acknowledged: !self.hosts.is_outstanding(id), fate: Fate::Lost, ..write }
+                WriteFate { id, acknowledged: !self.requests.is_outstanding(id), fate: Fate::Lost, ..write }
             })
             .collect();
         let held_up = self.waiting_for_room.iter();
-        writes.extend(held_up.map(|&slot| self.hosts.get(slot).unacknowledged(Fate::Lost)));
+        writes.extend(held_up.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
         self.memory.reset();
         self.ids.clear();
         self.durable_write = self.next_write;
@@ -414,13 +421,13 @@ impl Device for IntentLog {
         self.waiting_for_group.clear();
         self.batches.clear();
         self.log_used_bytes = 0;
-        self.hosts.reset();
+        self.requests.reset();
         PowerCut { writes }
     }
 
     /// Data that a group made durable while it was on its way to the log counts as volatile until it is there.
     fn counters(&self) -> Counters {
-        let below = self.hosts.counters_with(&[self.log.counters(), self.pool.counters()]);
+        let below = self.requests.counters.over([self.log.counters(), self.pool.counters()]);
         Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }
     }
 

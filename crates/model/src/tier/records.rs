@@ -107,23 +107,13 @@ impl Records {
         pieces(alive & sectors_between(start - base, end - base))
             .map(|(low, high)| {
                 let (low, high) = (base + low, base + high);
-                part(low, high, part_of_fate(write.fate, low - start, high - start))
+                let fate = write.fate.of_part((low - start) * SECTOR_BYTES, (high - low) * SECTOR_BYTES);
+                part(low, high, fate)
             })
             .collect()
     }
 
     pub(super) fn clear(&mut self) {
         *self = Records::default();
-    }
-}
-
-/// The fate of the sectors from `low` to before `high` of a write.
-fn part_of_fate(fate: Fate, low: u64, high: u64) -> Fate {
-    let Fate::Torn { kept_bytes } = fate else { return fate };
-    let kept = kept_bytes / SECTOR_BYTES;
-    match kept {
-        _ if kept >= high => Fate::Kept,
-        _ if kept <= low => Fate::Lost,
-        _ => Fate::Torn { kept_bytes: (kept - low) * SECTOR_BYTES },
     }
 }

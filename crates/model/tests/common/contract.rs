@@ -52,7 +52,6 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
         *now = at.max(*now);
         while let Some(completion) = device.poll(*now) {
             assert!(completion.at <= *now, "{completion:?} is in the future of {now:?}");
-            assert!(done.last().is_none_or(|last| last.at <= completion.at), "completions out of order");
             done.push(completion);
         }
         assert!(device.poll_at().is_none_or(|at| at > *now), "poll_at is not after {now:?}");
@@ -60,14 +59,45 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
     *now = until;
 }
 
+/// How long a request was on its way, at most; some were longer than others.
+pub(crate) type Lateness = u64;
+
+const IN_TIME: Lateness = 0;
+pub(crate) const LATE: Lateness = 300_000;
+
+/// All in time, or some late.
+pub(crate) fn lateness() -> impl Strategy<Value = Lateness> {
+    prop_oneof![Just(IN_TIME), Just(LATE)]
+}
+
+fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lateness) {
+    let late_ns = match lateness {
+        IN_TIME => 0,
+        most_ns => request.id.0 * 7_919_993 % most_ns,
+    };
+    let sent = Instant(now.0.saturating_sub(late_ns));
+    let taken_at = device.submit_late(sent, now, request);
+    assert!(
+        sent <= taken_at && taken_at <= now,
+        "{request:?} sent {sent:?}, taken {taken_at:?}, now {now:?}"
+    );
+}
+
 /// All completions, in order; the device is idle afterwards, and says so.
 pub(crate) fn history(device: &mut dyn Device, steps: &[Step]) -> Vec<Completion> {
+    let done = late_history(device, steps, IN_TIME);
+    assert!(done.is_sorted_by_key(|completion| completion.at), "completions out of order");
+    done
+}
+
+/// As [`history`], of requests that were on their way for a while; so some complete before others that were collected.
+pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> Vec<Completion> {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     for &(pause_ns, request) in steps {
         let until = now + pause_ns;
         drain(device, &mut now, until, &mut done);
-        device.submit(now, request);
+        submit(device, now, request, lateness);
     }
     drain(device, &mut now, Instant::FAR_FUTURE, &mut done);
     let counters = device.counters();
@@ -109,7 +139,12 @@ pub(crate) struct Aftermath {
 }
 
 /// Submits everything and cuts the power; nothing of it is left in the device.
-pub(crate) fn run_until_cut(device: &mut dyn Device, steps: &[Step], cut_after_ns: u64) -> Aftermath {
+pub(crate) fn run_until_cut(
+    device: &mut dyn Device,
+    steps: &[Step],
+    lateness: Lateness,
+    cut_after_ns: u64,
+) -> Aftermath {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     let mut covered: BTreeMap<RequestId, Vec<RequestId>> = BTreeMap::new();
@@ -119,7 +154,7 @@ pub(crate) fn run_until_cut(device: &mut dyn Device, steps: &[Step], cut_after_n
         if request.operation == Operation::Flush {
             covered.insert(request.id, done.iter().map(|completion| completion.id).collect());
         }
-        device.submit(now, request);
+        submit(device, now, request, lateness);
     }
     let until = now + cut_after_ns;
     drain(device, &mut now, until, &mut done);

@@ -24,6 +24,7 @@ use rustix::mount::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use spindle_base::proc;
 
 use super::quiet::without_sync;
 use crate::system::mount_points;
@@ -128,10 +129,7 @@ fn last_words(state: &Path) -> String {
 /// The daemon of that state directory, found by its command line.
 pub(super) fn find(state: &Path) -> Option<u32> {
     let mark = state.join(MARK);
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .find(|&process| crate::system::process_names(process, &mark))
+    proc::processes().find(|&process| proc::is_started_with(process, &mark))
 }
 
 /// Ends the daemon at once: what it had not written is gone.

@@ -13,9 +13,9 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use crate::bench::fio::{self, Figures, Job};
+use crate::bench::reference::Reference;
 use crate::bench::{Access, Place, Question};
 use crate::host::interrupt::Interrupt;
-use crate::published::reference::Reference;
 use crate::stack::Origin;
 use draft::Draft;
 use fit::{Knob, Observation};

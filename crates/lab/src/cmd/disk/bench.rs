@@ -10,12 +10,12 @@ use super::{print, print_json};
 use crate::bench::deterioration::{self, Limits};
 use crate::bench::plan::{self, Abilities};
 use crate::bench::raw;
-use crate::bench::record::{self, BenchFile, Header, Line};
 use crate::bench::target::{Name, Target};
 use crate::bench::{Arm, Bench, Row, chart, fio, real, table};
 use crate::cmd::output::check_output_directory;
 use crate::host::interrupt::Interrupt;
 use crate::host::provenance;
+use crate::published::bench_file::{self, BenchFile, Header, Line};
 use crate::published::{self, Against, Comparison};
 use crate::stack::StackSpec;
 use spindle_base::Mistake;
@@ -209,7 +209,7 @@ fn header(
     fio_version: String,
 ) -> Header {
     Header {
-        format: record::FORMAT,
+        format: bench_file::FORMAT,
         created_at: provenance::now(),
         spindle_version: provenance::SPINDLE_VERSION.to_owned(),
         git_revision: provenance::GIT_REVISION.to_owned(),
@@ -262,8 +262,8 @@ fn finish(
     if arguments.against.is_some() {
         text.push_str(&published::table(comparisons));
     }
-    let chart = file.path().with_file_name(record::CHART_NAME);
-    std::fs::write(&chart, chart::page(bench, header, &text)?)
+    let chart = file.path().with_file_name(bench_file::CHART_NAME);
+    std::fs::write(&chart, chart::page(bench, &header.origin(), &text)?)
         .with_context(|| format!("writing the chart to {}", chart.display()))?;
     eprintln!("records: {}\nchart: {}", file.path().display(), chart.display());
     match arguments.json {

@@ -7,8 +7,8 @@ use spindle_load::Summary;
 
 use super::{Window, log_host, ratio};
 use crate::observe::bottleneck::CommitEstimate;
+use crate::record::FileClass;
 use crate::record::{HostView, MountView};
-use crate::stack::layout::FileClass;
 
 /// What a server is asked for, to know what a commit waits for. Each has some of them.
 pub const LOG_SETTINGS: [&str; 6] = [

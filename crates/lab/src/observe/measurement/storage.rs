@@ -6,8 +6,9 @@ use anyhow::Result;
 use spindle_mount::{OperationStatistics, Statistics};
 
 use super::{Window, ratio};
-use crate::observe::{self, BlockCounters, BlockOperation, MountSample, Sample};
+use crate::observe::{self, Sample};
 use crate::record::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
+use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 
 /// In the order of the layout.
 pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {

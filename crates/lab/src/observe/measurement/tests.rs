@@ -5,8 +5,9 @@ use spindle_load::KindSummary;
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
 use super::*;
-use crate::observe::{BlockCounters, BlockOperation, CpuTimes, MountSample};
 use crate::record::BottleneckKind;
+use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
+use spindle_base::proc::CpuTimes;
 
 fn operations(count: u64, bytes: u64, latency_us: u64) -> OperationStatistics {
     OperationStatistics { count, bytes: count * bytes, latency_ns: count * latency_us * 1000 }
@@ -132,9 +133,9 @@ fn every_series_has_one_value_per_second() {
     for (name, length) in lengths(&json).into_iter().chain(lengths(&json["server"])) {
         assert_eq!(length, 10, "{name}");
     }
-    assert_eq!(measurement.series.read_iops, vec![100.0; 10]);
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 10]);
     assert_eq!(measurement.series.cpu_busy, vec![0.5; 10]);
-    assert_eq!(measurement.series.queue_depth, vec![0.68; 10]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 10]);
     assert_eq!(measurement.series.server["buffer_pool_reads_per_s"], vec![90.0; 10]);
     assert_eq!(measurement.series.server["history_list"], vec![7.0; 10]);
 }
@@ -152,19 +153,19 @@ fn a_client_with_more_threads_than_cores_is_saturated_when_those_are() {
 #[test]
 fn the_kernel_and_the_emulator_are_two_views_of_one_storage() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
-    let host = measurement.host.unwrap();
+    let host = measurement.mounts[0].host.clone().unwrap();
     assert_eq!((host.reads, host.writes, host.flushes), (1000, 500, 100));
     assert_eq!(
         (host.read_latency_mean_ms, host.write_latency_mean_ms, host.flush_latency_mean_ms),
         (5.0, 2.0, 8.0)
     );
-    assert_eq!(measurement.emulator.unwrap().late_time_share, 0.03);
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().late_time_share, 0.03);
 }
 
 #[test]
 fn the_emulator_is_summed_up_over_the_window_only() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
-    let emulator = measurement.emulator.unwrap();
+    let emulator = measurement.mounts[0].emulator.clone().unwrap();
     assert_eq!((emulator.requests, emulator.reads, emulator.seeks), (1600, 1000, 1400));
     assert_eq!((emulator.read_latency_mean_ms, emulator.flush_latency_mean_ms), (5.0, 8.0));
     assert_eq!((emulator.late_share, emulator.floor_us, emulator.queue_depth_mean), (0.025, 8.0, 0.68));
@@ -212,18 +213,18 @@ fn changed(mut window: Window, change: impl Fn(&mut Vec<MountSample>, u64)) -> W
 fn without_storage_there_is_no_view_of_it() {
     let window = changed(window(3), |mounts, _| mounts[0] = MountSample::default());
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!((measurement.emulator, measurement.host), (None, None));
-    assert_eq!(measurement.series.read_iops, vec![0.0; 3]);
+    assert_eq!((&measurement.mounts[0].emulator, &measurement.mounts[0].host), (&None, &None));
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![0.0; 3]);
 }
 
 #[test]
 fn a_real_disk_is_seen_through_the_kernel() {
     let window = changed(window(3), |mounts, _| mounts[0].statistics = None);
     let (measurement, warnings) = measurement(&window, Vec::new()).unwrap();
-    assert_eq!(measurement.emulator, None);
-    assert_eq!(measurement.series.read_iops, vec![100.0; 3]);
-    assert_eq!(measurement.series.queue_depth, vec![0.68; 3]);
-    assert_eq!(measurement.host.unwrap().queue_depth_mean, 0.68);
+    assert_eq!(measurement.mounts[0].emulator, None);
+    assert_eq!(measurement.mounts[0].series.read_iops, vec![100.0; 3]);
+    assert_eq!(measurement.mounts[0].series.queue_depth, vec![0.68; 3]);
+    assert_eq!(measurement.mounts[0].host.clone().unwrap().queue_depth_mean, 0.68);
     assert_eq!((measurement.per_transaction.reads, measurement.per_transaction.read_kib), (2.5, 40.0));
     assert_eq!(warnings, []);
 }
@@ -272,8 +273,8 @@ fn each_mount_of_a_layout_has_its_own_view() {
     let mut window = changed(window(3), |mounts, second| mounts.push(mount_sample(second, 3)));
     window.layout = Layout::new("split", "", "disk", &[(FileClass::Redo, "card")]);
     let (measurement, _) = measurement(&window, Vec::new()).unwrap();
-    let [redo] = &measurement.other_mounts[..] else { panic!("{:?}", measurement.other_mounts) };
-    assert_eq!(measurement.emulator.unwrap().reads, 300);
+    let [_, redo] = &measurement.mounts[..] else { panic!("{:?}", measurement.mounts) };
+    assert_eq!(measurement.mounts[0].emulator.clone().unwrap().reads, 300);
     assert_eq!(redo.emulator.as_ref().unwrap().reads, 900);
     assert_eq!(redo.series.read_iops, vec![300.0; 3]);
     assert_eq!(measurement.per_transaction.reads, 10.0, "those of both mounts");
@@ -299,14 +300,14 @@ fn pool(seconds: u64) -> Window {
 #[test]
 fn each_device_of_a_pool_has_its_own_view() {
     let (measurement, _) = measurement(&pool(3), Vec::new()).unwrap();
-    let reads: Vec<(&str, u64)> = measurement
+    let reads: Vec<(&str, u64)> = measurement.mounts[0]
         .devices
         .iter()
         .map(|device| (device.name.as_str(), device.emulator.as_ref().unwrap().reads))
         .collect();
     assert_eq!(reads, [("data", 300), ("log", 0), ("cache", 900)]);
-    assert_eq!(measurement.devices[2].series.read_iops, vec![300.0; 3]);
-    assert_eq!(measurement.devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
+    assert_eq!(measurement.mounts[0].devices[2].series.read_iops, vec![300.0; 3]);
+    assert_eq!(measurement.mounts[0].devices[2].host.as_ref().unwrap().read_latency_mean_ms, 3.0);
     assert_eq!(measurement.per_transaction.reads, 2.5, "those of the volume, once");
 }
 

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
 use super::settings::plain_name;
+use crate::record::FileClass;
 use crate::server::memory::parse_size_bytes;
 use crate::server::{Instance, Refusal};
-use crate::stack::layout::FileClass;
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";

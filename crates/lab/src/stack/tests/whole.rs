@@ -118,6 +118,18 @@ fn every_parameter_is_told_with_where_it_comes_from() {
 }
 
 #[test]
+fn a_pool_is_told_with_its_devices() {
+    let pool = StackSpec::of_name("barracuda-zfs-log-cache", None, "zfs").unwrap();
+    let explained = pool.explained();
+    let record = explained.parameters.iter().find(|row| row.key == "recordsize").unwrap();
+    assert_eq!((record.value.as_str(), &record.origin), ("16 KiB", &Origin::Given));
+    let below: Vec<(&str, &str)> =
+        explained.below.iter().map(|below| (below.key.as_str(), below.stack.name.as_str())).collect();
+    assert_eq!(below, [("log", "agility3-1g"), ("cache", "agility3-1g")]);
+    assert!(explained.table().contains("cache: another of the same as `log`"), "{}", explained.table());
+}
+
+#[test]
 fn the_reference_page_is_up_to_date() {
     let page = include_str!("../../../../../docs/parameters.md");
     assert!(page == reference::page(), "run `spindle disk profile --reference > docs/parameters.md`");

@@ -108,7 +108,7 @@ impl Bench {
         let measurement = trial.measurement.take().unwrap_or_else(|| panic!("{:?}", trial.error));
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-        assert!(measurement.headline.value > 0.0, "{:?}", measurement.headline);
+        assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
         (trial, measurement)
     }
 

@@ -9,6 +9,7 @@ use hdrhistogram::{
     serialization::{Serializer as _, V2Serializer},
 };
 use spindle_lab::{
+    host::provenance::Machine,
     record::*,
     report::{Records, parse},
 };
@@ -123,8 +124,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 name: shape.name.to_owned(),
                 label: shape.name.to_owned(),
                 layout: None,
-                other_mounts: Vec::new(),
-                stack: StackHead {
+                mounts: vec![data_mount(StackHead {
                     name: shape.name.to_owned(),
                     summary: format!("An invented device that reads 16 KiB in {} ms and flushes in {} ms.", shape.read_ms, shape.flush_ms),
                     size_bytes: 20 << 30,
@@ -134,7 +134,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                     real: false,
                     zfs: None,
                     assumptions: vec![format!("the queue of {} is taken to be 32 deep", shape.name)],
-                },
+                })],
                 server: "mariadb".to_owned(),
                 workload: "tpcc-10".to_owned(),
                 replication: None,
@@ -194,12 +194,15 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
     };
     let reads = 9.6;
     let median_ms = 8.0 * 60_000.0 / (per_minute / 0.45);
-    let series = Series {
+    let mut series = Series {
         transactions_per_s: noisy(all_per_s, 0.08),
         p50_ms: noisy(median_ms, 0.05),
         p95_ms: noisy(median_ms * 2.6, 0.08),
         p99_ms: noisy(median_ms * 4.2, 0.12),
         cpu_busy: noisy(shape.cpu, 0.015).iter().map(|busy| busy.min(1.0)).collect(),
+        server: BTreeMap::new(),
+    };
+    let storage_series = StorageSeries {
         read_iops: noisy(all_per_s * reads, 0.06),
         write_iops: noisy(all_per_s * 6.2, 0.15),
         flushes_per_s: noisy(all_per_s * 0.9, 0.1),
@@ -209,8 +212,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         read_latency_ms: noisy(shape.read_ms * 1.2, 0.06),
         write_latency_ms: noisy(shape.read_ms * 0.7, 0.1),
         flush_latency_ms: noisy(shape.flush_ms, 0.1),
-        server: BTreeMap::from([("dirty_pages".to_owned(), noisy(3000.0, 0.1))]),
     };
+    series.server.insert("dirty_pages".to_owned(), noisy(3000.0, 0.1));
     let kinds = [
         ("new-order", 0.45, 1.0),
         ("payment", 0.43, 0.6),
@@ -239,9 +242,31 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         .collect();
     let [read, commit, locks] = shape.shares;
     let requests = total * 15.8;
+    let emulator = EmulatorSummary {
+        scheduler: "SCHED_FIFO".to_owned(),
+        transport: "io_uring".to_owned(),
+        floor_us: 8.4,
+        requests: requests as u64,
+        lateness_p50_us: 3.1,
+        lateness_p99_us: 24.0,
+        lateness_max_us: 410.0,
+        late_share: 0.002,
+        late_time_share: 0.001,
+        reads: (total * reads) as u64,
+        writes: (total * 6.2) as u64,
+        flushes: (total * 0.9) as u64,
+        read_bytes: (total * reads * 16384.0) as u64,
+        write_bytes: (total * 80_000.0) as u64,
+        read_latency_mean_ms: shape.read_ms * 1.2,
+        write_latency_mean_ms: shape.read_ms * 0.7,
+        flush_latency_mean_ms: shape.flush_ms,
+        queue_depth_mean: all_per_s * reads * shape.read_ms / 770.0,
+        seeks: if shape.read_ms > 1.0 { (total * 12.0) as u64 } else { 0 },
+    };
+    let data = MountView { emulator: Some(emulator), series: storage_series, ..MountView::default() };
     Measurement {
         duration_s: seconds as f64,
-        headline: Headline {
+        metric: Metric {
             name: "new-order transactions per minute".to_owned(),
             value: per_minute,
             lower_is_better: false,
@@ -249,31 +274,8 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
         transactions,
         latency: latency(&all),
         series,
-        host: None,
-        devices: Vec::new(),
-        other_mounts: Vec::new(),
         replication: None,
-        emulator: Some(EmulatorSummary {
-            scheduler: "SCHED_FIFO".to_owned(),
-            transport: "io_uring".to_owned(),
-            floor_us: 8.4,
-            requests: requests as u64,
-            lateness_p50_us: 3.1,
-            lateness_p99_us: 24.0,
-            lateness_max_us: 410.0,
-            late_share: 0.002,
-            late_time_share: 0.001,
-            reads: (total * reads) as u64,
-            writes: (total * 6.2) as u64,
-            flushes: (total * 0.9) as u64,
-            read_bytes: (total * reads * 16384.0) as u64,
-            write_bytes: (total * 80_000.0) as u64,
-            read_latency_mean_ms: shape.read_ms * 1.2,
-            write_latency_mean_ms: shape.read_ms * 0.7,
-            flush_latency_mean_ms: shape.flush_ms,
-            queue_depth_mean: all_per_s * reads * shape.read_ms / 770.0,
-            seeks: if shape.read_ms > 1.0 { (total * 12.0) as u64 } else { 0 },
-        }),
+        mounts: vec![data],
         cpu: CpuSummary {
             busy: shape.cpu,
             server_s: shape.cpu * 80.0,
@@ -345,9 +347,9 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
 pub(crate) fn list() -> String {
     file(&[DISK, FLASH, CARD], 3, |trial, _| {
         let measurement = trial.measurement.as_mut().expect("measured");
-        let headline = &mut measurement.headline;
-        (headline.name, headline.value) = ("seconds for the list".to_owned(), 1e6 / headline.value);
-        headline.lower_is_better = true;
+        let metric = &mut measurement.metric;
+        (metric.name, metric.value) = ("seconds for the list".to_owned(), 1e6 / metric.value);
+        metric.lower_is_better = true;
         let operations = &mut measurement.transactions;
         let names = ["insert_duplicates", "order_by_big_key_prefix", "update_of_primary_key_many_keys"];
         for (operation, name) in operations.iter_mut().zip(names) {
@@ -367,7 +369,7 @@ pub(crate) fn replicated() -> String {
         catch_up_limit_s: 60.0,
         server_cpu_s: 3.0,
         settings: BTreeMap::new(),
-        mounts: vec![MountView { emulator: measurement.emulator.clone(), ..MountView::default() }],
+        mounts: vec![MountView { emulator: measurement.mounts[0].emulator.clone(), ..MountView::default() }],
         series: ReplicaSeries { behind_bytes: vec![None, None], behind_s: seconds(behind_s) },
     };
     let measured = file(&[DISK, FLASH], 2, |trial, _| {
@@ -383,11 +385,8 @@ pub(crate) fn replicated() -> String {
     });
     with_header(&measured, |header| {
         for cell in &mut header.cells {
-            let replica = |layout: &str| ReplicaHead {
-                layout: layout.to_owned(),
-                stack: cell.stack.clone(),
-                other_mounts: Vec::new(),
-            };
+            let replica =
+                |layout: &str| ReplicaHead { layout: layout.to_owned(), mounts: cell.mounts.clone() };
             cell.replication = Some(ReplicationHead {
                 mode: ReplicationMode::SemiSync,
                 wait_point: None,
@@ -415,6 +414,10 @@ fn with_header(records: &str, edit: impl FnOnce(&mut Header)) -> String {
     };
     edit(&mut header);
     serde_json::to_string(&Line::Header(header)).expect("a line") + "\n" + trials
+}
+
+fn data_mount(stack: StackHead) -> MountHead {
+    MountHead { classes: vec![FileClass::Data], files: String::new(), stack }
 }
 
 /// Records of every awkward shape, by name.
@@ -446,9 +449,9 @@ pub(crate) fn shapes() -> Vec<(&'static str, String)> {
             "mock-without-emulator",
             file(&[DISK, FLASH], 3, |trial, _| {
                 if let Some(measurement) = &mut trial.measurement {
-                    measurement.emulator = None;
+                    measurement.mounts[0].emulator = None;
                     measurement.verification.clear();
-                    measurement.series.flush_latency_ms.clear();
+                    measurement.mounts[0].series.flush_latency_ms.clear();
                 }
             }),
         ),

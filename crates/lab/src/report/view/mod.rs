@@ -5,13 +5,29 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, compare};
 
-use super::{
-    Records,
-    cell::{CellView, Failure, Ratio, failure, headline_name, lower_is_better, measured, samples},
-    format,
-    provenance::Setting,
-    verdict::VerdictView,
-};
+mod bottleneck;
+mod cell;
+mod charts;
+mod latency;
+mod provenance;
+mod replication;
+mod storage;
+mod table;
+mod verdict;
+
+use self::cell::Failure;
+pub use self::cell::{CellView, Ratio};
+use self::cell::{failure, measured};
+pub(crate) use self::cell::{lower_is_better, metric_name, samples};
+use self::charts::Charts;
+pub(super) use self::charts::PANEL_TITLES;
+pub(super) use self::latency::PROBABILITIES;
+pub use self::latency::Quantiles;
+use self::provenance::Setting;
+pub use self::storage::StorageView;
+pub use self::table::TrialTable;
+use self::verdict::VerdictView;
+use super::{Records, format};
 use crate::record::{Header, StartState, Warning};
 
 #[derive(Debug, Clone, Serialize)]
@@ -20,8 +36,8 @@ pub struct View {
     pub verdict: VerdictView,
     /// The first cell that has a number; the others are divided by it.
     pub baseline: Option<String>,
-    /// The figure of merit, when all cells share it.
-    pub headline: Option<String>,
+    /// When all cells share it.
+    pub metric: Option<String>,
     /// That is a time.
     pub lower_is_better: bool,
     pub cells: Vec<CellView>,
@@ -34,6 +50,10 @@ pub struct View {
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
     pub assumptions: Vec<String>,
+    /// What replicas did, as sentences.
+    pub replication: Vec<String>,
+    pub trials: TrialTable,
+    pub charts: Charts,
 }
 
 /// One kind of warning in one cell; the sentence is the worst trial's.
@@ -71,33 +91,36 @@ impl View {
                 cell.ratio = ratio(records, baseline, &cell.name);
             }
         }
-        let mut headlines: Vec<&String> =
+        let mut metrics: Vec<&String> =
             cells.iter().filter_map(|cell| cell.throughput.as_ref()).map(|t| &t.name).collect();
-        headlines.dedup();
-        let headline = match headlines.as_slice() {
+        metrics.dedup();
+        let metric = match metrics.as_slice() {
             [only] => Some((*only).clone()),
             _ => None,
         };
         let failures = failures(records);
-        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), headline.as_deref(), &failures);
+        let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
             baseline,
-            lower_is_better: headline.is_some()
+            lower_is_better: metric.is_some()
                 && cells
                     .iter()
                     .filter_map(|cell| cell.throughput.as_ref())
                     .all(|throughput| throughput.lower_is_better),
-            headline,
             warnings: warnings(records),
             failures,
             checks: checks(records),
             notes: notes(records, &cells),
             start: start(header.scenario.start),
-            settings: super::provenance::settings(records),
-            provenance: super::provenance::origins(records),
+            settings: provenance::settings(records),
+            provenance: provenance::origins(records),
             assumptions: assumptions(header),
             header: header.clone(),
+            replication: replication::sentences(&cells),
+            trials: TrialTable::new(records),
+            charts: Charts::new(metric.as_deref(), &cells, records),
+            metric,
             cells,
         }
     }
@@ -105,7 +128,7 @@ impl View {
 
 /// `None` when either has no number, or when they count different things.
 pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
-    if headline_name(records, baseline) != headline_name(records, candidate) {
+    if metric_name(records, baseline) != metric_name(records, candidate) {
         return None;
     }
     let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;

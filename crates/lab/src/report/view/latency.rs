@@ -7,7 +7,7 @@ use spindle_base::histogram::decode;
 use crate::record::Latency;
 
 /// The probabilities in the table of a quantile curve.
-pub(super) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
+pub(in crate::report) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
 
 /// A quantile is not shown where fewer transactions than this lie above it: it would be an anecdote.
 const FEWEST_ABOVE: f64 = 10.0;

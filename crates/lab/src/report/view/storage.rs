@@ -4,8 +4,7 @@ use serde::Serialize;
 use spindle_stats::mean;
 
 use crate::record::{
-    Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, ReplicaHead, Series,
-    StackHead,
+    Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, StackHead, StorageSeries,
 };
 
 /// One mount of a cell, or a device of it: what lies there, on what, and what it did; means over the trials.
@@ -39,46 +38,34 @@ pub(super) struct Place {
 
 impl Place {
     fn views(self, measurement: &Measurement) -> (Option<&EmulatorSummary>, Option<&HostView>) {
-        if let Some(index) = self.device {
-            let device = self.devices(measurement).get(index);
-            return device.map_or((None, None), |device| (device.emulator.as_ref(), device.host.as_ref()));
-        }
-        match self.is_data() {
-            true => (measurement.emulator.as_ref(), measurement.host.as_ref()),
-            false => self
-                .mount(measurement)
-                .map_or((None, None), |mount| (mount.emulator.as_ref(), mount.host.as_ref())),
+        let Some(mount) = self.mount(measurement) else { return (None, None) };
+        match self.device {
+            None => (mount.emulator.as_ref(), mount.host.as_ref()),
+            Some(index) => mount
+                .devices
+                .get(index)
+                .map_or((None, None), |device| (device.emulator.as_ref(), device.host.as_ref())),
         }
     }
 
-    /// Second by second; without the storage's own values where there are none.
-    pub(super) fn series(self, measurement: &Measurement) -> Option<Series> {
-        if let Some(index) = self.device {
-            return Some(Series::from(self.devices(measurement).get(index)?.series.clone()));
+    /// Second by second.
+    pub(super) fn series(self, measurement: &Measurement) -> Option<&StorageSeries> {
+        let mount = self.mount(measurement)?;
+        match self.device {
+            None => Some(&mount.series),
+            Some(index) => Some(&mount.devices.get(index)?.series),
         }
-        match self.is_data() {
-            true => Some(measurement.series.clone()),
-            false => Some(Series::from(self.mount(measurement)?.series.clone())),
-        }
-    }
-
-    /// What the measurement has in its own fields.
-    fn is_data(self) -> bool {
-        self.replica.is_none() && self.mount == 0
     }
 
     fn mount(self, measurement: &Measurement) -> Option<&MountView> {
         match self.replica {
-            None => measurement.other_mounts.get(self.mount.checked_sub(1)?),
+            None => measurement.mounts.get(self.mount),
             Some(index) => measurement.replication.as_ref()?.replicas.get(index)?.mounts.get(self.mount),
         }
     }
 
     fn devices(self, measurement: &Measurement) -> &[DeviceView] {
-        match self.is_data() {
-            true => &measurement.devices,
-            false => self.mount(measurement).map_or(&[], |mount| mount.devices.as_slice()),
-        }
+        self.mount(measurement).map_or(&[], |mount| mount.devices.as_slice())
     }
 }
 
@@ -96,12 +83,11 @@ pub struct Activity {
 
 /// The mounts of a cell, the data's first, each followed by its devices where it has several; then those of its replicas.
 pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
-    let mut storages = of_server(None, &cell.name, &cell.stack, &cell.other_mounts, measurements);
+    let mut storages = of_server(None, &cell.name, &cell.mounts, measurements);
     let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);
     for (index, replica) in replicas.enumerate() {
         let name = format!("{}, replica {}", cell.name, index + 1);
-        let ReplicaHead { stack, other_mounts, .. } = replica;
-        storages.extend(of_server(Some(index), &name, stack, other_mounts, measurements));
+        storages.extend(of_server(Some(index), &name, &replica.mounts, measurements));
     }
     storages
 }
@@ -109,23 +95,26 @@ pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<Storag
 fn of_server(
     replica: Option<usize>,
     server: &str,
-    stack: &StackHead,
-    other_mounts: &[MountHead],
+    mounts: &[MountHead],
     measurements: &[&Measurement],
 ) -> Vec<StorageView> {
-    let data_name = match (other_mounts, replica) {
-        ([], None) => server.to_owned(),
-        ([], Some(_)) => format!("{server}: on {}", stack.name),
-        _ => format!("{server}: data on {}", stack.name),
+    let name = |(index, mount): (usize, &MountHead)| {
+        let on = &mount.stack.name;
+        match (index, mounts.len(), replica) {
+            (0, 1, None) => server.to_owned(),
+            (0, 1, Some(_)) => format!("{server}: on {on}"),
+            (0, ..) => format!("{server}: data on {on}"),
+            _ => {
+                let classes: Vec<&str> = mount.classes.iter().map(|class| class.key()).collect();
+                format!("{server}: {} on {on}", classes.join(", "))
+            }
+        }
     };
-    let place = |mount: usize| Place { replica, mount, device: None };
-    let mut storages = with_devices(place(0), &data_name, "", stack, measurements);
-    for (index, mount) in other_mounts.iter().enumerate() {
-        let classes: Vec<&str> = mount.classes.iter().map(|class| class.key()).collect();
-        let name = format!("{server}: {} on {}", classes.join(", "), mount.stack.name);
-        storages.extend(with_devices(place(index + 1), &name, &mount.files, &mount.stack, measurements));
-    }
-    storages
+    let storages = mounts.iter().enumerate().flat_map(|(index, mount)| {
+        let place = Place { replica, mount: index, device: None };
+        with_devices(place, &name((index, mount)), &mount.files, &mount.stack, measurements)
+    });
+    storages.collect()
 }
 
 fn with_devices(

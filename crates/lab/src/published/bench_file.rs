@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Deterioration, Row};
-use crate::published::Comparison;
-use crate::record::Machine;
+use super::Comparison;
+use crate::bench::{Arm, Deterioration, Row};
+use crate::host::provenance::Machine;
 use spindle_base::Mistake;
 
 /// Raised when a reader of the old format would misread the new one.
@@ -50,6 +50,21 @@ pub struct Header {
     pub fio_version: String,
     /// Does it again.
     pub command: String,
+}
+
+impl Header {
+    /// Where the numbers come from, in one line.
+    pub fn origin(&self) -> String {
+        format!(
+            "{}, seed {}, {}; spindle {} ({}); made with: {}",
+            self.arm.words(),
+            self.seed,
+            self.created_at,
+            self.spindle_version,
+            self.git_revision,
+            self.command
+        )
+    }
 }
 
 #[derive(Debug)]

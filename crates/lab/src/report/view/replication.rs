@@ -3,8 +3,9 @@
 use serde::Serialize;
 use spindle_stats::mean;
 
-use super::{View, format};
+use super::CellView;
 use crate::record::{Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView};
+use crate::report::format;
 
 /// Means over the trials.
 #[derive(Debug, Clone, Serialize)]
@@ -94,9 +95,9 @@ fn catch_up(caught_up_s: Option<f64>, never_count: usize, limit_s: f64) -> Strin
 }
 
 /// One for each replica of each cell, and one for each cell whose commits waited.
-pub(super) fn sentences(view: &View) -> Vec<String> {
+pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
     let mut sentences = Vec::new();
-    for cell in &view.cells {
+    for cell in cells {
         let Some(replication) = &cell.replication else { continue };
         if let Some(wait_ms) = replication.wait_ms {
             let unacknowledged = match replication.unacknowledged {

@@ -6,14 +6,13 @@ use serde::Serialize;
 use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
 
 use super::{
-    Records,
     bottleneck::{CellBottleneck, bottleneck},
-    format,
     latency::{Quantiles, merged},
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
 use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
+use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 pub struct Range {
@@ -54,7 +53,7 @@ pub struct CellView {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Throughput {
-    /// Name of the figure of merit.
+    /// Name of the metric.
     pub name: String,
     /// It is a time.
     pub lower_is_better: bool,
@@ -63,7 +62,7 @@ pub struct Throughput {
     pub interval: Option<Range>,
 }
 
-/// Figure of merit of a cell divided by the baseline's.
+/// Metric of a cell divided by the baseline's.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct Ratio {
     pub ratio: f64,
@@ -140,17 +139,17 @@ pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, 
 pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
     measured(records, cell)
         .iter()
-        .map(|(trial, measurement)| Sample { block: trial.block, value: measurement.headline.value })
+        .map(|(trial, measurement)| Sample { block: trial.block, value: measurement.metric.value })
         .collect()
 }
 
-pub(crate) fn headline_name(records: &Records, cell: &str) -> Option<String> {
-    measured(records, cell).first().map(|(_, measurement)| measurement.headline.name.clone())
+pub(crate) fn metric_name(records: &Records, cell: &str) -> Option<String> {
+    measured(records, cell).first().map(|(_, measurement)| measurement.metric.name.clone())
 }
 
 /// Whether the figure of merit is a time.
 pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
-    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.headline.lower_is_better)
+    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.metric.lower_is_better)
 }
 
 impl Ratio {
@@ -200,7 +199,7 @@ impl CellView {
         let mut warnings: Vec<String> = Vec::new();
         let of_trials = trials.iter().flat_map(|(trial, _)| &trial.warnings);
         for warning in of_trials.filter(|warning| !warning.is_of_machine()) {
-            let name = super::view::short_name(warning).to_owned();
+            let name = super::short_name(warning).to_owned();
             if !warnings.contains(&name) {
                 warnings.push(name);
             }
@@ -208,8 +207,8 @@ impl CellView {
         Self {
             name: cell.name.clone(),
             label: cell.label.clone(),
-            stack: cell.stack.name.clone(),
-            summary: cell.stack.summary.clone(),
+            stack: cell.data().name.clone(),
+            summary: cell.data().summary.clone(),
             server: cell.server.clone(),
             workload: cell.workload.clone(),
             failed_count: failed.count(),
@@ -221,7 +220,7 @@ impl CellView {
             transactions: transactions(&measurements),
             per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),
             cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
-            emulator: average(&measurements, |measurement| measurement.emulator.as_ref()),
+            emulator: average(&measurements, |measurement| measurement.mounts.first()?.emulator.as_ref()),
             storages: storages(cell, &measurements),
             replication: super::replication::summary(cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
@@ -230,10 +229,10 @@ impl CellView {
 }
 
 fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
-    let values: Vec<f64> = measurements.iter().map(|measurement| measurement.headline.value).collect();
+    let values: Vec<f64> = measurements.iter().map(|measurement| measurement.metric.value).collect();
     Some(Throughput {
-        name: measurements.first()?.headline.name.clone(),
-        lower_is_better: measurements.first()?.headline.lower_is_better,
+        name: measurements.first()?.metric.name.clone(),
+        lower_is_better: measurements.first()?.metric.lower_is_better,
         mean: mean(&values)?,
         // Nothing runs backwards, though Student's interval of few trials may reach below zero.
         interval: mean_interval(&values, CONFIDENCE)
@@ -248,7 +247,7 @@ fn trial_view(trial: &Trial, measurement: &Measurement) -> TrialView {
     TrialView {
         trial: trial.trial,
         block: trial.block,
-        value: measurement.headline.value,
+        value: measurement.metric.value,
         seed: trial.provenance.seed,
         duration_s: measurement.duration_s,
         mean_per_s,
@@ -277,7 +276,7 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
             let total_ms: f64 = same.iter().map(|t| t.latency.mean_ms * t.latency.count as f64).sum();
             TransactionView {
                 client_cpu_us: client_cpu_s.filter(|_| ended > 0).map(|seconds| seconds * 1e6 / ended as f64),
-                list_s: first.headline.lower_is_better.then(|| total_ms / 1e3 / measurements.len() as f64),
+                list_s: first.metric.lower_is_better.then(|| total_ms / 1e3 / measurements.len() as f64),
                 name: head.name.clone(),
                 committed: same.iter().map(|t| t.committed).sum(),
                 rolled_back: same.iter().map(|t| t.rolled_back).sum(),

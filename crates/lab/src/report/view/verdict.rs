@@ -3,11 +3,10 @@
 use serde::Serialize;
 
 use super::{
-    Records,
     cell::{CellView, Failure, Ratio},
-    format,
-    view::ratio,
+    ratio,
 };
+use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {
@@ -22,11 +21,11 @@ impl VerdictView {
         records: &Records,
         cells: &[CellView],
         baseline: Option<&str>,
-        headline: Option<&str>,
+        metric: Option<&str>,
         failures: &[Failure],
     ) -> Self {
         let measured: Vec<&CellView> = cells.iter().filter(|cell| cell.throughput.is_some()).collect();
-        let sentence = match (measured.as_slice(), baseline, headline) {
+        let sentence = match (measured.as_slice(), baseline, metric) {
             ([], ..) if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
             ([], ..) => {
                 let count = failures.len();

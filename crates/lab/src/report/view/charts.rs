@@ -2,16 +2,18 @@
 
 use serde::Serialize;
 
-use super::{CellView, Records, StorageView, View, cell::measured};
-use crate::record::{Measurement, Series};
+use super::cell::measured;
+use super::{CellView, StorageView};
+use crate::record::{Measurement, StorageSeries};
+use crate::report::Records;
 
-#[derive(Debug, Serialize)]
-pub(super) struct Charts {
-    headline: Option<String>,
+#[derive(Debug, Clone, Serialize)]
+pub struct Charts {
+    metric: Option<String>,
     cells: Vec<CellCharts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct CellCharts {
     name: String,
     values: Vec<f64>,
@@ -25,24 +27,24 @@ struct CellCharts {
     storages: Vec<StorageCharts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct StorageCharts {
     name: String,
     /// One list per panel of the storage's view: means over the trials, second by second.
     panels: Vec<Vec<Option<f64>>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct TrialCharts {
     trial: u32,
     per_s: Vec<f64>,
 }
 
 /// Which numbers a panel shows, and whether a zero stands for none.
-type Panel = (fn(&Series) -> &Vec<f64>, bool);
+type Panel = (fn(&StorageSeries) -> &Vec<f64>, bool);
 
 /// The panels of the storage's view; a zero latency means that there was no request.
-const PANELS: [Panel; 8] = [
+const PANELS: [Panel; 7] = [
     (|series| &series.read_iops, false),
     (|series| &series.read_latency_ms, true),
     (|series| &series.write_iops, false),
@@ -50,11 +52,10 @@ const PANELS: [Panel; 8] = [
     (|series| &series.flushes_per_s, false),
     (|series| &series.flush_latency_ms, true),
     (|series| &series.queue_depth, false),
-    (|series| &series.cpu_busy, false),
 ];
 
 /// The panels' titles, in the same order.
-pub(super) const PANEL_TITLES: [&str; 8] = [
+pub(in crate::report) const PANEL_TITLES: [&str; 8] = [
     "Reads per second",
     "Read latency, ms",
     "Writes per second",
@@ -66,8 +67,8 @@ pub(super) const PANEL_TITLES: [&str; 8] = [
 ];
 
 impl Charts {
-    pub(super) fn new(view: &View, records: &Records) -> Self {
-        let cells = view.cells.iter().filter(|cell| cell.throughput.is_some());
+    pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
+        let cells = cells.iter().filter(|cell| cell.throughput.is_some());
         let cells = cells.map(|cell| {
             let trials = measured(records, &cell.name);
             let measurements: Vec<&Measurement> =
@@ -93,28 +94,33 @@ impl Charts {
                 storages: storages(cell, &measurements),
             }
         });
-        Self { headline: view.headline.clone(), cells: cells.collect() }
+        Self { metric: metric.map(str::to_owned), cells: cells.collect() }
     }
 }
 
 fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts> {
-    let charts = |storage: &StorageView| {
-        let series: Vec<Series> =
+    let cpu = || panel(measurements.iter().map(|measurement| &measurement.series.cpu_busy), false);
+    let charts = |(index, storage): (usize, &StorageView)| {
+        let series: Vec<&StorageSeries> =
             measurements.iter().filter_map(|measurement| storage.place.series(measurement)).collect();
-        StorageCharts {
-            name: storage.name.clone(),
-            panels: PANELS.iter().map(|(select, gaps)| panel(&series, *select, *gaps)).collect(),
-        }
+        let mut panels: Vec<Vec<Option<f64>>> = PANELS
+            .iter()
+            .map(|(select, gaps)| panel(series.iter().map(|series| select(series)), *gaps))
+            .collect();
+        // The cores are the machine's: once is enough.
+        panels.push(if index == 0 { cpu() } else { Vec::new() });
+        StorageCharts { name: storage.name.clone(), panels }
     };
-    cell.storages.iter().map(charts).collect()
+    cell.storages.iter().enumerate().map(charts).collect()
 }
 
-fn panel(series: &[Series], select: fn(&Series) -> &Vec<f64>, zero_is_none: bool) -> Vec<Option<f64>> {
-    let length = series.iter().map(|series| select(series).len()).max().unwrap_or_default();
+/// Means over the trials, second by second.
+fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: bool) -> Vec<Option<f64>> {
+    let length = series.clone().map(Vec::len).max().unwrap_or_default();
     let second = |index: usize| {
         let values: Vec<f64> = series
-            .iter()
-            .filter_map(|series| select(series).get(index).copied())
+            .clone()
+            .filter_map(|values| values.get(index).copied())
             .filter(|value| value.is_finite() && !(zero_is_none && *value == 0.0))
             .collect();
         spindle_stats::mean(&values).map(rounded)

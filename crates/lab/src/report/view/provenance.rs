@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Records, format};
 use crate::record::Provenance;
+use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Setting {

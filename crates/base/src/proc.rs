@@ -1,0 +1,227 @@
+//! The one reader of `/proc` (proc(5)): cores, processes and their threads, the machine.
+//!
+//! What is gone reads as nothing: processes end at any moment, and whoever looks at them must live with that. Tables of
+//! mounts are read where mounts are (`spindle-mount`). The crate `procfs` would be a dependency for these few fields.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// All cores together, in clock ticks since boot (`/proc/stat`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTimes {
+    pub busy: u64,
+    pub total: u64,
+}
+
+impl CpuTimes {
+    /// `None` where the file is not as proc(5) says.
+    pub fn read() -> Option<CpuTimes> {
+        CpuTimes::parse(&read("stat"))
+    }
+
+    /// Guest time is part of user time already. Stolen time counts as busy: the cores were not ours to use.
+    fn parse(text: &str) -> Option<CpuTimes> {
+        let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
+        let [user, nice, system, idle, wait, interrupts, soft_interrupts, stolen] = ticks[..] else {
+            return None;
+        };
+        let busy = user + nice + system + interrupts + soft_interrupts + stolen;
+        Some(CpuTimes { busy, total: busy + idle + wait })
+    }
+
+    /// Share of all cores, 0 to 1, between two readings.
+    pub fn busy_since(self, earlier: CpuTimes) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        if total == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / total as f64 }
+    }
+}
+
+/// User and system CPU of a process with all its threads; zero when it is gone.
+pub fn process_cpu_s(process: u32) -> f64 {
+    seconds(process_ticks(process).own)
+}
+
+/// As [`process_cpu_s`], with its children, those that have ended too.
+pub fn family_cpu_s(process: u32) -> f64 {
+    let ProcessTicks { own, ended_children } = process_ticks(process);
+    let living: u64 = children(process).into_iter().map(|child| process_ticks(child).own).sum();
+    seconds(own + ended_children + living)
+}
+
+fn seconds(ticks: u64) -> f64 {
+    ticks as f64 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// User and system CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct ProcessTicks {
+    own: u64,
+    /// Of children that the process has waited for.
+    ended_children: u64,
+}
+
+fn process_ticks(process: u32) -> ProcessTicks {
+    ProcessTicks::parse(&read(&format!("{process}/stat"))).unwrap_or_default()
+}
+
+impl ProcessTicks {
+    /// The name in the second field may hold spaces and parentheses, so counting starts after its last `)`.
+    fn parse(stat: &str) -> Option<ProcessTicks> {
+        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+        // Counted from 3, as in proc(5).
+        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+        Some(ProcessTicks { own: field(14)? + field(15)?, ended_children: field(16)? + field(17)? })
+    }
+}
+
+/// The living children of a process that has one thread.
+pub fn children(process: u32) -> Vec<u32> {
+    children_in(&path(&format!("{process}/task/{process}")))
+}
+
+/// The children that one thread has started (proc_pid_children(5); without CONFIG_PROC_CHILDREN, none).
+#[derive(Debug, Clone)]
+pub struct Thread(PathBuf);
+
+impl Thread {
+    pub fn current() -> Thread {
+        Thread(path("").join(fs::read_link(path("thread-self")).unwrap_or_default()))
+    }
+
+    /// Those that are alive; other threads may ask.
+    pub fn children(&self) -> Vec<u32> {
+        children_in(&self.0)
+    }
+}
+
+fn children_in(thread: &Path) -> Vec<u32> {
+    let list = fs::read_to_string(thread.join("children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+}
+
+/// All processes, the kernel's own threads among them.
+pub fn processes() -> impl Iterator<Item = u32> {
+    numbers_in("")
+}
+
+/// The threads of a process.
+pub fn threads(process: u32) -> impl Iterator<Item = u32> {
+    numbers_in(&format!("{process}/task"))
+}
+
+fn numbers_in(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(path(directory)).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Whether a process has this number; one that has ended and was not waited for has it still.
+pub fn is_there(process: u32) -> bool {
+    path(&process.to_string()).exists()
+}
+
+/// The name of a process, which the kernel's workers change with their work.
+pub fn name(process: u32) -> Option<String> {
+    let name = fs::read_to_string(path(&format!("{process}/comm"))).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
+/// Whether a process is alive and has this path among its arguments, so that a number that was used again is never
+/// mistaken for ours.
+pub fn is_started_with(process: u32, argument: &Path) -> bool {
+    let line = fs::read(path(&format!("{process}/cmdline"))).unwrap_or_default();
+    line.split(|&byte| byte == 0).any(|word| word == argument.as_os_str().as_encoded_bytes())
+}
+
+/// The lines of a thread's `status`, each a [`field`].
+pub fn thread_status(process: u32, thread: u32) -> String {
+    read(&format!("{process}/task/{thread}/status"))
+}
+
+/// As cpuinfo calls the first core; `None` where it does not say.
+pub fn cpu_model() -> Option<String> {
+    field(&read("cpuinfo"), "model name", ':')
+}
+
+/// Zero where meminfo does not say.
+pub fn memory_bytes() -> u64 {
+    field(&read("meminfo"), "MemTotal", ':')
+        .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+        .map_or(0, |kib| kib << 10)
+}
+
+/// The kernel's release, as `uname -r` prints it.
+pub fn kernel() -> String {
+    read("sys/kernel/osrelease").trim().to_owned()
+}
+
+/// The value of the first line that begins with the key and the separator; without quotation marks.
+pub fn field(text: &str, key: &str, separator: char) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(separator)?;
+        (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
+    })
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new("/proc").join(name)
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(path(name)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, id};
+
+    use super::*;
+
+    #[test]
+    fn guest_time_is_not_counted_twice_and_waiting_for_disks_is_idle() {
+        let times = CpuTimes::parse("cpu  100 10 50 800 30 4 6 0 90 9\ncpu0 1 1 1 1 1 1 1 1 1 1\n").unwrap();
+        assert_eq!(times, CpuTimes { busy: 170, total: 1000 });
+        let later = CpuTimes { busy: 270, total: 1200 };
+        assert_eq!(later.busy_since(times), 0.5);
+        assert_eq!(times.busy_since(times), 0.0);
+    }
+
+    #[test]
+    fn a_process_may_be_named_like_a_field() {
+        let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 7 4 20 0 9 0 100 0 0";
+        assert_eq!(ProcessTicks::parse(stat), Some(ProcessTicks { own: 300, ended_children: 11 }));
+    }
+
+    #[test]
+    fn this_process_has_used_some_cpu() {
+        let mut value = 1_u64;
+        while process_cpu_s(id()) == 0.0 {
+            value = std::hint::black_box(value.wrapping_mul(31));
+        }
+        assert_eq!(process_cpu_s(0), 0.0);
+    }
+
+    #[test]
+    fn a_child_is_found_by_its_parent_and_by_its_arguments() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        assert!(Thread::current().children().contains(&child.id()));
+        assert!(processes().any(|process| process == child.id()) && is_there(child.id()));
+        // The child is there before it has become the program.
+        while !is_started_with(child.id(), Path::new("600")) {
+            assert!(child.try_wait().unwrap().is_none());
+        }
+        assert_eq!(name(child.id()).as_deref(), Some("sleep"));
+        assert!(!is_started_with(child.id(), Path::new("60")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_there(child.id()) && name(child.id()).is_none());
+    }
+
+    #[test]
+    fn this_machine_and_this_process_are_read() {
+        assert!(memory_bytes() > 1 << 20 && !kernel().is_empty() && CpuTimes::read().is_some());
+        assert!(threads(id()).any(|thread| thread == id()));
+        assert_eq!(field(&thread_status(id(), id()), "Pid", ':'), Some(id().to_string()));
+        assert_eq!(field(&thread_status(0, 0), "Pid", ':'), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! What a reader must know before believing a number.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that a reader must know before believing a number.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Warning {
+    /// The emulator answered later than the model said.
+    /// `share` is of the time that requests took.
+    Late { p99_us: f64, share: f64 },
+    /// The machine's cores, not the storage, set the pace. `client`: the load generator's share of all cores.
+    CpuSaturated {
+        busy: f64,
+        #[serde(default)]
+        client: f64,
+    },
+    /// The load generator itself used up the cores that it can use.
+    ClientSaturated { share: f64 },
+    /// The timer thread could not get real-time priority.
+    NoRealTime,
+    /// The kernel refused the emulator PR_SET_IO_FLUSHER.
+    NoIoFlusher,
+    /// Throughput still had a trend in the measured window.
+    NotSteady { drift: f64 },
+    /// The server failed some transactions.
+    TransactionsFailed { share: f64 },
+    /// Open loop: the server did less than it was asked, and transactions waited this long for their turn in the end.
+    BehindSchedule { behind_s: f64 },
+    /// The host's own disk was read while the emulated one was timed.
+    HostDiskReads { major_faults: u64 },
+    /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all of them.
+    SemiSyncFellBack { transactions: u64, share: f64 },
+    /// A replica took this long after the window to apply what the primary had written in it; `None` when it had not after `waited_s`.
+    ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
+    /// A replica did not answer when it was asked, once a second, for its progress.
+    ReplicaSilent { replica: String, share: f64 },
+}
+
+impl Warning {
+    /// Whether it is the same in every trial on a machine, so that saying it once is enough.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self, Warning::NoIoFlusher)
+    }
+
+    /// The fact, and what to do about it.
+    pub fn sentence(&self) -> String {
+        match self {
+            Warning::Late { p99_us, share } => format!(
+                "The emulator answered late (p99 {p99_us:.0} us), which is {:.1} % of the time that requests took: \
+                 latencies are upper bounds; use fewer terminals or a machine with idle cores.",
+                share * 100.0
+            ),
+            Warning::CpuSaturated { busy, client } => format!(
+                "The cores were {:.0} % busy, {:.0} % with the load generator: this cell shows what the machine can do, not what the storage can; \
+                 the true difference may be larger.",
+                busy * 100.0,
+                client * 100.0
+            ),
+            Warning::ClientSaturated { share } => format!(
+                "The load generator used {:.0} % of the cores that its threads can use: it may have set the pace; add threads or cores.",
+                share * 100.0
+            ),
+            Warning::NoRealTime => {
+                "The emulator's timer runs without SCHED_FIFO, so its answers can be late under load: \
+                 run as root, or grant CAP_SYS_NICE."
+                    .to_owned()
+            }
+            Warning::NoIoFlusher => {
+                "The emulator is not spared by memory reclaim (PR_SET_IO_FLUSHER was refused): under a memory limit it can come to wait for \
+                 its own disk, and is ended then; grant CAP_SYS_RESOURCE, or leave memory free."
+                    .to_owned()
+            }
+            Warning::NotSteady { drift } => format!(
+                "Throughput drifted by {:.0} % within the measured window: lengthen the warm-up.",
+                drift * 100.0
+            ),
+            Warning::TransactionsFailed { share } => {
+                format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
+            }
+            Warning::BehindSchedule { behind_s } => format!(
+                "The server did less than it was asked: at the end of the window transactions began {behind_s:.1} s after their time, and latencies \
+                 are as long as the window makes them; ask for a lower rate.",
+            ),
+            Warning::SemiSyncFellBack { transactions, share } => format!(
+                "{transactions} commits ({:.1} %) went on without the acknowledgement of a replica, because none came in time: this number \
+                 is in part of asynchronous replication; raise `timeout`, or give the replica faster storage.",
+                share * 100.0
+            ),
+            Warning::ReplicaBehind { replica, catch_up_s: Some(seconds), .. } => format!(
+                "{replica} needed {seconds:.1} s after the window to apply what was written in it: it does not keep up with this load, and the \
+                 number is the primary's alone."
+            ),
+            Warning::ReplicaBehind { replica, catch_up_s: None, waited_s } => format!(
+                "{replica} had not applied what was written in the window {waited_s:.0} s after it: it does not keep up with this load, and the \
+                 number is the primary's alone.",
+            ),
+            Warning::ReplicaSilent { replica, share } => format!(
+                "{replica} did not answer in {:.0} % of the seconds, so that its lag is not known there: it stood still, or waited for its storage.",
+                share * 100.0
+            ),
+            Warning::HostDiskReads { major_faults } => format!(
+                "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk): \
+                 latencies contain the real disk; use a smaller data set."
+            ),
+        }
+    }
+}

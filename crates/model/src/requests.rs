@@ -1,0 +1,235 @@
+//! The requests inside a device or a layer: a slot per request from submission until its completion is collected,
+//! the finished ones in order, and those held back behind a FLUSH.
+//!
+//! Every model needs this and nothing in it is physics, so it is written once.
+
+use std::collections::VecDeque;
+
+use crate::device::{Counters, Fate, WriteFate};
+use crate::request::{Completion, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::time::Instant;
+
+/// Index of a request in its device or layer, from submission to collection.
+pub(crate) type Slot = usize;
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Submitted {
+    pub(crate) request: Request,
+    /// Submission number: breaks ties, so that one seed gives one history.
+    pub(crate) sequence: u64,
+    /// Since when it is under way here.
+    pub(crate) arrived_at: Instant,
+    /// As `arrived_at`, or later where a device below cannot look back.
+    pub(crate) taken_at: Instant,
+    /// When the last of its parts was done, of those that are.
+    pub(crate) done_at: Instant,
+    parts_left: u32,
+    /// A write that is on the medium, or that the device's volatile cache accounts for.
+    pub(crate) placed: bool,
+    has_failed: bool,
+    occupied: bool,
+}
+
+impl Submitted {
+    pub(crate) fn sectors(&self) -> (u64, u64) {
+        self.request.sectors()
+    }
+
+    /// The fate of the whole write, of which the host has not been told that it is done.
+    pub(crate) fn unacknowledged(&self, fate: Fate) -> WriteFate {
+        let Request { id, offset_bytes, size_bytes, .. } = self.request;
+        WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    slots: Vec<Submitted>,
+    free: Vec<Slot>,
+    /// Ordered by time, then by submission number.
+    finished: VecDeque<(Instant, Slot)>,
+    /// Submitted after a non-queued FLUSH that is still running.
+    held: VecDeque<Slot>,
+    flush: Option<Slot>,
+    next_sequence: u64,
+    unfinished_count: u64,
+    pub(crate) counters: Counters,
+}
+
+impl Requests {
+    pub(crate) fn accept(&mut self, arrived_at: Instant, request: Request, device_size_bytes: u64) -> Slot {
+        assert!(
+            request.offset_bytes.is_multiple_of(SECTOR_BYTES)
+                && request.size_bytes.is_multiple_of(SECTOR_BYTES)
+                && request.end_bytes() <= device_size_bytes,
+            "{request:?} is unaligned or beyond the device's {device_size_bytes} bytes"
+        );
+        let submitted = Submitted {
+            request,
+            sequence: self.next_sequence,
+            arrived_at,
+            taken_at: arrived_at,
+            done_at: Instant::ZERO,
+            parts_left: 0,
+            placed: false,
+            has_failed: false,
+            occupied: true,
+        };
+        self.next_sequence += 1;
+        self.unfinished_count += 1;
+        self.counters.queue_depth += 1;
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot] = submitted;
+                slot
+            }
+            None => {
+                self.slots.push(submitted);
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> &Submitted {
+        &self.slots[slot]
+    }
+
+    /// The submission number that the next request will have.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    pub(crate) fn mark_placed(&mut self, slot: Slot) {
+        self.slots[slot].placed = true;
+    }
+
+    /// A device below took a part of the request to have come at this time.
+    pub(crate) fn note_taken(&mut self, slot: Slot, at: Instant) {
+        let submitted = &mut self.slots[slot];
+        submitted.taken_at = submitted.taken_at.max(at);
+    }
+
+    /// The request waits for this many more parts.
+    pub(crate) fn expect_parts(&mut self, slot: Slot, count: u32) {
+        self.slots[slot].parts_left += count;
+    }
+
+    /// One part is done; with the last one the request is. One failed part fails it.
+    pub(crate) fn finish_part(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
+        let submitted = &mut self.slots[slot];
+        submitted.parts_left -= 1;
+        submitted.has_failed |= outcome == Outcome::Failure;
+        // A part that came late may be done before one that was done already.
+        submitted.done_at = submitted.done_at.max(at);
+        if submitted.parts_left == 0 {
+            let done_at = submitted.done_at;
+            self.finish(done_at, slot);
+        }
+    }
+
+    /// The request is done at `at`, which may be in the future; of a request that came late it may be before a completion
+    /// that was collected already.
+    pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
+        let submitted = &mut self.slots[slot];
+        submitted.done_at = at;
+        let sequence = submitted.sequence;
+        let is_after = |&(last_at, last): &(Instant, Slot)| {
+            last_at > at || (last_at == at && self.slots[last].sequence > sequence)
+        };
+        if self.finished.back().is_some_and(is_after) {
+            self.finish_out_of_turn(at, slot);
+        } else {
+            self.finished.push_back((at, slot));
+        }
+        self.unfinished_count -= 1;
+    }
+
+    /// After those that were done before it, or at the same time and were submitted before it.
+    #[cold]
+    fn finish_out_of_turn(&mut self, at: Instant, slot: Slot) {
+        let key = (at, self.slots[slot].sequence);
+        let place = self
+            .finished
+            .partition_point(|&(earlier_at, earlier)| (earlier_at, self.slots[earlier].sequence) < key);
+        self.finished.insert(place, (at, slot));
+    }
+
+    /// As [`Requests::finish`], of a request that the device could not do when the outcome is a failure.
+    pub(crate) fn finish_as(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
+        self.slots[slot].has_failed |= outcome == Outcome::Failure;
+        self.finish(at, slot);
+    }
+
+    pub(crate) fn next_finished_at(&self) -> Option<Instant> {
+        self.finished.front().map(|&(at, _)| at)
+    }
+
+    #[inline]
+    pub(crate) fn collect(&mut self, now: Instant) -> Option<Completion> {
+        let &(at, slot) = self.finished.front()?;
+        if at > now {
+            return None;
+        }
+        self.finished.pop_front();
+        let submitted = &mut self.slots[slot];
+        submitted.occupied = false;
+        let outcome = if submitted.has_failed { Outcome::Failure } else { Outcome::Success };
+        let request = submitted.request;
+        self.free.push(slot);
+        self.counters.queue_depth -= 1;
+        self.counters.add(&request);
+        Some(Completion { id: request.id, at, outcome })
+    }
+
+    /// Requests that the device works on: neither finished, nor held back, nor the FLUSH itself.
+    pub(crate) fn working_count(&self) -> u64 {
+        self.unfinished_count - self.held.len() as u64 - u64::from(self.flush.is_some())
+    }
+
+    pub(crate) fn flush(&self) -> Option<Slot> {
+        self.flush
+    }
+
+    /// Whether the request must wait behind a FLUSH; if so it is remembered. A non-queued FLUSH becomes
+    /// the one that others wait for.
+    pub(crate) fn hold(&mut self, slot: Slot, non_queued_flush: bool) -> bool {
+        if self.flush.is_some() {
+            self.held.push_back(slot);
+            return true;
+        }
+        if non_queued_flush {
+            self.flush = Some(slot);
+        }
+        false
+    }
+
+    /// The FLUSH is over: the requests that it held back, in order, for [`Requests::hold`] to see again.
+    pub(crate) fn release(&mut self) -> VecDeque<Slot> {
+        self.flush = None;
+        std::mem::take(&mut self.held)
+    }
+
+    /// Everything submitted and not collected, by submission number.
+    pub(crate) fn outstanding(&self) -> Vec<Submitted> {
+        let mut outstanding: Vec<Submitted> =
+            self.slots.iter().filter(|submitted| submitted.occupied).copied().collect();
+        outstanding.sort_by_key(|submitted| submitted.sequence);
+        outstanding
+    }
+
+    /// Whether the host has not been told about this request.
+    pub(crate) fn is_outstanding(&self, id: RequestId) -> bool {
+        self.slots.iter().any(|submitted| submitted.occupied && submitted.request.id == id)
+    }
+
+    /// Power-on: nothing is in the device any more; totals stay.
+    pub(crate) fn reset(&mut self) {
+        let counters = Counters { queue_depth: 0, ..self.counters };
+        *self = Requests { counters, next_sequence: self.next_sequence, ..Requests::default() };
+    }
+}
+
+/// Whether the host has not been told about this request: it may complete no more.
+pub(crate) fn is_unacknowledged(outstanding: &[Submitted], id: RequestId) -> bool {
+    outstanding.iter().any(|submitted| submitted.request.id == id)
+}
