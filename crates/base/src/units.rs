@@ -25,11 +25,12 @@ const SIZE_UNITS: [(&str, u64); 15] = [
     ("T", 1 << 40),
 ];
 
-const DURATION_UNITS: [(&str, u64); 6] = [
+const DURATION_UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
@@ -157,6 +158,13 @@ mod tests {
         assert_eq!(parse_duration_ns("8.5 ms"), Ok(8_500_000));
         assert_eq!(parse_duration_ns("28.57 us"), Ok(28_570));
         assert_eq!(parse_duration("30 s"), Ok(Duration::from_secs(30)));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        for minutes in ["1.5m", "1.5 min", "1.5min"] {
+            assert_eq!(parse_duration(minutes), Ok(Duration::from_secs(90)));
+        }
+        for other in ["30", "s", "-1s", "2d", "1 month"] {
+            assert!(parse_duration(other).is_err(), "{other}");
+        }
         assert_eq!(
             parse_duration_ns("8 parsecs"),
             Err("`8 parsecs` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)"

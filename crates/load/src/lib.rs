@@ -1,30 +1,19 @@
-//! The clients: one workload = one file (or one directory).
+//! The clients: one workload = one file (or one folder) in [`workloads`], and one line in `catalog.rs`.
 //!
-//! A [`Workload`] knows its data, its terminals, its verification and its figure of merit. The [`runner`] knows time:
-//! it starts one thread per terminal, measures, and talks to its parent in the lines of [`protocol`]. A new workload
-//! starts as a copy of [`mock`].
+//! Rooms, each of which uses those before it: [`protocol`] (what passes between processes), [`sql`] (one
+//! connection), [`foreign`] (another project's program), [`workload`] (what every workload is made of), `runner`
+//! (time), [`workloads`], `catalog` (the list), [`process`] (the load process).
 
-pub mod bulk;
-pub mod custom;
+mod catalog;
 pub mod foreign;
-pub mod fsync_loop;
-pub mod insert_growth;
-mod loading;
-pub mod mock;
-pub mod mysqlslap;
-pub mod oltp;
+pub mod process;
 pub mod protocol;
-mod retrying;
-pub mod runner;
-pub mod scan;
-pub mod slap;
+mod runner;
 pub mod sql;
-pub mod sql_bench;
-pub mod sysbench;
-pub mod tpcc;
-mod violations;
-pub mod wide_tables;
-mod workload;
+pub mod workload;
+pub mod workloads;
 
-pub use protocol::{Command, Endpoint, Event, KindSummary, RunSpec, Second, Summary, WorkloadSpec};
-pub use workload::{Check, Client, Count, Data, Failure, Headline, OnProgress, Outcome, Progress, Workload};
+pub use catalog::WorkloadSpec;
+pub use process::RunSpec;
+pub use protocol::{Command, Endpoint, Event, KindSummary, Metric, Second, Summary};
+pub use workload::{Check, Client, Declared, Failure, Outcome, Progress, Target, Workload};

@@ -1,15 +1,14 @@
 //! What passes between the load process and whoever started it.
 //!
-//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It gets a
-//! [`RunSpec`] and then one [`Command`] per line on its standard input, and writes one [`Event`] per line on its
-//! standard output. Its terminals run from `Ready` until `Stop`; a measured window is a part of that time.
+//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It
+//! gets a [`crate::RunSpec`] and then one [`Command`] per line on its standard input, and writes one
+//! [`Event`] per line on its standard output. Its terminals run from `Ready` until `Stop`; a measured window
+//! is a part of that time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-use spindle_base::child::RunAs;
 
 /// How to reach a server.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -35,50 +34,11 @@ pub enum Endpoint {
     Mock,
 }
 
-/// A workload with its parameters, as the scenario names them.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum WorkloadSpec {
-    Tpcc(crate::tpcc::Spec),
-    Oltp(crate::oltp::Spec),
-    Sysbench(crate::sysbench::oltp::Spec),
-    Fileio(crate::sysbench::fileio::Spec),
-    Mysqlslap(crate::mysqlslap::Spec),
-    WideTables(crate::wide_tables::Spec),
-    InsertGrowth(crate::insert_growth::Spec),
-    Bulk(crate::bulk::Spec),
-    Scan(crate::scan::Spec),
-    Slap(crate::slap::Spec),
-    FsyncLoop(crate::fsync_loop::Spec),
-    Custom(crate::custom::Spec),
-    SqlBench(crate::sql_bench::Spec),
-    Mock(crate::mock::Spec),
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-pub struct RunSpec {
-    pub endpoint: Endpoint,
-    pub workload: WorkloadSpec,
-    pub seed: u64,
-    /// The workload is a list: the terminals begin with the first `Measure`, and the window ends when they have gone through it once.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub once: bool,
-    /// Of the program that is the clients, if one is.
-    #[serde(default, skip_serializing_if = "RunAs::is_caller")]
-    pub tools_run_as: RunAs,
-}
-
-impl RunSpec {
-    /// A workload that goes on until it is told to stop; whatever program it needs runs as the caller.
-    pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
-        RunSpec { endpoint, workload, seed, once: false, tools_run_as: RunAs::Caller }
-    }
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {
-    /// Clears the histograms and measures for this long, a list at most for this long; `Event::Summary` ends it.
+    /// Clears the histograms and measures for this long, fixed work at most for this long; `Event::Summary`
+    /// ends it.
     Measure { duration_s: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
@@ -115,27 +75,49 @@ pub struct Second {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Summary {
     pub duration_s: f64,
-    pub headline_name: String,
-    pub headline_value: f64,
-    /// The figure is a time.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub lower_is_better: bool,
+    pub metric: Metric,
     pub kinds: Vec<KindSummary>,
-    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed within a statement, or a foreign tool does not
-    /// say it.
+    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed
+    /// within a statement, or a foreign tool does not say it.
     pub commit_wait_s: Option<f64>,
-    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for answers: what the shares of waiting are
-    /// shares of.
+    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for
+    /// answers: what the shares of waiting are shares of.
     pub terminal_time_s: f64,
     /// User and system CPU in the window, of this process or of the foreign tool.
     pub client_cpu_s: f64,
     pub worker_threads: u32,
     /// The last error of each kind of failure, for the record's `error` or a reader.
     pub errors: BTreeMap<String, u64>,
-    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window. It grows as long as the server
-    /// does less than it is asked.
+    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window.
+    /// It grows as long as the server does less than it is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<f64>,
+}
+
+/// The figure by which a workload's cells are compared.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
+pub struct Metric {
+    pub name: String,
+    pub value: f64,
+    /// The figure is a time.
+    pub lower_is_better: bool,
+}
+
+impl Metric {
+    /// Higher is better.
+    pub fn rate(name: &str, value: f64) -> Metric {
+        Metric { name: name.to_owned(), value, lower_is_better: false }
+    }
+
+    /// Committed transactions of all kinds per second.
+    pub(crate) fn committed_per_s(name: &str, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        Metric::rate(name, committed(kinds) as f64 / duration_s)
+    }
+}
+
+/// Of all kinds together.
+pub(crate) fn committed(kinds: &[KindSummary]) -> u64 {
+    kinds.iter().map(|kind| kind.committed).sum()
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use spindle_load::oltp::{Distribution, Script, Spec};
 use spindle_load::sql::{self, FromRow};
+use spindle_load::workloads::oltp::{Distribution, Script, Spec};
 use spindle_load::{Endpoint, Workload, WorkloadSpec};
 
 const EVENTS: usize = 50;

@@ -15,9 +15,7 @@ fn spec(json: &str) -> WorkloadSpec {
     let mut spec: serde_json::Value = serde_json::from_str(json).unwrap();
     spec["terminals"] = TERMINALS.into();
     let mut spec: WorkloadSpec = serde_json::from_value(spec).unwrap();
-    if let WorkloadSpec::Custom(custom) = &mut spec {
-        custom.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    }
+    spec.read_files(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
     spec
 }
 
@@ -136,7 +134,8 @@ fn a_growing_table_passes_through_its_steps() {
     database.check_failed(&[]);
     let kinds = database.run(20);
     assert_eq!(database.number("SELECT COUNT(*) FROM growth"), 250 + 400);
-    // 150 rows to the first boundary and 200 to the second; the terminals may both see the last rows before one.
+    // 150 rows to the first boundary and 200 to the second; the terminals may both see the last rows before
+    // one.
     assert!((15..=16).contains(&kinds[0]) && (4..=6).contains(&kinds[2]), "{kinds:?}");
     database.check_failed(&[]);
     // Another run goes on where this one ended.

@@ -3,10 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use spindle_load::sql::{self, Engine};
-use spindle_load::sql_bench::{Spec, Test, run_once};
-use spindle_load::{Endpoint, KindSummary, WorkloadSpec};
+use spindle_load::workloads::sql_bench::{Spec, Test};
+use spindle_load::{Declared, Endpoint, KindSummary, Workload, WorkloadSpec};
 
 fn spec(tests: &[Test], divisor: u32) -> Spec {
     Spec { tests: tests.to_vec(), divisor, engine: None }
@@ -24,6 +25,29 @@ fn failed(spec: &Spec, endpoint: &Endpoint) -> usize {
     checks.iter().filter(|check| !check.passed).count()
 }
 
+/// What an operation took in one list.
+#[derive(Debug, Clone, Default)]
+struct OperationTime {
+    count: u64,
+    wall: Duration,
+    client_cpu: Duration,
+}
+
+/// Goes through the list once, and says what each operation took.
+fn run_once(workload: &dyn Workload, endpoint: &Endpoint) -> Vec<OperationTime> {
+    let mut client = workload.connect(endpoint, 0, 1).unwrap();
+    let mut times = vec![OperationTime::default(); workload.kinds().len()];
+    while !client.is_through().unwrap() {
+        let time = &mut times[client.choose()];
+        let before = Instant::now();
+        let outcome = client.execute().unwrap();
+        time.count += 1;
+        time.wall += before.elapsed();
+        time.client_cpu += outcome.client_cpu.unwrap();
+    }
+    times
+}
+
 #[test]
 fn every_test_is_gone_through_with_its_checks() {
     let (_directory, endpoint) = database();
@@ -31,10 +55,15 @@ fn every_test_is_gone_through_with_its_checks() {
     let workload = WorkloadSpec::SqlBench(spec.clone()).build().unwrap();
     workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
     assert_eq!(failed(&spec, &endpoint), Test::ALL.len());
-    let times = run_once(&endpoint, &spec, 1).unwrap();
+    let times = run_once(&*workload, &endpoint);
     assert_eq!(failed(&spec, &endpoint), 0);
-    assert!(times.iter().all(|time| !time.wall.is_zero() && time.wall >= time.client_cpu / 2), "{times:?}");
-    let names: Vec<&str> = times.iter().map(|time| time.operation.name).collect();
+    let operations = spec.operations();
+    assert_eq!(times.len(), operations.len());
+    for (operation, time) in operations.iter().zip(&times) {
+        assert_eq!(time.count, operation.count, "{}", operation.name);
+        assert!(!time.wall.is_zero() && time.wall >= time.client_cpu / 2, "{}: {time:?}", operation.name);
+    }
+    let names: Vec<&str> = operations.iter().map(|operation| operation.name).collect();
     assert_eq!(names, workload.kinds());
     // Another list begins where one ended, or was left.
     let mut client = workload.connect(&endpoint, 0, 1).unwrap();
@@ -42,7 +71,7 @@ fn every_test_is_gone_through_with_its_checks() {
         client.choose();
         client.execute().unwrap();
     }
-    run_once(&endpoint, &spec, 1).unwrap();
+    run_once(&*workload, &endpoint);
     // Nothing is left but the list of what was done.
     let tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'";
     assert_eq!(sql::connect(&endpoint).unwrap().number(tables).unwrap(), 1);
@@ -153,8 +182,8 @@ fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
         .iter()
         .map(|name| KindSummary { name: (*name).to_owned(), ..KindSummary::default() })
         .collect();
-    let headline = workload.headline(&nothing, 1.0);
-    assert_eq!((headline.name, headline.value), ("operations per second of an unfinished list", 0.0));
+    let metric = workload.metric(&nothing, 1.0);
+    assert_eq!((metric.name.as_str(), metric.value), ("operations per second of an unfinished list", 0.0));
     let mut histogram = spindle_base::histogram::new();
     histogram.record(1_000).unwrap();
     let seen: Vec<KindSummary> = nothing
@@ -166,7 +195,7 @@ fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
         })
         .collect();
     // Two operations of two executions each, a millisecond long.
-    let headline = workload.headline(&seen, 1.0);
-    assert_eq!(headline.name, "lists per hour");
-    assert!((headline.value - 3600.0 / 0.004).abs() < 1.0, "{}", headline.value);
+    let metric = workload.metric(&seen, 1.0);
+    assert_eq!(metric.name, "lists per hour");
+    assert!((metric.value - 3600.0 / 0.004).abs() < 1.0, "{}", metric.value);
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use spindle_load::sql::{self, FromRow};
-use spindle_load::{Endpoint, Workload, WorkloadSpec, tpcc};
+use spindle_load::workloads::tpcc;
+use spindle_load::{Endpoint, Workload, WorkloadSpec};
 
 const TRANSACTIONS: usize = 400;
 

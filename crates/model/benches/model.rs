@@ -4,9 +4,9 @@
 
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters,
-    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters,
-    PartitionParameters, Promotion, Protocol, RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor,
-    ThrottleParameters, TierParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
+    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, Parameters, PartitionParameters,
+    Promotion, Protocol, RaidLevel, RaidParameters, ReplicatedParameters, Spikes, SsdCacheParameters,
+    StackSpec, Stroke, Survivor, ThrottleParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -85,7 +85,7 @@ fn layers() -> [(&'static str, StackSpec); 11] {
     let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
     let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
     let fault = FaultParameters { spikes, ..FaultParameters::default() };
-    let mirror = MirrorParameters {
+    let replicated = ReplicatedParameters {
         protocol: Protocol::C,
         bytes_per_s: 1_000_000_000,
         round_trip_ns: 100 * MICROSECOND,
@@ -97,7 +97,7 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         resync_bytes_per_s: 100_000_000,
         survivor: Survivor::Local,
     };
-    let tier = TierParameters {
+    let ssd_cache = SsdCacheParameters {
         block_bytes: 16 << 10,
         cache_bytes: Some(1 << 30),
         write_policy: WritePolicy::Back,
@@ -128,8 +128,8 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         ("cache", StackSpec::layer(cache, [null()])),
         ("throttle", StackSpec::layer(throttle, [null()])),
         ("fault", StackSpec::layer(fault, [null()])),
-        ("mirror", StackSpec::layer(mirror, [null(), null()])),
-        ("tier", StackSpec::layer(tier, [null(), null()])),
+        ("replicated", StackSpec::layer(replicated, [null(), null()])),
+        ("SSD cache", StackSpec::layer(ssd_cache, [null(), null()])),
         ("intent log", StackSpec::layer(intent_log, [null(), null()])),
     ]
 }

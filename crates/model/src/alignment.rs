@@ -11,27 +11,10 @@ use std::fmt;
 
 use crate::profile::Invalid;
 
-/// Where LVM puts the first extent of a physical volume, in bytes from its start (`pvs -o pe_start`).
-///
-/// Source: "change default alignment of pe_start to 1MB", lvm-devel, 2010-08-05, which also says what went
-/// before: an alignment of 64 KiB, which with the default metadata area came to 192 KiB. That 64 KiB itself
-/// occurred, without such an area, is an assumption.
-pub const LVM_DATA_STARTS_BYTES: [(&str, u64); 3] = [
-    ("LVM2 since August 2010", 1 << 20),
-    ("LVM2 before", 192 << 10),
-    ("LVM2 before, metadata within 64 KiB", 64 << 10),
-];
-
-/// Where partitioning tools put the first partition, in bytes.
-///
-/// Sector 63 is the second track of the geometry of 63 sectors a track that BIOSes report. What replaced it is
-/// 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
-pub const PARTITION_STARTS_BYTES: [(&str, u64); 2] = [("sector 63", 63 * 512), ("1 MiB", 1 << 20)];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
-    /// From the start of the array to the first byte that the file system manages: partition plus LVM data
-    /// start.
+    /// From the start of the array to the first byte that the file system manages: partition plus volume
+    /// manager.
     pub offset_bytes: u64,
     /// Chunk of the array.
     pub chunk_bytes: u64,
@@ -111,7 +94,7 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const SECTOR_63: u64 = PARTITION_STARTS_BYTES[0].1;
+    const SECTOR_63: u64 = 63 * 512;
     const KIB: u64 = 1 << 10;
 
     fn alignment(offset_bytes: u64, page_bytes: u64, extent_alignment_bytes: u64) -> Alignment {
@@ -154,24 +137,6 @@ mod tests {
     fn a_page_larger_than_the_chunk_always_crosses() {
         check(0, 128 * KIB, 128 * KIB, "1/1");
         assert!(!alignment(0, 128 * KIB, 128 * KIB).is_aligned());
-    }
-
-    #[test]
-    fn every_start_of_lvm_data_keeps_an_aligned_partition_aligned() {
-        for (name, start_bytes) in LVM_DATA_STARTS_BYTES {
-            assert!(alignment((1 << 20) + start_bytes, 16 * KIB, 64 * KIB).is_aligned(), "{name}");
-            assert!(!alignment(SECTOR_63 + start_bytes, 16 * KIB, 64 * KIB).is_aligned(), "{name}");
-        }
-    }
-
-    #[test]
-    fn old_lvm_data_misaligns_the_row_of_a_larger_chunk() {
-        let chunk_of_256 = |start_bytes| Alignment {
-            chunk_bytes: 256 * KIB,
-            ..alignment((1 << 20) + start_bytes, 256 * KIB, 256 * KIB)
-        };
-        let shares = LVM_DATA_STARTS_BYTES.map(|(_, start)| chunk_of_256(start).crossing_share().to_string());
-        assert_eq!(shares, ["0/1", "1/1", "1/1"]);
     }
 
     /// The same by laying out pages one by one.

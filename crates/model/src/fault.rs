@@ -145,17 +145,17 @@ impl Device for Fault {
         let slot = self.requests.accept(sent, request, self.below.size_bytes());
         let plan = self.plan(slot, request);
         self.submitted += 1;
-        let taken_at = match self.parameters.lying_flush_ns {
+        let lost_ns = match self.parameters.lying_flush_ns {
             Some(flush_ns) if request.operation == Operation::Flush => {
                 let at = now + flush_ns;
                 self.complete(plan, Completion { id: request.id, at, outcome: Outcome::Success });
-                now
+                now - sent
             }
             Some(_) => self.below.pass_on(sent, Request { force_unit_access: false, ..request }, plan),
             None => self.below.pass_on(sent, request, plan),
         };
         self.advance(now);
-        taken_at
+        sent + lost_ns
     }
 
     fn poll_at(&self) -> Option<Instant> {

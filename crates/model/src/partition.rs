@@ -4,7 +4,6 @@
 
 use std::fmt;
 
-use crate::alignment::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES};
 use crate::declare;
 use crate::device::{Ageing, Counters, Device, PowerCut};
 use crate::layer::{LayerParameters, Told, take};
@@ -23,12 +22,8 @@ declare! {
     }
 }
 
-/// Offsets with a name.
-const STARTS: [(&str, u64); 3] = [
-    ("lvm", LVM_DATA_STARTS_BYTES[0].1),
-    ("lvm-before-2010", LVM_DATA_STARTS_BYTES[1].1),
-    ("sector-63", PARTITION_STARTS_BYTES[0].1),
-];
+/// Where LVM and partitioning tools put the first byte of data; the laboratory has the sources.
+const STARTS: [(&str, u64); 3] = [("lvm", 1 << 20), ("lvm-before-2010", 192 << 10), ("sector-63", 63 * 512)];
 
 impl LayerParameters for PartitionParameters {
     const NAMES: &'static [&'static str] = &["partition"];

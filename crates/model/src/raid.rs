@@ -365,14 +365,14 @@ impl Raid {
     fn send(&mut self, at: Instant, op: OpIndex, operation: Operation, extent: members::Extent) {
         self.ops[op].waiting_for += 1;
         let at = self.time_to_send(at, op, extent.0);
-        let taken_at = self.members.send_other(at, operation, op, extent);
-        self.note_taken(op, taken_at);
+        let lost_ns = self.members.send_other(at, operation, op, extent);
+        self.note_lost(op, lost_ns);
     }
 
     fn send_write_now(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) {
         let at = self.time_to_send(at, entry.op, entry.member as usize);
-        let taken_at = self.members.send_write(at, entry, force_unit_access);
-        self.note_taken(entry.op, taken_at);
+        let lost_ns = self.members.send_write(at, entry, force_unit_access);
+        self.note_lost(entry.op, lost_ns);
     }
 
     /// What the host waits for may come late to a member; a rebuild begins when the member can do it.
@@ -380,9 +380,9 @@ impl Raid {
         if self.ops[op].slot.is_some() { at } else { self.members.list[member].device.not_late(at) }
     }
 
-    fn note_taken(&mut self, op: OpIndex, at: Instant) {
+    fn note_lost(&mut self, op: OpIndex, lost_ns: u64) {
         if let Some(slot) = self.ops[op].slot {
-            self.requests.note_taken(slot, at);
+            self.requests.note_lost(slot, lost_ns);
         }
     }
 
@@ -491,7 +491,7 @@ impl Device for Raid {
         let slot = self.requests.accept(sent, request, self.layout.size_bytes);
         self.enter(sent, slot);
         self.advance(now);
-        self.requests.get(slot).taken_at
+        self.requests.get(slot).taken_at()
     }
 
     fn poll_at(&self) -> Option<Instant> {

@@ -1,5 +1,5 @@
-//! The requests inside a device or a layer: a slot per request from submission until its completion is collected,
-//! the finished ones in order, and those held back behind a FLUSH.
+//! The requests inside a device or a layer: a slot per request from submission until its completion is
+//! collected, the finished ones in order, and those held back behind a FLUSH.
 //!
 //! Every model needs this and nothing in it is physics, so it is written once.
 
@@ -19,8 +19,8 @@ pub(crate) struct Submitted {
     pub(crate) sequence: u64,
     /// Since when it is under way here.
     pub(crate) arrived_at: Instant,
-    /// As `arrived_at`, or later where a device below cannot look back.
-    pub(crate) taken_at: Instant,
+    /// So much later a device below took it to have come, where it cannot look back.
+    lost_ns: u64,
     /// When the last of its parts was done, of those that are.
     pub(crate) done_at: Instant,
     parts_left: u32,
@@ -33,6 +33,11 @@ pub(crate) struct Submitted {
 impl Submitted {
     pub(crate) fn sectors(&self) -> (u64, u64) {
         self.request.sectors()
+    }
+
+    /// When it counts as having come: what [`crate::Device::submit_late`] returns.
+    pub(crate) fn taken_at(&self) -> Instant {
+        self.arrived_at + self.lost_ns
     }
 
     /// The fate of the whole write, of which the host has not been told that it is done.
@@ -68,7 +73,7 @@ impl Requests {
             request,
             sequence: self.next_sequence,
             arrived_at,
-            taken_at: arrived_at,
+            lost_ns: 0,
             done_at: Instant::ZERO,
             parts_left: 0,
             placed: false,
@@ -103,10 +108,10 @@ impl Requests {
         self.slots[slot].placed = true;
     }
 
-    /// A device below took a part of the request to have come at this time.
-    pub(crate) fn note_taken(&mut self, slot: Slot, at: Instant) {
+    /// A device below took a part of the request to have come so much later than it was sent there.
+    pub(crate) fn note_lost(&mut self, slot: Slot, lost_ns: u64) {
         let submitted = &mut self.slots[slot];
-        submitted.taken_at = submitted.taken_at.max(at);
+        submitted.lost_ns = submitted.lost_ns.max(lost_ns);
     }
 
     /// The request waits for this many more parts.
@@ -127,8 +132,8 @@ impl Requests {
         }
     }
 
-    /// The request is done at `at`, which may be in the future; of a request that came late it may be before a completion
-    /// that was collected already.
+    /// The request is done at `at`, which may be in the future; of a request that came late it may be before
+    /// a completion that was collected already.
     pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
         let submitted = &mut self.slots[slot];
         submitted.done_at = at;

@@ -145,8 +145,8 @@ impl Throttle {
             self.total.take(at, request.size_bytes);
             self.look_at_head(self.now, 0);
             self.look_at_head(self.now, 1);
-            let taken_at = self.below.pass_on(at, request, slot);
-            self.requests.note_taken(slot, taken_at);
+            let lost_ns = self.below.pass_on(at, request, slot);
+            self.requests.note_lost(slot, lost_ns);
         }
     }
 }
@@ -163,13 +163,13 @@ impl Device for Throttle {
             Operation::Read => self.enqueue(sent, 0, slot),
             Operation::Write => self.enqueue(sent, 1, slot),
             _ => {
-                let taken_at = self.below.pass_on(sent, request, slot);
-                self.requests.note_taken(slot, taken_at);
+                let lost_ns = self.below.pass_on(sent, request, slot);
+                self.requests.note_lost(slot, lost_ns);
             }
         }
         self.dispatch();
         self.advance(now);
-        self.requests.get(slot).taken_at
+        self.requests.get(slot).taken_at()
     }
 
     fn poll_at(&self) -> Option<Instant> {

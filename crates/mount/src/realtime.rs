@@ -4,10 +4,18 @@
 //! SCHED_FIFO it wakes milliseconds late when the database uses every core; a page of the emulator that was swapped or
 //! reclaimed would need the very disk that it emulates.
 
-#![expect(unsafe_code, reason = "scheduling policy and IO_FLUSHER have no safe wrapper in rustix")]
+#![expect(unsafe_code, reason = "scheduling policy has no safe wrapper in rustix")]
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::num::NonZeroU64;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{
+    Signal, configure_io_flusher_behavior, is_io_flusher, set_parent_process_death_signal,
+};
+use rustix::thread::set_current_timer_slack;
 
 /// Asks that idle cores stay ready to run, for as long as the file is open (Linux, Documentation/power/pm_qos_interface.rst).
 ///
@@ -23,10 +31,6 @@ pub(crate) fn keep_cores_awake() -> Option<File> {
 /// numbers, by which [`crate::workers`] knows its own again.
 pub(crate) const ANSWERING: i32 = 23;
 pub(crate) const RECEIVING: i32 = 13;
-
-/// linux/prctl.h; libc does not have them for every target.
-const PR_SET_IO_FLUSHER: libc::c_int = 57;
-const PR_GET_IO_FLUSHER: libc::c_int = 58;
 
 /// Puts the calling thread (and threads that it will start) under SCHED_FIFO. False when the kernel refuses.
 pub(crate) fn set_fifo(priority: i32) -> bool {
@@ -68,18 +72,16 @@ pub(crate) fn fifo_priority(thread: u32) -> Option<i32> {
 
 /// Timer slack of one nanosecond for the calling thread.
 pub(crate) fn set_timer_slack() {
-    // SAFETY: this prctl reads integers only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    // Linux knows it since 2.6.28.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 /// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that memory
 /// reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see [`io_flusher`].
 pub(crate) fn protect_process() {
-    // SAFETY: integers only; MCL_CURRENT locks what is mapped now, before the store is.
-    unsafe {
-        libc::prctl(PR_SET_IO_FLUSHER, 1 as libc::c_ulong, 0, 0, 0);
-        libc::mlockall(libc::MCL_CURRENT);
-    }
+    let _ = configure_io_flusher_behavior(true);
+    // What is mapped now, before the store is.
+    let _ = mlockall(MlockAllFlags::CURRENT);
 }
 
 /// What the kernel says about memory reclaim by the calling thread, which inherits it from the one that started it.
@@ -94,11 +96,10 @@ pub(crate) enum IoFlusher {
 }
 
 pub(crate) fn io_flusher() -> IoFlusher {
-    // SAFETY: integers only.
-    match unsafe { libc::prctl(PR_GET_IO_FLUSHER, 0, 0, 0, 0) } {
-        0 => IoFlusher::No,
-        1 => IoFlusher::Yes,
-        _ => IoFlusher::Refused,
+    match is_io_flusher() {
+        Ok(false) => IoFlusher::No,
+        Ok(true) => IoFlusher::Yes,
+        Err(_) => IoFlusher::Refused,
     }
 }
 
@@ -109,16 +110,11 @@ pub fn has_io_flusher() -> bool {
 
 /// The process gets SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.
 pub(crate) fn die_with_parent() {
-    // SAFETY: integers only.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
+    // The kernel takes any signal that there is.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 
 /// Page faults of this process that read from the host's disk.
 pub(crate) fn major_faults() -> u64 {
-    // SAFETY: an all-zero rusage is valid, and the kernel fills the one whose address it gets.
-    unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage.ru_majflt as u64
-    }
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| usage.major_page_faults() as u64)
 }

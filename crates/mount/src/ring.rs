@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use memmap2::{MmapOptions, MmapRaw};
 
 /// `FUSE_IO_URING_CMD_REGISTER` and `FUSE_IO_URING_CMD_COMMIT_AND_FETCH`.
 const REGISTER: u32 = 1;
@@ -365,31 +365,23 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 
 /// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has used take no memory.
 ///
-/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits for one: from its registering
-/// or its commit until it arrives ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes to
-/// none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before it looks at the memory.
-struct Memory {
-    start: *mut u8,
-    size: usize,
-}
-
-// SAFETY: an address and a size; the memory belongs to the process, not to a thread.
-unsafe impl Send for Memory {}
+/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits
+/// for one: from its registering or its commit until it arrives
+/// ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes
+/// to none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before
+/// it looks at the memory. What is unmapped is written no more: the kernel looks up the address anew for each
+/// request, and a ring that is closed gets none.
+struct Memory(MmapRaw);
 
 impl Memory {
     fn new(size: usize) -> io::Result<Memory> {
-        let (protection, flags) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a fresh map at an address of the kernel's choice aliases no Rust object.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), size, protection, flags)? };
-        Ok(Memory { start: start.cast(), size })
+        MmapOptions::new().len(size).no_reserve_swap().map_anon().map(|map| Memory(map.into()))
     }
 
     /// For the kernel alone.
     fn at(&self, offset: usize) -> *mut u8 {
         self.check(offset, 1);
-        // SAFETY: inside the map.
-        unsafe { self.start.add(offset) }
+        self.0.as_mut_ptr().wrapping_add(offset)
     }
 
     /// Of a slot that holds a request.
@@ -397,27 +389,19 @@ impl Memory {
         self.check(offset, size);
         // SAFETY: inside the map, and initialised (anonymous memory is zero). The kernel does not write it while the slot holds a request,
         // and the slot cannot be committed while `self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.start.add(offset), size) }
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(offset), size) }
     }
 
     /// As [`Memory::bytes`].
     fn bytes_mut(&mut self, offset: usize, size: usize) -> &mut [u8] {
         self.check(offset, size);
         // SAFETY: as for `bytes`; `self` is borrowed exclusively, so this is the only reference into the map.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(offset), size) }
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().add(offset), size) }
     }
 
     fn check(&self, offset: usize, size: usize) {
         let end = offset.checked_add(size);
-        assert!(end.is_some_and(|end| end <= self.size), "outside the ring's memory");
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: exactly the range that `new` mapped, and nobody has a reference into it. The kernel pinned or copied nothing that it would
-        // still write: it looks up the address anew for each request, and a ring that is closed gets none.
-        let _ = unsafe { munmap(self.start.cast(), self.size) };
+        assert!(end.is_some_and(|end| end <= self.0.len()), "outside the ring's memory");
     }
 }
 

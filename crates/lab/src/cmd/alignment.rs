@@ -5,9 +5,9 @@ use std::io::Write as _;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use spindle_model::{Alignment, LVM_DATA_STARTS_BYTES, Layer, PARTITION_STARTS_BYTES, StackSpec as Tree};
+use spindle_model::{Alignment, Layer, StackSpec as Tree};
 
-use crate::stack::StackSpec;
+use crate::stack::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
 use spindle_base::Mistake;
 use spindle_base::units::{format_size_bytes, parse_size_bytes};
 

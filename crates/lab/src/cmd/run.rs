@@ -50,7 +50,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
     let scenario = Scenario::read(&arguments.scenario, &bounds)?;
     let plan = plan(&scenario);
-    let needs_emulation = scenario.matrix.server.iter().any(|name| scenario.servers[name].kind != "mock")
+    let is_measured = |name: &String| !scenario.servers[name].facts().is_for_tests;
+    let needs_emulation = scenario.matrix.server.iter().any(is_measured)
         && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
     let blockers = examine::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {

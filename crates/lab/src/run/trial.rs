@@ -1,39 +1,36 @@
-//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and everything down
-//! again, whatever happens.
+//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and
+//! everything down again, whatever happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::{RunSpec, Second, Workload};
+use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
-use super::replicas::{Replicas, Roles};
+use super::phases::Phases;
+use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
-use crate::observe::Sample;
-use crate::observe::measurement::{self, Window};
+use crate::observe::measurement;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
 use crate::server::replication::ReplicationSpec;
+use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 
-/// A cold start on a hard disk reads everything it needs in random order.
-pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// For a server with little data; [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
-/// How long a signal may go unnoticed during a warm-up.
-const WATCH_STEP: Duration = Duration::from_millis(100);
 
 /// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
 const SEED_STEP: u64 = 1 << 32;
@@ -65,17 +62,11 @@ impl Laboratory<'_> {
         progress: &mut Progress,
     ) -> Result<Trial> {
         let started_at = provenance::now();
-        let mut phases = Phases {
-            title: format!("{}, trial {}", self.cell.name, planned.trial),
-            progress,
-            interrupt: self.interrupt,
-            spent_s: BTreeMap::new(),
-            current: None,
-        };
+        let title = format!("{}, trial {}", self.cell.name, planned.trial);
+        let mut phases = Phases::new(title, progress, self.interrupt);
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
-        phases.leave();
-        let phases_s = std::mem::take(&mut phases.spent_s);
+        let phases_s = phases.end();
         // The signal reaches our children too, so their deaths are no findings.
         self.interrupt.check()?;
         let (measurement, warnings) = finding.measured.unzip();
@@ -102,7 +93,8 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the replicas, then the storage.
+    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then
+    /// the replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,
@@ -124,7 +116,7 @@ impl Laboratory<'_> {
             Mounts::up(&MountsRequest {
                 layout,
                 stacks: &self.scenario.stacks,
-                server_kind: server.kind(),
+                plain_directories: server.kind().is_for_tests,
                 snapshot: Some(snapshot),
                 work_directory: self.work_directory,
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
@@ -206,14 +198,7 @@ impl Laboratory<'_> {
         let run = &self.scenario.run;
         let server_id = running.process_id();
         self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
-        let mut names: Vec<String> =
-            self.scenario.servers[&self.cell.server].settings.keys().cloned().collect();
-        names.extend(replicas.told_settings());
-        let ask = |names: &[String]| self.interrupt.kill_on_signal(server_id, || running.settings(names));
-        let told = [names.as_slice(), &measurement::LOG_SETTINGS.map(str::to_owned)].map(ask);
-        let [settings, log_settings] = told;
-        finding.settings = settings?;
-        let log_settings = log_settings.context("asking the server for the settings of its logs")?;
+        let durability = self.ask(running, replicas, finding)?;
         replicas.follow(self.work_directory)?;
         let run_spec = RunSpec {
             endpoint: running.endpoint(),
@@ -226,19 +211,11 @@ impl Laboratory<'_> {
         let client_id = client.process_id();
         self.interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
-        phases.enter("warm-up")?;
-        mounts.set_physics(run.start != StartState::WarmFast)?;
-        replicas.set_physics(run.start != StartState::WarmFast)?;
-        phases.watch(&mut client, run.warm_up)?;
-        phases.enter("settle")?;
-        mounts.set_physics(true)?;
-        replicas.set_physics(true)?;
-        phases.watch(&mut client, run.settle)?;
-
+        self.warm_up(&mut client, mounts, replicas, phases)?;
         phases.enter("measure")?;
         let mut window =
             phases.measure(&mut client, run.measure, self.layout(), mounts, replicas, running)?;
-        window.log_settings = log_settings;
+        window.durability = durability;
         mounts.check()?;
         replicas.check()?;
 
@@ -249,29 +226,69 @@ impl Laboratory<'_> {
             replicas.catch_up(&mut window)?;
             phases.enter("verify")?;
         }
-        let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
-        let wait = self.wait(VERIFY_PATIENCE);
-        let verify = {
-            let (workload, endpoint) = (workload.clone(), run_spec.endpoint.clone());
-            move || workload.verify(&endpoint)
-        };
-        let verified = self.interrupt.kill_on_signal(server_id, || wait.for_work(verify));
-        let mut checks = verified.context("verifying the database")?;
-        checks
-            .extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&workload, wait.patience))?);
-        if let Some(failed) = checks.iter().find(|check| !check.passed) {
-            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
-        }
-        let checks = checks
-            .into_iter()
-            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
-            .collect();
+        let checks = self.verify(&run_spec, server_id, replicas)?;
         finding.measured = Some(measurement::measurement(&window, checks)?);
 
         phases.enter("stop")?;
         let patience = self.wait(STOP_PATIENCE).patience;
         replicas.stop(patience)?;
         self.interrupt.kill_on_signal(server_id, || running.stop(patience))
+    }
+
+    /// What the server says of its settings, which the finding keeps, and what a commit waits for.
+    fn ask(
+        &self,
+        running: &mut dyn Running,
+        replicas: &Replicas<'_>,
+        finding: &mut Finding,
+    ) -> Result<Durability> {
+        let spec = &self.scenario.servers[&self.cell.server];
+        let mut names: Vec<String> = spec.settings.keys().cloned().collect();
+        names.extend(replicas.told_settings());
+        self.interrupt.kill_on_signal(running.process_id(), || {
+            finding.settings = running.settings(&names)?;
+            running.durability().context("asking the server for the settings of its logs")
+        })
+    }
+
+    /// Until the physics are on, and the load is as it will be when it is measured.
+    fn warm_up(
+        &self,
+        client: &mut ClientProcess,
+        mounts: &mut Mounts,
+        replicas: &mut Replicas<'_>,
+        phases: &mut Phases<'_>,
+    ) -> Result<()> {
+        let run = &self.scenario.run;
+        phases.enter("warm-up")?;
+        mounts.set_physics(run.start != StartState::WarmFast)?;
+        replicas.set_physics(run.start != StartState::WarmFast)?;
+        phases.watch(client, run.warm_up)?;
+        phases.enter("settle")?;
+        mounts.set_physics(true)?;
+        replicas.set_physics(true)?;
+        phases.watch(client, run.settle)
+    }
+
+    /// What the workload checks on the server and on every replica; one that fails is an error.
+    fn verify(&self, run_spec: &RunSpec, server_id: u32, replicas: &mut Replicas<'_>) -> Result<Vec<Check>> {
+        let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
+        let wait = self.wait(VERIFY_PATIENCE);
+        let work = {
+            let (workload, endpoint) = (workload.clone(), run_spec.endpoint.clone());
+            move || workload.verify(&endpoint)
+        };
+        let verified = self.interrupt.kill_on_signal(server_id, || wait.for_work(work));
+        let mut checks = verified.context("verifying the database")?;
+        checks
+            .extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&workload, wait.patience))?);
+        if let Some(failed) = checks.iter().find(|check| !check.passed) {
+            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
+        }
+        let checks = checks.into_iter();
+        Ok(checks
+            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
+            .collect())
     }
 
     /// For the server, with as much patience as its data needs.
@@ -293,7 +310,7 @@ impl Laboratory<'_> {
     ) -> Result<PathBuf> {
         let storage = Storage { layout, stacks: &self.scenario.stacks };
         let recipe = Recipe {
-            server_kind: server.kind(),
+            server_kind: server.kind().name,
             server_version: &self.versions[&self.cell.server],
             server_source: &self.scenario.servers[&self.cell.server].source,
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
@@ -310,86 +327,4 @@ impl Laboratory<'_> {
 fn one_sentence(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" / ")
-}
-
-/// Times the phases of a trial, shows them, and looks for signals in between.
-struct Phases<'a> {
-    title: String,
-    progress: &'a mut Progress,
-    interrupt: &'a Interrupt,
-    spent_s: BTreeMap<String, f64>,
-    current: Option<(&'static str, Instant)>,
-}
-
-impl Phases<'_> {
-    fn enter(&mut self, name: &'static str) -> Result<()> {
-        self.leave();
-        self.interrupt.check()?;
-        self.progress.activity(format!("{}: {name}", self.title));
-        self.current = Some((name, Instant::now()));
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        if let Some((name, since)) = self.current.take() {
-            self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());
-        }
-    }
-
-    fn watch(&self, client: &mut ClientProcess, duration: Duration) -> Result<()> {
-        let end = Instant::now() + duration;
-        loop {
-            self.interrupt.check()?;
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            client.watch(left.min(WATCH_STEP), &mut |_| self.progress.tick())?;
-        }
-    }
-
-    fn measure(
-        &self,
-        client: &mut ClientProcess,
-        duration: Duration,
-        layout: &Layout,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        running: &mut dyn Running,
-    ) -> Result<Window> {
-        let (interrupt, server_id) = (self.interrupt, running.process_id());
-        let mut look = || -> Result<Sample> {
-            interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running)?;
-                replicas.look(&mut sample)?;
-                Ok(sample)
-            })
-        };
-        let first = look()?;
-        let mut seconds: Vec<(Second, Sample)> = Vec::new();
-        let mut failure = None;
-        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
-            client.measure(duration, &mut |second| {
-                self.progress.tick();
-                match look() {
-                    Ok(sample) => seconds.push((second.clone(), sample)),
-                    Err(error) => failure = failure.take().or(Some(error)),
-                }
-            })
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        let last = look()?;
-        Ok(Window {
-            summary: summary?,
-            seconds,
-            first,
-            last,
-            layout: layout.clone(),
-            replicas: Vec::new(),
-            log_settings: BTreeMap::new(),
-            cpu_count: provenance::cpu_count(),
-        })
-    }
 }

@@ -5,11 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use spindle_load::{
-    WorkloadSpec, bulk, custom, fsync_loop, insert_growth, mock, mysqlslap, oltp, scan, slap, sql_bench,
-    sysbench, tpcc, wide_tables,
-};
+use spindle_load::WorkloadSpec;
 
 use crate::record::FileClass;
 use crate::record::{ReplicationMode, StartState, WaitPoint};
@@ -95,7 +91,8 @@ pub(super) struct ReplicationTable {
     pub settings: BTreeMap<String, SettingValue>,
 }
 
-/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write them.
+/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write
+/// them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SettingValue {
@@ -135,7 +132,7 @@ pub(super) struct RunTable {
     pub warm_up: Option<DurationText>,
     pub settle: Option<DurationText>,
     pub measure: Measure,
-    /// The most that a list may take.
+    /// The most that fixed work may take.
     pub at_most: Option<DurationText>,
     pub seed: i64,
 }
@@ -145,7 +142,7 @@ pub(super) struct RunTable {
 #[serde(try_from = "String")]
 pub(super) enum Measure {
     For(Duration),
-    /// `"once"`: until the workload's list was gone through.
+    /// `"once"`: until the workload's fixed work is done.
     Once,
 }
 
@@ -183,37 +180,18 @@ pub(super) fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
 /// Puts the content of the files that workloads name into them; paths are relative to the scenario.
 pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Mistake> {
     for (name, workload) in &mut file.workloads {
-        if let WorkloadSpec::Custom(spec) = workload {
-            spec.read(directory)
-                .map_err(|(key, message)| Mistake::at(key, message).under(&format!("workloads.{name}")))?;
-        }
+        workload
+            .read_files(directory)
+            .map_err(|(key, message)| Mistake::at(key, message).under(&format!("workloads.{name}")))?;
     }
     Ok(())
 }
 
 /// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
 fn in_workload(text: &str, path: &str) -> Option<Mistake> {
-    fn try_as<T: DeserializeOwned>(path: &str, table: toml::Table) -> Option<Mistake> {
-        let error = serde_path_to_error::deserialize::<_, T>(table).err()?;
-        Some(explain(&error.path().to_string(), error.inner().message()).under(path))
-    }
     let name = path.strip_prefix("workloads.")?;
     let mut table = text.parse::<toml::Table>().ok()?.remove("workloads")?.get(name)?.as_table()?.clone();
-    match table.remove("kind")?.as_str()? {
-        "tpcc" => try_as::<tpcc::Spec>(path, table),
-        "oltp" => try_as::<oltp::Spec>(path, table),
-        "sysbench" => try_as::<sysbench::oltp::Spec>(path, table),
-        "fileio" => try_as::<sysbench::fileio::Spec>(path, table),
-        "mysqlslap" => try_as::<mysqlslap::Spec>(path, table),
-        "wide-tables" => try_as::<wide_tables::Spec>(path, table),
-        "insert-growth" => try_as::<insert_growth::Spec>(path, table),
-        "bulk" => try_as::<bulk::Spec>(path, table),
-        "scan" => try_as::<scan::Spec>(path, table),
-        "slap" => try_as::<slap::Spec>(path, table),
-        "fsync-loop" => try_as::<fsync_loop::Spec>(path, table),
-        "sql-bench" => try_as::<sql_bench::Spec>(path, table),
-        "custom" => try_as::<custom::Spec>(path, table),
-        "mock" => try_as::<mock::Spec>(path, table),
-        _ => None,
-    }
+    let kind = table.remove("kind")?;
+    let error = WorkloadSpec::mistake_in(kind.as_str()?, table)?;
+    Some(explain(&error.path().to_string(), error.inner().message()).under(path))
 }

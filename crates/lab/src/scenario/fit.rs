@@ -8,29 +8,17 @@ use crate::stack::layout::Layout;
 use spindle_base::Mistake;
 use spindle_base::text;
 
-use crate::server;
+use crate::server::reserved;
 
-/// Settings that reserve memory for as long as the server runs.
-const MEMORY_SETTINGS: [&str; 4] =
-    ["innodb_buffer_pool_size", "key_buffer_size", "aria_pagecache_buffer_size", SHARED_BUFFERS];
-/// PostgreSQL's; the others are MySQL's and MariaDB's.
-const SHARED_BUFFERS: &str = "shared_buffers";
-
-/// An empty MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
-const DATABASE_FIXED_BYTES: u64 = 512 << 20;
-/// MariaDB's own choice, which is in every workload's figure; MySQL's is 100 MiB from 8.0.30.
+/// A server's own choice of its redo log is in every workload's figure: MariaDB's is of 96 MiB, MySQL's of
+/// 100 from 8.0.30.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
-pub(super) fn check_memory_settings(
-    name: &str,
-    settings: &BTreeMap<String, String>,
-    bounds: &Bounds,
-) -> Result<(), Mistake> {
-    for key in MEMORY_SETTINGS {
-        let Some(text) = settings.get(key) else { continue };
-        let path = format!("servers.{name}.settings.{key}");
-        let example = if key == SHARED_BUFFERS { "96MB" } else { "96M" };
-        let bytes = setting_bytes(key, text).ok_or_else(|| {
+pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
+    for setting in reserved(&spec.settings, &spec.server().memory_settings()) {
+        let (text, example) = (setting.value, setting.example);
+        let path = format!("servers.{name}.settings.{}", setting.name);
+        let bytes = setting.bytes.ok_or_else(|| {
             Mistake::at(&path, format!("`{text}` is not a size; write for example \"{example}\""))
         })?;
         if bytes > bounds.memory_bytes {
@@ -45,12 +33,12 @@ pub(super) fn check_memory_settings(
 /// A primary and its replicas are on this machine together.
 pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
-    let reserved = |settings: &BTreeMap<String, String>| -> u64 {
-        MEMORY_SETTINGS.iter().filter_map(|key| setting_bytes(key, settings.get(*key)?)).sum()
+    let known = spec.server().memory_settings();
+    let sum = |settings: &BTreeMap<String, String>| -> u64 {
+        reserved(settings, &known).iter().filter_map(|setting| setting.bytes).sum()
     };
     let count = replication.replicas.len() as u64;
-    let bytes =
-        reserved(&spec.settings).saturating_add(reserved(&replication.settings).saturating_mul(count));
+    let bytes = sum(&spec.settings).saturating_add(sum(&replication.settings).saturating_mul(count));
     if bytes > bounds.memory_bytes {
         let message = format!(
             "the primary and its replicas reserve {} MiB of memory, more than this machine's {} MiB",
@@ -62,27 +50,13 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
     Ok(())
 }
 
-/// As the server of that setting reads it.
-fn setting_bytes(key: &str, text: &str) -> Option<u64> {
-    if key == SHARED_BUFFERS {
-        return server::postgres::size_bytes(text, server::postgres::PAGE_BYTES);
-    }
-    server::memory::parse_size_bytes(text)
+/// The largest of the servers of the matrix, by what `of` says of one.
+fn largest(scenario: &Scenario, of: impl Fn(&ServerSpec) -> u64) -> u64 {
+    scenario.matrix.server.iter().map(|name| of(&scenario.servers[name])).max().unwrap_or(0)
 }
 
-/// The largest redo log of the matrix; InnoDB's is made in full before anything else, PostgreSQL's grows to it between checkpoints.
-fn redo_bytes(scenario: &Scenario) -> u64 {
-    let of_server = |name: &String| {
-        let ServerSpec { kind, settings, .. } = &scenario.servers[name];
-        if kind == "postgresql" {
-            return server::postgres::log_bytes(settings);
-        }
-        server::mysql::redo_bytes(kind == "mariadb", settings).unwrap_or(DEFAULT_REDO_BYTES)
-    };
-    scenario.matrix.server.iter().map(of_server).max().unwrap_or(DEFAULT_REDO_BYTES)
-}
-
-/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
+/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit
+/// for a database.
 pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];
@@ -94,12 +68,15 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 return Err(Mistake::at(format!("stacks.{name}.file_system"), message));
             }
         }
-        let redo_bytes = redo_bytes(scenario);
+        // InnoDB's is made in full before anything else, PostgreSQL's grows between checkpoints.
+        let redo_bytes =
+            largest(scenario, |spec| spec.server().redo_bytes(&spec.settings).unwrap_or(DEFAULT_REDO_BYTES));
+        let empty_bytes = largest(scenario, |spec| spec.server().empty_bytes());
         let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
         for layout in scenario.layouts.iter().chain(scenario.replica_layouts()) {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
-            let needed = data.bytes + DATABASE_FIXED_BYTES + more_bytes;
+            let needed = data.bytes + empty_bytes + more_bytes;
             let name = layout.stack_of(FileClass::Data);
             let size = scenario.stacks[name].head().size_bytes;
             if size < needed {
@@ -117,7 +94,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
             }
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
-                check_apart(scenario, layout, class, name, DATABASE_FIXED_BYTES + more_bytes)?;
+                check_apart(scenario, layout, class, name, empty_bytes + more_bytes)?;
             }
         }
     }

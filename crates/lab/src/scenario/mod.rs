@@ -20,7 +20,7 @@ use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, ScenarioHead, StartState};
 use crate::server::replication::ReplicationSpec;
-use crate::server::{self, Server, Source, Trust};
+use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
@@ -59,8 +59,12 @@ pub struct ServerSpec {
 
 impl ServerSpec {
     pub fn server(&self) -> Box<dyn Server> {
-        server::with_trust(&self.kind, &self.source, self.trust)
+        catalog::with_trust(&self.kind, &self.source, self.trust)
             .expect("a scenario is read with known kinds only")
+    }
+
+    pub fn facts(&self) -> &'static Kind {
+        catalog::find(&self.kind).expect("a scenario is read with known kinds only")
     }
 }
 
@@ -81,9 +85,9 @@ pub struct RunSettings {
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Duration,
-    /// Of a list: the most that it may take.
+    /// Of fixed work: the most that it may take.
     pub measure: Duration,
-    /// The workload is a list that is gone through once.
+    /// The workload is fixed work, which is done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
     pub seed: u64,

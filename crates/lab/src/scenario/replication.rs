@@ -7,8 +7,8 @@ use super::ServerSpec;
 use super::file::{DurationText, ReplicationTable, ScenarioFile};
 use super::validate::layout;
 use crate::record::ReplicationMode;
+use crate::server::catalog;
 use crate::server::replication::ReplicationSpec;
-use crate::server::{self, Source};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
@@ -33,10 +33,10 @@ pub(super) fn check(
     let at = |key: &str, words: String| Mistake::at(format!("servers.{name}.replication{key}"), words);
     let server = spec.server();
     let Some(replication) = server.replication() else {
-        let able = server::KINDS.into_iter().filter(|kind| {
-            server::by_source(kind, &Source::Installed).is_some_and(|server| server.replication().is_some())
+        let able = catalog::names_where(|kind| {
+            catalog::by_kind(kind.name).is_some_and(|server| server.replication().is_some())
         });
-        let able = near::list(&able.collect::<Vec<_>>());
+        let able = near::list(&able);
         let words = format!(
             "kind = \"{}\" has no replication that Spindle sets up; those that have are {able}",
             spec.kind

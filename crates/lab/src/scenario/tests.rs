@@ -532,7 +532,7 @@ fn a_real_disk_is_not_shared_by_a_primary_and_its_replica() {
 }
 
 #[test]
-fn a_list_is_measured_once_and_at_most_for_so_long() {
+fn fixed_work_is_measured_once_and_at_most_for_so_long() {
     let list =
         changed("kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n", "kind = \"sql-bench\"\ndivisor = 10\n")
             .replace("start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n", "start = \"cold\"\n");
@@ -558,10 +558,10 @@ fn a_list_is_measured_once_and_at_most_for_so_long() {
     );
     check(
         &once.replace("start = \"cold\"", "start = \"warm\"\nwarm_up = \"10 s\""),
-        "run.start: must be \"cold\" with measure = \"once\": a list is gone through from its beginning",
+        "run.start: must be \"cold\" with measure = \"once\": fixed work is done from its beginning",
     );
     check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
-        "run.measure: \"once\" needs a list of work, and workload `tpcc` of kind `scan` goes on for ever; of lists there are `sql-bench` and `insert-growth`",
+        "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` goes on for ever; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
 }

@@ -8,7 +8,7 @@ use spindle_load::WorkloadSpec;
 use super::file::{DurationText, LayoutTable, Measure, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, fit, replication};
 use crate::record::StartState;
-use crate::server::{self, Source, adapter, package};
+use crate::server::{SourceKeys, catalog};
 use crate::stack::layout::Layout;
 use crate::stack::{On, StackSpec, StackTable, built_in_stack};
 use crate::volume;
@@ -100,7 +100,7 @@ fn add_default_server(file: &mut ScenarioFile) -> Result<(), Mistake> {
         return Ok(());
     }
     let workloads: Vec<&str> = file.workloads.values().map(WorkloadSpec::kind).collect();
-    let kind = server::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
+    let kind = catalog::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
         Mistake::at("servers", "is missing; no server that is here runs all of the workloads")
     })?;
     file.servers.insert(kind.to_owned(), ServerTable { kind: kind.to_owned(), ..ServerTable::default() });
@@ -119,77 +119,23 @@ fn check_name(table: &str, name: &str) -> Result<(), Mistake> {
 }
 
 fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Mistake> {
-    let kinds = &server::KINDS;
-    if !kinds.contains(&table.kind.as_str()) {
-        let message = format!("server `{}` is not known{}", table.kind, near::hint(&table.kind, kinds));
-        return Err(Mistake::at(format!("servers.{name}.kind"), message));
-    }
-    let settings: BTreeMap<String, String> =
-        table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
-    fit::check_memory_settings(name, &settings, bounds)?;
-    let source = check_source(name, table)?;
-    let trust = bounds.trust;
-    Ok(ServerSpec { kind: table.kind.clone(), source, settings, replication: None, trust })
-}
-
-fn check_source(name: &str, table: &ServerTable) -> Result<Source, Mistake> {
-    let of_server = |key: &str| format!("servers.{name}.{key}");
-    match (&table.file, table.kind == "adapter") {
-        (Some(file), true) if table.program.is_none() && table.version.is_none() => {
-            let commands =
-                adapter::Commands::read(file).map_err(|words| Mistake::at(of_server("file"), words))?;
-            return Ok(Source::Adapter(Box::new(commands)));
-        }
-        (None, true) => {
-            return Err(Mistake::at(of_server("file"), "is missing; name the file of the adapter"));
-        }
-        (Some(_), false) => {
-            return Err(Mistake::at(of_server("file"), "belongs to kind = \"adapter\""));
-        }
-        _ => {}
-    }
-    match (&table.url, table.kind == "running") {
-        (Some(url), true) if table.program.is_none() && table.version.is_none() => {
-            server::endpoint::parse(url).map_err(|words| Mistake::at(of_server("url"), words))?;
-            return Ok(Source::Url(url.clone()));
-        }
-        (None, true) => {
-            return Err(Mistake::at(of_server("url"), "is missing; say where the server answers"));
-        }
-        (Some(_), false) => return Err(Mistake::at(of_server("url"), "belongs to kind = \"running\"")),
-        _ => {}
-    }
-    let (key, source) = match (&table.program, &table.version) {
-        (None, None) => return Ok(Source::Installed),
-        (Some(_), Some(_)) => {
-            let message = "cannot be there together with `program`: name one of the two";
-            return Err(Mistake::at(of_server("version"), message));
-        }
-        (Some(path), None) if !path.is_absolute() => {
-            let message = format!("{} is no absolute path", path.display());
-            return Err(Mistake::at(of_server("program"), message));
-        }
-        (Some(path), None) => ("program", Source::Program(path.clone())),
-        (None, Some(version)) => ("version", Source::Version(version.clone())),
+    let kind = catalog::find(&table.kind).ok_or_else(|| {
+        let hint = near::hint(&table.kind, &catalog::names());
+        Mistake::at(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
+    })?;
+    let keys = SourceKeys {
+        program: table.program.as_deref(),
+        version: table.version.as_deref(),
+        file: table.file.as_deref(),
+        url: table.url.as_deref(),
     };
-    if !server::KINDS_WITH_SOURCE.contains(&table.kind.as_str()) {
-        let kinds = near::list(&server::KINDS_WITH_SOURCE);
-        let message =
-            format!("has no meaning for kind = \"{}\"; servers that have it are {kinds}", table.kind);
-        return Err(Mistake::at(of_server(key), message));
-    }
-    if let Source::Version(version) = &source
-        && package::find(&table.kind, version).is_none()
-    {
-        let of_kind = package::PACKAGES.iter().filter(|package| package.kind == table.kind);
-        let known: Vec<&str> = of_kind.map(|package| package.version).collect();
-        let known = match known.as_slice() {
-            [] => "none of this kind is fetched: install it, or name its program with `program`".to_owned(),
-            known => format!("there is {}", near::list(known)),
-        };
-        return Err(Mistake::at(of_server(key), format!("`{version}` is not known; {known}")));
-    }
-    Ok(source)
+    let source = catalog::source(kind, &keys)
+        .map_err(|(key, words)| Mistake::at(format!("servers.{name}.{key}"), words))?;
+    let settings = table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
+    let spec =
+        ServerSpec { kind: table.kind.clone(), source, settings, replication: None, trust: bounds.trust };
+    fit::check_memory_settings(name, &spec, bounds)?;
+    Ok(spec)
 }
 
 fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Mistake> {
@@ -216,8 +162,7 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
                     format!("`{workload}` is of kind `{kind}`, but server `{server}` runs only {accepted}");
                 return Err(Mistake::at("matrix.workload", message));
             }
-            let kind = file.servers[server].kind.as_str();
-            if file.workloads[workload].engine().is_some() && ["postgresql", "sqlite"].contains(&kind) {
+            if file.workloads[workload].engine().is_some() && !spec.facts().has_storage_engines {
                 let message = format!("server `{server}` has no storage engines; leave it out");
                 return Err(Mistake::at(format!("workloads.{workload}.engine"), message));
             }
@@ -232,7 +177,7 @@ fn check_running(
     servers: &BTreeMap<String, ServerSpec>,
     stacks: &BTreeMap<String, StackSpec>,
 ) -> Result<(), Mistake> {
-    let is_running = |name: &&String| servers[*name].kind == "running";
+    let is_running = |name: &&String| servers[*name].facts().runs_already();
     let Some(server) = file.matrix.server.iter().find(is_running) else { return Ok(()) };
     if file.run.start != StartState::Warm {
         let message = format!("must be \"warm\": server `{server}` runs already");
@@ -429,7 +374,7 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         }
     };
     if once {
-        check_lists(file)?;
+        check_fixed_work(file)?;
     }
     Ok(RunSettings {
         trials: run.trials as u32,
@@ -442,29 +387,26 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     })
 }
 
-/// What is gone through once, and begins with the server.
-fn check_lists(file: &ScenarioFile) -> Result<(), Mistake> {
+/// Fixed work is done once, and begins with the server.
+fn check_fixed_work(file: &ScenarioFile) -> Result<(), Mistake> {
     if file.run.start != StartState::Cold {
-        let message = "must be \"cold\" with measure = \"once\": a list is gone through from its beginning";
+        let message = "must be \"cold\" with measure = \"once\": fixed work is done from its beginning";
         return Err(Mistake::at("run.start", message.to_owned()));
     }
-    let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].is_list());
-    match other {
-        Some(name) => {
-            let kind = file.workloads[name].kind();
-            let message = format!(
-                "\"once\" needs a list of work, and workload `{name}` of kind `{kind}` goes on for ever; of lists there are `sql-bench` and `insert-growth`"
-            );
-            Err(Mistake::at("run.measure", message))
-        }
-        None => Ok(()),
-    }
+    let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].facts().is_fixed_work);
+    let Some(name) = other else { return Ok(()) };
+    let kind = file.workloads[name].kind();
+    let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
+    let message = format!(
+        "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` goes on for ever; the kinds of fixed work are {known}"
+    );
+    Err(Mistake::at("run.measure", message))
 }
 
 /// Foreign tools run for whole seconds.
 fn check_windows(scenario: &Scenario) -> Result<(), Mistake> {
     let measure = scenario.run.measure;
-    let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].has_tool());
+    let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].facts().has_tool);
     match foreign.filter(|_| measure.subsec_nanos() > 0) {
         Some(name) => {
             let kind = scenario.workloads[name].kind();

@@ -5,21 +5,25 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use spindle_load::Endpoint;
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::own_user::TOOLS;
-use super::{Instance, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::process::own_user::TOOLS;
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
+
+pub(super) static KIND: Kind = Kind { is_default: true, ..Kind::new("files", |_, _| Some(Box::new(Files))) };
 
 #[derive(Debug)]
-pub struct Files;
+struct Files;
 
 impl Server for Files {
-    fn kind(&self) -> &'static str {
-        "files"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        vec!["fileio"]
+        WorkloadSpec::kinds_on(&[Target::Directory])
     }
 
     fn version(&self) -> Result<String> {

@@ -1,4 +1,5 @@
-//! The smallest server: no process; goes with the mock workload and tests everything above it in milliseconds.
+//! The smallest server: no process; goes with the mock workload and tests everything above it in
+//! milliseconds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,24 +7,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::Endpoint;
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::{Instance, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
-/// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.
+/// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested
+/// with it.
 const FAIL: &str = "fail";
 
+pub(super) static KIND: Kind =
+    Kind { is_default: true, is_for_tests: true, ..Kind::new("mock", |_, _| Some(Box::new(Mock))) };
+
 #[derive(Debug)]
-pub struct Mock;
+struct Mock;
 
 impl Server for Mock {
-    fn kind(&self) -> &'static str {
-        "mock"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        vec!["mock"]
+        WorkloadSpec::kinds_on(&[Target::Mock])
     }
 
     /// It has as many logs as are asked for, and no undo.

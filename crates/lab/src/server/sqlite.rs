@@ -1,7 +1,8 @@
 //! SQLite: a library in the clients' process, so there is nothing to start. Its settings are pragmas.
 //!
-//! It reads through the machine's page cache, which no setting bounds: only what was never read, or does not fit into memory, is read from
-//! the storage under test. Writes and the fsync of every commit always reach it.
+//! It reads through the machine's page cache, which no setting bounds: only what was never read, or does not
+//! fit into memory, is read from the storage under test. Writes and the fsync of every commit always reach
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,9 +10,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
-use super::{Instance, Refusal, Running, Server};
+use super::instance::{Instance, Running};
+use super::settings::Refusal;
+use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
 /// Decided when the first page is written.
@@ -26,16 +29,19 @@ const WORDS: [(&str, &[&str]); 4] = [
 const TRUE: [&str; 3] = ["ON", "TRUE", "YES"];
 const FALSE: [&str; 3] = ["OFF", "FALSE", "NO"];
 
+pub(super) static KIND: Kind =
+    Kind { is_default: true, ..Kind::new("sqlite", |_, _| Some(Box::new(Sqlite))) };
+
 #[derive(Debug)]
-pub struct Sqlite;
+struct Sqlite;
 
 impl Server for Sqlite {
-    fn kind(&self) -> &'static str {
-        "sqlite"
+    fn kind(&self) -> &'static Kind {
+        &KIND
     }
 
     fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::ON_EVERY_DATABASE.to_vec()
+        WorkloadSpec::kinds_on(&[Target::Sqlite])
     }
 
     fn version(&self) -> Result<String> {

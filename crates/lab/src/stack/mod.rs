@@ -4,6 +4,7 @@
 
 mod built_in;
 mod canonical;
+mod data_starts;
 mod deviations;
 mod explained;
 pub mod layout;
@@ -18,6 +19,7 @@ mod values;
 
 pub use built_in::{PROFILES, built_in_names, built_in_stack, ready_made_names};
 pub use canonical::served_device;
+pub use data_starts::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES};
 pub use deviations::{KnownDeviation, known_deviations_of};
 pub use explained::{Explained, Explanation};
 pub use pool::PoolSpec;

@@ -18,7 +18,7 @@ use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
 use self::zfs_volume::ZfsVolume;
 use crate::stack::StackSpec;
-use crate::volume::sample::{BlockCounters, MountSample};
+use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 
 /// One volume mount that is up. Dropping it takes everything down again.

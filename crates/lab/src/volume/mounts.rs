@@ -33,8 +33,8 @@ struct Mount {
 pub struct MountsRequest<'a> {
     pub layout: &'a Layout,
     pub stacks: &'a BTreeMap<String, StackSpec>,
-    /// The mock server has no use for emulated disks; it gets directories in their place, so that the whole pipeline runs anywhere in milliseconds.
-    pub server_kind: &'a str,
+    /// Directories take the place of emulated disks, so that the whole pipeline runs anywhere in milliseconds.
+    pub plain_directories: bool,
     /// What an earlier layout of the same shape left with [`Mounts::into_snapshot`]; otherwise new, empty file systems.
     pub snapshot: Option<&'a Path>,
     /// Of this run; for whatever a mount needs besides its store.
@@ -62,8 +62,8 @@ impl Mounts {
             };
             let snapshot = request.snapshot.map(|directory| directory.join(key));
             let stack = &request.stacks[&wanted.stack];
-            let volume: Box<dyn Volume> = match (request.server_kind, stack.real()) {
-                ("mock", None) => {
+            let volume: Box<dyn Volume> = match (request.plain_directories, stack.real()) {
+                (true, None) => {
                     let path = request.work_directory.join("volumes").join(&name);
                     Box::new(PlainDirectory::up(&path, snapshot.as_deref())?)
                 }

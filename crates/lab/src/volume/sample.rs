@@ -1,4 +1,4 @@
-//! One look at a mount: what its emulator says, and what the kernel counts of the same storage.
+//! One look at what a volume has done: by the emulator's own words, and by the kernel's.
 
 use std::path::Path;
 

@@ -14,7 +14,8 @@ use spindle_base::histogram::decode;
 use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::Running;
 use spindle_load::sql::mysql::connect;
-use spindle_load::{RunSpec, Second, Summary, WorkloadSpec, tpcc};
+use spindle_load::workloads::tpcc;
+use spindle_load::{RunSpec, Second, Summary, WorkloadSpec};
 
 static BED: Bed = Bed::new(
     "mariadb",
@@ -30,7 +31,7 @@ static BED: Bed = Bed::new(
 fn check_summary(summary: &Summary) {
     check_nothing_failed(summary);
     assert!(summary.kinds.iter().all(|kind| kind.committed > 0), "{:?}", summary.kinds);
-    assert!(summary.headline_value > 0.0);
+    assert!(summary.metric.value > 0.0);
     assert!(summary.client_cpu_s > 0.0);
     let commit_wait_s = summary.commit_wait_s.unwrap();
     assert!(commit_wait_s > 0.0 && commit_wait_s < summary.terminal_time_s);

@@ -1,14 +1,15 @@
 //! Workloads whose clients are another project's program, really run.
 //!
-//! The load process starts the tool and translates what it prints into the events of the native workloads, so that everything
-//! above it is the same. A tool measures whole runs only: before the measured window one run of it goes on without an end and
-//! is killed, and the window is a run of its own ([`DEVIATIONS`]).
+//! Belongs here: what a tool is ([`Tool`]) and one process of it. Must not know any single tool, nor when its
+//! runs begin and end: that is the runner's, which translates what a tool prints into the events of the
+//! native workloads, so that everything above it is the same. A tool measures whole runs only: before the
+//! measured window one run of it goes on without an end and is killed, and the window is a run of its own
+//! ([`DEVIATIONS`]).
 //!
-//! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else gives an error with its
-//! last words, never a number.
+//! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else
+//! gives an error with its last words, never a number.
 
 mod process;
-mod run;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -17,9 +18,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use process::Ended;
-pub(crate) use process::execute;
-pub(crate) use run::serve;
+pub(crate) use process::{Ended, Process, execute};
 
 use crate::protocol::{Endpoint, KindSummary, Second};
 use spindle_base::child::RunAs;
@@ -29,7 +28,8 @@ pub const DEVIATIONS: &[&str] = &[
     "The measured window is a run of the tool of its own; the run before it, for the warm-up, is killed at its beginning. Server and \
      storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
      figures of storage, server and CPU, not to its own figures.",
-    "The tool does not say how long its clients wait for COMMIT, so that no trial is found to be limited by it.",
+    "The tool does not say how long its clients wait for COMMIT: that is estimated from the server's own count of commits and from how long the storage of \
+     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
 ];
 
 /// How many whole and unmeasured seconds.
@@ -69,7 +69,8 @@ pub trait Tool: Debug + Send + Sync {
     /// The tool cannot reach this endpoint.
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command>;
 
-    /// Whether a run is so much work and not so much time: then one follows the other until the window has passed.
+    /// Whether a run is so much work and not so much time: then one follows the other until the window has
+    /// passed.
     fn repeats(&self) -> bool {
         false
     }
@@ -77,7 +78,8 @@ pub trait Tool: Debug + Send + Sync {
     /// Whether a line of its output says that something failed, whatever its exit code will be.
     fn is_complaint(&self, line: &str) -> bool;
 
-    /// The second that a line of its output ends, if it ends one; without its time, and whether it is measured.
+    /// The second that a line of its output ends, if it ends one; without its time, and whether it is
+    /// measured.
     ///
     /// # Errors
     /// The line begins as one of these and is none.
@@ -96,6 +98,3 @@ pub struct Figures {
     pub duration: Duration,
     pub kinds: Vec<KindSummary>,
 }
-
-#[cfg(test)]
-mod tests;

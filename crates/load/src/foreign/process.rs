@@ -17,7 +17,7 @@ const ERRORS_LENGTH: u64 = 1 << 16;
 
 /// A tool that was started. Dropping it kills the tool.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     errors: Option<JoinHandle<String>>,
     is_reaped: bool,
@@ -25,12 +25,12 @@ pub(super) struct Process {
 
 /// A tool that ended by itself.
 #[derive(Debug)]
-pub struct Ended {
-    pub output: Vec<String>,
-    pub errors: String,
-    pub status: ExitStatus,
+pub(crate) struct Ended {
+    pub(crate) output: Vec<String>,
+    pub(crate) errors: String,
+    pub(crate) status: ExitStatus,
     /// User and system time.
-    pub cpu: Duration,
+    pub(crate) cpu: Duration,
 }
 
 impl Process {
@@ -38,7 +38,7 @@ impl Process {
     ///
     /// # Errors
     /// There is no such program: names the package.
-    pub(super) fn start(
+    pub(crate) fn start(
         mut command: Command,
         program: Program<'_>,
         mut take: impl FnMut(String) + Send + 'static,
@@ -60,7 +60,7 @@ impl Process {
     }
 
     /// Call it at the end of the output.
-    pub(super) fn wait(mut self, output: Vec<String>) -> Result<Ended> {
+    pub(crate) fn wait(mut self, output: Vec<String>) -> Result<Ended> {
         let (status, cpu) = wait_with_cpu(&self.child).context("waiting for the tool")?;
         self.is_reaped = true;
         let errors = self.errors.take().map(|thread| thread.join().unwrap_or_default()).unwrap_or_default();
@@ -104,7 +104,7 @@ fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
 
 impl Ended {
     /// An error with its last words when it failed or complained.
-    pub fn check(&self, name: &str, is_complaint: impl Fn(&str) -> bool) -> Result<()> {
+    pub(crate) fn check(&self, name: &str, is_complaint: impl Fn(&str) -> bool) -> Result<()> {
         let lines = self.output.iter().map(String::as_str).chain(self.errors.lines());
         let complaints: Vec<&str> = lines.filter(|line| is_complaint(line)).collect();
         if !self.status.success() || !complaints.is_empty() {
@@ -114,7 +114,7 @@ impl Ended {
     }
 
     /// Its complaints; without any what it wrote last, where errors go if it wrote there.
-    pub fn last_words(&self, complaints: &[&str]) -> String {
+    pub(crate) fn last_words(&self, complaints: &[&str]) -> String {
         let lines = [
             complaints.to_vec(),
             last_lines(self.errors.lines()),

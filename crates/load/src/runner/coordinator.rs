@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::Run;
+use super::conversation::{CommandLine, Message, read_commands, send};
 use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
 use super::window::{Window, second};
-use super::{CommandLine, read_commands};
-use crate::protocol::{Command, Event, RunSpec};
+
+use crate::protocol::{Command, Event, Summary};
 use crate::workload::Workload;
 
 /// How long a stop waits for the transactions under way before it leaves them behind.
@@ -21,17 +23,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) enum Message {
-    Parent(CommandLine),
-    Connected,
-    /// A client has gone through its list.
-    Through,
-    Fatal(String),
-}
-
-#[derive(Debug)]
 pub(super) struct Coordinator<'a, Output> {
-    spec: &'a RunSpec,
+    run: Run<'a>,
     events: Output,
     stop: Arc<AtomicBool>,
     /// Of the open loop.
@@ -40,21 +33,21 @@ pub(super) struct Coordinator<'a, Output> {
     /// Where the terminals wait for each other and for us.
     start: Option<Arc<Barrier>>,
     threads: Vec<JoinHandle<()>>,
-    /// The terminals passed the starting line; before that they wait there for ever, and end with the process.
+    /// The terminals passed the starting line; before that they wait there for ever, and end with the
+    /// process.
     started: bool,
     sender: Sender<Message>,
     messages: Receiver<Message>,
 }
 
 impl<'a, Output: Write> Coordinator<'a, Output> {
-    pub(super) fn new(spec: &'a RunSpec, events: Output) -> Self {
+    pub(super) fn new(run: Run<'a>, events: Output) -> Self {
         let (sender, messages) = channel();
-        let schedule = spec.workload.rate().map(|per_s| Arc::new(Schedule::new(per_s, spec.seed)));
         Coordinator {
-            spec,
+            run,
             events,
             stop: Arc::default(),
-            schedule,
+            schedule: None,
             samples: Vec::new(),
             start: None,
             threads: Vec::new(),
@@ -66,10 +59,12 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
 
     pub(super) fn serve(
         mut self,
-        workload: Result<Arc<dyn Workload>>,
+        workload: &Arc<dyn Workload>,
         commands: impl BufRead + Send + 'static,
     ) -> Result<()> {
-        let result = workload.and_then(|workload| self.run(&workload, commands));
+        let seed = self.run.seed;
+        self.schedule = workload.rate_per_s().map(|per_s| Arc::new(Schedule::new(per_s, seed)));
+        let result = self.run(workload, commands);
         self.stop.store(true, Ordering::Relaxed);
         if let Err(error) = &result {
             // The parent may be gone, which is why we fail; there is nobody else to tell.
@@ -94,7 +89,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 }
             }
         }
-        if !self.spec.once {
+        if !self.run.once {
             self.let_go();
         }
         self.send(&Event::Ready)?;
@@ -117,10 +112,10 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                 start: start.clone(),
                 schedule: self.schedule.clone(),
                 samples: Arc::default(),
-                once: self.spec.once,
+                once: self.run.once,
             };
             self.samples.push(shared.samples.clone());
-            let (workload, endpoint, seed) = (workload.clone(), self.spec.endpoint.clone(), self.spec.seed);
+            let (workload, endpoint, seed) = (workload.clone(), self.run.endpoint.clone(), self.run.seed);
             let messages = self.sender.clone();
             let thread = move || {
                 let _report = PanicReport(messages.clone());
@@ -144,7 +139,8 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         Ok(())
     }
 
-    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are whole.
+    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are
+    /// whole.
     fn keep_time(&mut self, workload: &dyn Workload) -> Result<()> {
         let ready = Instant::now();
         let mut next_second = ready + SECOND;
@@ -157,14 +153,9 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     if window.is_some() {
                         bail!("a second measurement was asked for while one is running");
                     }
-                    let duration = Duration::try_from_secs_f64(duration_s)
-                        .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
-                    // What ended before the window belongs to nobody.
-                    self.take_samples();
-                    let began = Instant::now();
-                    next_second = began + SECOND;
-                    window = Some(Window::new(workload, began, duration));
-                    self.let_go();
+                    let begun = self.begin_window(workload, duration_s)?;
+                    next_second = begun.began + SECOND;
+                    window = Some(begun);
                     continue;
                 }
                 Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
@@ -190,22 +181,43 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             }
             let is_through = at_work == 0;
             if let Some(ended) = window.take_if(|window| is_through || now >= window.ends_at()) {
-                let mut summary = match (self.spec.once, is_through) {
-                    (false, _) => ended.summary(workload, now),
-                    (true, true) => ended.summary_of_list(workload, now),
-                    (true, false) => bail!(
-                        "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
-                        ended.duration.as_secs_f64(),
-                        ended.count()
-                    ),
-                };
-                if let Some(schedule) = &self.schedule {
-                    summary.behind_s = Some(schedule.behind(now).as_secs_f64());
-                }
+                let summary = self.end_window(ended, workload, is_through, now)?;
                 self.send(&Event::Summary(summary))?;
                 next_second = now + SECOND;
             }
         }
+    }
+
+    fn begin_window(&mut self, workload: &dyn Workload, duration_s: f64) -> Result<Window> {
+        let duration = Duration::try_from_secs_f64(duration_s)
+            .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
+        // What ended before the window belongs to nobody.
+        self.take_samples();
+        let window = Window::new(workload, Instant::now(), duration);
+        self.let_go();
+        Ok(window)
+    }
+
+    /// # Errors
+    /// Fixed work was not done.
+    fn end_window(
+        &self,
+        window: Window,
+        workload: &dyn Workload,
+        is_through: bool,
+        now: Instant,
+    ) -> Result<Summary> {
+        let mut summary = match (self.run.once, is_through) {
+            (false, _) => window.summary(workload, now),
+            (true, true) => window.summary_of_fixed_work(workload, now),
+            (true, false) => bail!(
+                "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
+                window.duration.as_secs_f64(),
+                window.count()
+            ),
+        };
+        summary.behind_s = self.schedule.as_ref().map(|schedule| schedule.behind(now).as_secs_f64());
+        Ok(summary)
     }
 
     /// Of all terminals together.
@@ -228,7 +240,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     }
 
     fn send(&mut self, event: &Event) -> Result<()> {
-        super::send(&mut self.events, event)
+        send(&mut self.events, event)
     }
 
     fn join(self) {

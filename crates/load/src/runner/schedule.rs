@@ -1,12 +1,14 @@
-//! The open loop: transactions start when their time has come, whether those before have been answered or not.
+//! The open loop: transactions start when their time has come, whether those before have been answered or
+//! not.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spindle_base::random::Random;
 
-/// When the next transactions are to start: intervals are exponential, as those of independent customers are. Terminals take one start after the
-/// other, so whichever is idle begins at that time; when none is, transactions wait, and their latency counts from it.
+/// When the next transactions are to start: intervals are exponential, as those of independent customers are.
+/// Terminals take one start after the other, so whichever is idle begins at that time; when none is,
+/// transactions wait, and their latency counts from it.
 #[derive(Debug)]
 pub(super) struct Schedule {
     mean: Duration,

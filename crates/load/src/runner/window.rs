@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::terminal::{CommitWait, Samples, count_error};
-use crate::protocol::{KindSummary, Second, Summary};
+use crate::protocol::{KindSummary, Metric, Second, Summary};
 use crate::workload::Workload;
 use spindle_base::histogram;
 
@@ -75,13 +75,10 @@ impl Window {
             .into_iter()
             .map(|(summary, histogram)| KindSummary { histogram: histogram::encode(&histogram), ..summary })
             .collect();
-        let headline = workload.headline(&kinds, duration_s);
         let all_s = f64::from(workload.terminals()) * duration_s;
         Summary {
             duration_s,
-            headline_name: headline.name.to_owned(),
-            headline_value: headline.value,
-            lower_is_better: false,
+            metric: workload.metric(&kinds, duration_s),
             kinds,
             commit_wait_s: self.commit_wait.0.map(|wait| wait.as_secs_f64()),
             terminal_time_s: if workload.pauses() { self.busy.as_secs_f64().min(all_s) } else { all_s },
@@ -92,16 +89,15 @@ impl Window {
         }
     }
 
-    /// Of a list that was gone through. With one client it is the time in its operations, without what lies between them.
-    pub(super) fn summary_of_list(self, workload: &dyn Workload, now: Instant) -> Summary {
+    /// Of fixed work that is done. With one client it is the time in its operations, without what lies
+    /// between them.
+    pub(super) fn summary_of_fixed_work(self, workload: &dyn Workload, now: Instant) -> Summary {
         let busy_s = self.busy.as_secs_f64();
         let summary = self.summary(workload, now);
-        Summary {
-            headline_name: "seconds for the list".to_owned(),
-            headline_value: if workload.terminals() == 1 { busy_s } else { summary.duration_s },
-            lower_is_better: true,
-            ..summary
-        }
+        let seconds = if workload.terminals() == 1 { busy_s } else { summary.duration_s };
+        let metric =
+            Metric { name: "seconds for the list".to_owned(), value: seconds, lower_is_better: true };
+        Summary { metric, ..summary }
     }
 
     /// Transactions that have ended.

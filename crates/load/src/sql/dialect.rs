@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A storage engine of MariaDB or MySQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     Innodb,
@@ -50,7 +50,8 @@ impl Dialect {
         self != Dialect::Sqlite
     }
 
-    /// Comes before foreign keys of rows that are known to be right: InnoDB would copy the table for each, to check them.
+    /// Comes before foreign keys of rows that are known to be right: InnoDB would copy the table for each, to
+    /// check them.
     pub fn trust_rows(self) -> Option<&'static str> {
         match self {
             Dialect::Mysql => Some("SET SESSION foreign_key_checks = 0"),
@@ -58,8 +59,8 @@ impl Dialect {
         }
     }
 
-    /// After a table's name: rows are found, and locked, by the primary key. MariaDB's optimizer prefers an index on a part of the key, whose entries
-    /// belong to rows that nobody asked for.
+    /// After a table's name: rows are found, and locked, by the primary key. MariaDB's optimizer prefers an
+    /// index on a part of the key, whose entries belong to rows that nobody asked for.
     pub fn by_primary_key(self) -> &'static str {
         match self {
             Dialect::Mysql => " FORCE INDEX (PRIMARY)",
@@ -67,13 +68,14 @@ impl Dialect {
         }
     }
 
-    /// Whether a locking SELECT with LIMIT 1 may return nothing although there are rows: it waited for one that was deleted meanwhile,
-    /// and looks for no other (READ COMMITTED).
+    /// Whether a locking SELECT with LIMIT 1 may return nothing although there are rows: it waited for one
+    /// that was deleted meanwhile, and looks for no other (READ COMMITTED).
     pub fn may_overlook_rows(self) -> bool {
         self == Dialect::Postgres
     }
 
-    /// Asks for the engine that makes tables here unless it has transactions; `None` where every engine has them.
+    /// Asks for the engine that makes tables here unless it has transactions; `None` where every engine has
+    /// them.
     pub fn engine_without_transactions(self) -> Option<&'static str> {
         match self {
             Dialect::Mysql => Some(
@@ -126,7 +128,8 @@ impl Dialect {
     /// What to do with a table once its rows and indexes are there; `None` where there is nothing to do.
     pub fn after_load(self, table: &str) -> Option<String> {
         match self {
-            // Otherwise whoever reads a row first would mark it as committed, which writes its page, and the planner would guess.
+            // Otherwise whoever reads a row first would mark it as committed, which writes its page, and the
+            // planner would guess.
             Dialect::Postgres => Some(format!("VACUUM (FREEZE, ANALYZE) {table}")),
             Dialect::Mysql | Dialect::Sqlite => None,
         }

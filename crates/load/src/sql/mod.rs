@@ -17,7 +17,6 @@ pub use dialect::{Dialect, Engine};
 pub use value::{FromRow, FromValue, Row, Value};
 
 use crate::protocol::Endpoint;
-use crate::workload::Failure;
 
 /// A prepared statement of the session that made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,15 +53,6 @@ impl SqlError {
     }
 }
 
-impl From<SqlError> for Failure {
-    fn from(error: SqlError) -> Failure {
-        match error.class {
-            Class::Fatal => Failure::Fatal(error.message),
-            Class::Retry | Class::Duplicate | Class::Transaction => Failure::Transaction(error.message),
-        }
-    }
-}
-
 /// One connection. What it prepares lives as long as it does.
 pub trait Session: Send {
     fn dialect(&self) -> Dialect;
@@ -89,7 +79,8 @@ pub trait Session: Send {
     /// One statement without parameters or rows.
     fn execute(&mut self, text: &str) -> Result<(), SqlError>;
 
-    /// From here on a transaction begins with [`Session::begin`] or with the first statement after the last one ended.
+    /// From here on a transaction begins with [`Session::begin`] or with the first statement after the last
+    /// one ended.
     fn use_transactions(&mut self) -> Result<(), SqlError>;
 
     /// `writes` says whether the transaction changes anything.
@@ -207,6 +198,9 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
         Endpoint::Mock => bail!("the mock endpoint has no database"),
     })
 }
+
+/// Why an engine cannot be chosen anywhere else.
+pub const NO_ENGINES: &str = "only MariaDB and MySQL have storage engines; leave it out";
 
 /// The server's default storage engine, if it has no transactions.
 ///

@@ -91,7 +91,8 @@ impl Session for Mysql {
     }
 
     fn load(&mut self, table: &str, mut rows: RowWriter) -> Result<(), SqlError> {
-        // MariaDB locks an empty table for its first stream otherwise, so that the others wait for it once per table.
+        // MariaDB locks an empty table for its first stream otherwise, so that the others wait for it once
+        // per table.
         self.execute("SET SESSION unique_checks = 0, foreign_key_checks = 0")?;
         let handler = LocalInfileHandler::new(move |_, output| rows(output as &mut dyn Write));
         self.connection.set_local_infile_handler(Some(handler));
@@ -150,7 +151,8 @@ pub fn connect(endpoint: &Endpoint) -> Result<Conn> {
 fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
     // Statements are kept by the clients themselves: a cache that evicts would close them behind our back.
     let options = OptsBuilder::new().stmt_cache_size(0);
-    // Everything we send is ASCII, and the tables are latin1: no conversion stands between a value and an index.
+    // Everything we send is ASCII, and the tables are latin1: no conversion stands between a value and an
+    // index.
     let options = options.init(vec!["SET NAMES latin1 COLLATE latin1_bin"]);
     let options = match endpoint {
         Endpoint::MysqlSocket { path, user, database } => options

@@ -103,9 +103,10 @@ impl Session for Postgres {
         Ok(self.client.batch_execute(text)?)
     }
 
-    /// Transactions that write are isolated as the server's `default_transaction_isolation` says. At READ COMMITTED, its default, an UPDATE
-    /// that waited for a row goes on with the newer row, as InnoDB does at REPEATABLE READ; PostgreSQL's own REPEATABLE READ
-    /// would refuse each of them. Transactions that only read have one snapshot for all their statements all the same.
+    /// Transactions that write are isolated as the server's `default_transaction_isolation` says. At READ
+    /// COMMITTED, its default, an UPDATE that waited for a row goes on with the newer row, as InnoDB does at
+    /// REPEATABLE READ; PostgreSQL's own REPEATABLE READ would refuse each of them. Transactions that only
+    /// read have one snapshot for all their statements all the same.
     fn use_transactions(&mut self) -> Result<(), SqlError> {
         let isolation: String =
             self.client.query_one("SHOW default_transaction_isolation", &[])?.try_get(0)?;

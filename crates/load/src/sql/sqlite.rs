@@ -1,7 +1,8 @@
 //! SQLite inside this process: the database is a file, and there is no server.
 //!
-//! So its statements run as whoever runs us, which may be root, and they come from files. No other file than the database is opened for them:
-//! `ATTACH` and `VACUUM INTO` are refused, and so are pragmas that say where SQLite keeps files.
+//! So its statements run as whoever runs us, which may be root, and they come from files. No other file than
+//! the database is opened for them: `ATTACH` and `VACUUM INTO` are refused, and so are pragmas that say where
+//! SQLite keeps files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -144,7 +145,8 @@ impl Session for Sqlite {
         Ok(())
     }
 
-    /// A transaction that will write says so at once: one that begins by reading is refused when another has written since.
+    /// A transaction that will write says so at once: one that begins by reading is refused when another has
+    /// written since.
     fn begin(&mut self, writes: bool) -> Result<(), SqlError> {
         self.execute(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })
     }

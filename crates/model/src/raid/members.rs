@@ -133,8 +133,8 @@ impl Members {
         Some((sent.op, completion))
     }
 
-    /// Returns when the member took the request to have come.
-    fn send(&mut self, at: Instant, member: usize, request: Request, sent: Sent) -> Instant {
+    /// Returns what [`Child::pass_on`] does.
+    fn send(&mut self, at: Instant, member: usize, request: Request, sent: Sent) -> u64 {
         let target = &mut self.list[member];
         if request.operation != Operation::Flush {
             target.last_end_bytes = request.end_bytes();
@@ -147,14 +147,14 @@ impl Members {
         self.next_number - 1
     }
 
-    /// Sends a request that no power cut is asked about; returns when the member took it to have come.
+    /// Sends a request that no power cut is asked about; returns what [`Child::pass_on`] does.
     pub(super) fn send_other(
         &mut self,
         at: Instant,
         operation: Operation,
         op: OpIndex,
         (member, start_bytes, end_bytes): Extent,
-    ) -> Instant {
+    ) -> u64 {
         let request = Request {
             id: id_of_own(self.take_number()),
             operation,
@@ -165,7 +165,7 @@ impl Members {
         self.send(at, member, request, Sent { op, write: None })
     }
 
-    pub(super) fn send_write(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) -> Instant {
+    pub(super) fn send_write(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) -> u64 {
         let write = Some(self.remember(entry));
         let request = Request {
             id: id_of_own(self.next_number - 1),

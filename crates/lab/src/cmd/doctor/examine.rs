@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use crate::host::provenance;
-use crate::server::{Server as _, package};
+use crate::server::{Kind, Program, catalog, package};
 use spindle_base::text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,7 +28,7 @@ const MEMORY_BYTES: u64 = 2 << 30;
 const FREE_DISK_BYTES: u64 = 10_000_000_000;
 
 pub fn examine() -> Vec<Check> {
-    vec![
+    let machine = vec![
         kernel(),
         memory(),
         free_disk(),
@@ -44,16 +44,15 @@ pub fn examine() -> Vec<Check> {
         program("mkfs.ext4", "e2fsprogs", false, "makes ext4 file systems"),
         program("mkfs.btrfs", "btrfs-progs", false, "makes btrfs file systems"),
         program("zfs-fuse", "zfs-fuse", false, "makes ZFS pools"),
-        mariadb(),
-        program("mariadb-install-db", "mariadb-server-core", true, "makes empty MariaDB databases"),
-        program("my_print_defaults", "mariadb-client-core", true, "mariadb-install-db needs it"),
-        postgres(),
+    ];
+    let tools = vec![
         fetched_servers(),
         program("fio", "fio", false, "measures raw disks"),
         program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
         program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
         program("chromium", "chromium", false, "only the tests use it, to look at the report"),
-    ]
+    ];
+    [machine, servers(), tools].concat()
 }
 
 /// Why no emulated disk can be brought up here; empty when it can.
@@ -170,42 +169,29 @@ fn ring() -> Check {
     Check { name: "FUSE over io_uring", passed, required: false, detail: detail.to_owned(), package: None }
 }
 
-fn program(name: &'static str, package: &'static str, required: bool, purpose: &str) -> Check {
-    match find(name) {
-        Some(path) => {
-            Check { name, passed: true, required, detail: path.display().to_string(), package: None }
-        }
-        None => Check { name, passed: false, required, detail: purpose.to_owned(), package: Some(package) },
-    }
+fn program(name: &'static str, package: &'static str, is_required: bool, purpose: &'static str) -> Check {
+    needed(Program { name, package: Some(package), is_required, purpose }, found(name))
 }
 
-fn mariadb() -> Check {
-    let (name, package) = ("mariadbd", "mariadb-server-core");
-    match crate::server::by_kind("mariadb").and_then(|server| server.version().ok()) {
-        Some(version) => Check { name, passed: true, required: true, detail: version, package: None },
-        None => Check {
-            name,
-            passed: false,
-            required: true,
-            detail: "the server under test".to_owned(),
-            package: Some(package),
-        },
-    }
+/// Of every kind of server that has programs: its own, by what it says of itself, and the tools that it
+/// needs.
+fn servers() -> Vec<Check> {
+    let of_kind = |kind: &&Kind| {
+        let own = kind.program.map(|program| {
+            let version = catalog::by_kind(kind.name).and_then(|server| server.version().ok());
+            needed(program, version)
+        });
+        let tools = kind.tools.iter().map(|tool| needed(*tool, found(tool.name)));
+        own.into_iter().chain(tools).collect::<Vec<_>>()
+    };
+    catalog::KINDS.iter().flat_map(of_kind).collect()
 }
 
-/// Its package would also start a server of the machine's own.
-fn postgres() -> Check {
-    let name = "postgres";
-    match crate::server::postgres::Postgres.version().ok() {
-        Some(version) => Check { name, passed: true, required: false, detail: version, package: None },
-        None => Check {
-            name,
-            passed: false,
-            required: false,
-            detail: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would"
-                .to_owned(),
-            package: None,
-        },
+fn needed(program: Program, found: Option<String>) -> Check {
+    let Program { name, package, is_required: required, purpose } = program;
+    match found {
+        Some(detail) => Check { name, passed: true, required, detail, package: None },
+        None => Check { name, passed: false, required, detail: purpose.to_owned(), package },
     }
 }
 
@@ -221,13 +207,14 @@ fn fetched_servers() -> Check {
     Check { name: "fetched servers", passed, required: false, detail, package: None }
 }
 
-/// Programs for administrators are often outside a user's PATH.
-fn find(name: &str) -> Option<PathBuf> {
+/// Where a program is. Those for administrators are often outside a user's PATH.
+fn found(name: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(["/usr/sbin", "/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from))
         .map(|directory| directory.join(name))
         .find(|candidate| candidate.is_file())
+        .map(|found| found.display().to_string())
 }
 
 #[cfg(test)]

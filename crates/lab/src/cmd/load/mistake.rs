@@ -2,48 +2,59 @@
 
 use anyhow::Result;
 use spindle_load::foreign::Length;
-use spindle_load::{Endpoint, WorkloadSpec};
+use spindle_load::sql::{NO_ENGINES, describe};
+use spindle_load::workload::Complaint;
+use spindle_load::{Target, WorkloadSpec};
 
+use super::Plan;
 use super::arguments::RunArgs;
-use spindle_base::Mistake;
-use spindle_base::text;
+use spindle_base::{Mistake, near, text};
 
-fn mistake(key: &str, message: &str) -> Mistake {
-    Mistake::new(format!("--{}: {message}", key.replace('_', "-")))
+fn at_option(workload: &WorkloadSpec, (key, message): Complaint) -> Mistake {
+    match workload.option(key) {
+        Some(option) => Mistake::at(option, message),
+        None => Mistake::new(message),
+    }
 }
 
+/// Reads the files that the workload names, and decides what is measured.
+///
 /// # Errors
 /// A [`Mistake`] that names the option.
-pub(super) fn check(workload: &WorkloadSpec, args: &RunArgs) -> Result<()> {
-    check_parameters(workload, &args.server)?;
+pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> {
+    workload
+        .read_files("".as_ref())
+        .and_then(|()| workload.complaint().map_or(Ok(()), Err))
+        .map_err(|complaint| at_option(workload, complaint))?;
+    let target = Target::of(&args.server);
+    if workload.engine().is_some() && target != Target::Mysql {
+        return Err(at_option(workload, ("engine", NO_ENGINES.to_owned())).into());
+    }
+    let plan = Plan::new(workload, args);
     let kind = workload.kind();
-    if args.rate.is_some() && workload.rate().is_none() {
-        let message = format!("has no meaning for `{kind}`; of open loops there are `tpcc` and `oltp`");
-        return Err(mistake("rate", &message).into());
-    }
-    let built = workload.build()?;
-    let Some(tool) = built.tool() else { return Ok(()) };
-    tool.command(&args.server, args.seed, Length::Endless)
-        .map_err(|error| mistake("server", &error.to_string()))?;
-    if args.duration.subsec_nanos() > 0 {
-        let duration = text::duration(args.duration);
+    if plan.once && !workload.facts().is_fixed_work {
+        let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
         let message =
-            format!("{duration} is not a number of whole seconds, and `{kind}` can measure no other");
-        return Err(mistake("duration", &message).into());
+            format!("needs fixed work, and `{kind}` goes on for ever; the kinds of fixed work are {known}");
+        return Err(Mistake::of_flag("once", message).into());
     }
-    Ok(())
-}
-
-/// What every workload has: parameters within their bounds, and a storage engine only where the server has any.
-pub(super) fn check_parameters(workload: &WorkloadSpec, server: &Endpoint) -> Result<(), Mistake> {
-    if let Some((key, message)) = workload.complaint() {
-        return Err(mistake(key, &message));
+    if plan.once && !args.warm_up.is_zero() {
+        let message = "has no meaning for fixed work that is done once; leave it out, or give a `--duration`";
+        return Err(Mistake::of_flag("warm_up", message).into());
     }
-    let has_engines = matches!(server, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. });
-    match workload.engine() {
-        Some(_) if !has_engines => {
-            Err(mistake("engine", "only MariaDB and MySQL have storage engines; leave it out"))
+    if let Some(tool) = workload.build()?.tool() {
+        tool.command(&args.server, args.seed, Length::Endless)
+            .map_err(|error| Mistake::of_flag("server", error.to_string()))?;
+        if plan.duration.subsec_nanos() > 0 {
+            let duration = text::duration(plan.duration);
+            let message =
+                format!("{duration} is not a number of whole seconds, and `{kind}` can measure no other");
+            return Err(Mistake::of_flag("duration", message).into());
         }
-        _ => Ok(()),
     }
+    if !workload.facts().runs_on.contains(&target) {
+        let message = format!("`{kind}` cannot run on {}", describe(&args.server));
+        return Err(Mistake::of_flag("server", message).into());
+    }
+    Ok(plan)
 }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::{Window, ratio, storage};
 use crate::observe::Sample;
 use crate::record::{ReplicaSeries, ReplicaView, ReplicationView, SemiSyncView, Warning};
+use crate::server::telemetry::SemiSync;
 use crate::stack::layout::Layout;
 
 /// A replica that needs longer than this part of the window for what was written in it does not keep up.
@@ -41,10 +42,7 @@ impl ReplicaFacts {
 }
 
 /// `None` for a server that is alone.
-pub(super) fn view(
-    window: &Window,
-    server_counters: &BTreeMap<String, f64>,
-) -> Result<Option<ReplicationView>> {
+pub(super) fn view(window: &Window, semi_sync: Option<SemiSync>) -> Result<Option<ReplicationView>> {
     if window.replicas.is_empty() {
         return Ok(None);
     }
@@ -52,22 +50,18 @@ pub(super) fn view(
     let replicas = (0..window.replicas.len()).map(|index| replica(window, index));
     Ok(Some(ReplicationView {
         binlog_bytes: binlog_bytes(&window.last).saturating_sub(binlog_bytes(&window.first)),
-        semi_sync: semi_sync(server_counters),
+        semi_sync: semi_sync.and_then(semi_sync_view),
         replicas: replicas.collect::<Result<_>>()?,
     }))
 }
 
-/// Counters that did not move are not there: without any commit that was waited for there is nothing to say.
-fn semi_sync(server_counters: &BTreeMap<String, f64>) -> Option<SemiSyncView> {
-    let counter = |name: &str| {
-        server_counters.get(&format!("Rpl_semi_sync_master_{name}")).copied().unwrap_or(0.0).max(0.0)
-    };
-    let (acknowledged, unacknowledged) = (counter("yes_tx"), counter("no_tx"));
+/// Without any commit that was waited for there is nothing to say.
+fn semi_sync_view(counted: SemiSync) -> Option<SemiSyncView> {
+    let SemiSync { acknowledged, unacknowledged, waits, wait_s } = counted;
     (acknowledged + unacknowledged > 0.0).then(|| SemiSyncView {
         acknowledged: acknowledged as u64,
         unacknowledged: unacknowledged as u64,
-        // Microseconds.
-        wait_mean_ms: ratio(counter("tx_wait_time") / 1e3, counter("tx_waits")),
+        wait_mean_ms: ratio(wait_s * 1e3, waits),
     })
 }
 
@@ -137,11 +131,10 @@ mod tests {
     use super::*;
 
     fn replication(catch_up_s: Option<f64>, behind_bytes: Vec<Option<u64>>) -> ReplicationView {
-        let counters = [("yes_tx", 75.0), ("no_tx", 25.0), ("tx_wait_time", 60_000.0), ("tx_waits", 30.0)];
-        let counters = counters.map(|(name, value)| (format!("Rpl_semi_sync_master_{name}"), value)).into();
+        let counted = SemiSync { acknowledged: 75.0, unacknowledged: 25.0, waits: 30.0, wait_s: 0.06 };
         ReplicationView {
             binlog_bytes: 1000,
-            semi_sync: semi_sync(&counters),
+            semi_sync: semi_sync_view(counted),
             replicas: vec![ReplicaView {
                 name: "replica 1 (hdd)".to_owned(),
                 behind_bytes_first: None,
@@ -169,11 +162,7 @@ mod tests {
         let sentences = names(&quick);
         assert_eq!(sentences.len(), 1);
         assert!(sentences[0].starts_with("25 commits (25.0 %) went on without"), "{sentences:?}");
-        assert_eq!(semi_sync_of_async(), None);
-    }
-
-    fn semi_sync_of_async() -> Option<SemiSyncView> {
-        semi_sync(&BTreeMap::new())
+        assert_eq!(semi_sync_view(SemiSync::default()), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a block device.
+//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a
+//! block device.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use spindle_mount::{OperationStatistics, Statistics};
 
 use super::{Window, ratio};
 use crate::observe::{self, Sample};
-use crate::record::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
+use crate::record::{DeviceView, EmulatorSummary, FileClass, HostView, MountView, StorageSeries};
+use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 
 /// In the order of the layout.
@@ -22,6 +24,21 @@ pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<M
     (0..window.replicas[replica].layout.mounts.len())
         .map(|index| mount(window, &|sample| of_replica(sample, index)))
         .collect()
+}
+
+/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a
+/// mount of its own, or, as a ZFS pool has it, on a device for what must be durable at once.
+pub(super) fn log_host<'a>(
+    layout: &Layout,
+    mounts: &'a [MountView],
+    log: FileClass,
+) -> Option<(&'a HostView, Option<String>)> {
+    let index = layout.mount_of(log);
+    let (mount, stack) = (mounts.get(index)?, &layout.mounts[index].stack);
+    match mount.devices.iter().find(|device| device.name == "log") {
+        Some(log) => Some((log.host.as_ref()?, Some(format!("the log device of `{stack}`")))),
+        None => Some((mount.host.as_ref()?, (index > 0).then(|| format!("`{stack}`")))),
+    }
 }
 
 /// Reads of the host's disk by all emulators.

@@ -2,26 +2,27 @@
 //!
 //! * data: `datadir`, with everything that is not moved.
 //! * redo: `ib_logfile0` and so on, or `#innodb_redo`, by `innodb_log_group_home_dir`.
-//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the doublewrite buffer is a part of the
-//!   system tablespace, so this moves `ibdata1` (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
+//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the
+//!   doublewrite buffer is a part of the system tablespace, so this moves `ibdata1`
+//!   (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
 //!   tablespaces of their own.
-//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0
-//!   always does.
-//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the layouts of a scenario would not do the
-//!   same work.
+//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where
+//!   `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0 always does.
+//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the
+//!   layouts of a scenario would not do the same work.
 //! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path` where there is one.
 //!
-//! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are absolute, so it is made empty where either
-//! is moved.
+//! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are
+//! absolute, so it is made empty where either is moved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
-use super::settings::plain_name;
+use super::settings::size_bytes;
 use crate::record::FileClass;
-use crate::server::memory::parse_size_bytes;
-use crate::server::{Instance, Refusal};
+use crate::server::instance::Instance;
+use crate::server::settings::{Refusal, plain_name};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
@@ -119,14 +120,15 @@ pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> R
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
-/// What the settings say of the redo log; `None` where they leave it to the server. `is_mariadb`: it keeps one file unless told otherwise, MySQL two.
-pub(crate) fn redo_bytes(is_mariadb: bool, settings: &BTreeMap<String, String>) -> Option<u64> {
+/// What the settings say of the redo log; `None` where they leave it to the server, which keeps `file_count`
+/// files unless told otherwise.
+pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_count: u64) -> Option<u64> {
     if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
-        return parse_size_bytes(capacity);
+        return size_bytes(capacity);
     }
-    let file_bytes = parse_size_bytes(setting(settings, "innodb_log_file_size")?)?;
+    let file_bytes = size_bytes(setting(settings, "innodb_log_file_size")?)?;
     let count = setting(settings, "innodb_log_files_in_group").and_then(|text| text.parse().ok());
-    file_bytes.checked_mul(count.unwrap_or(if is_mariadb { 1 } else { 2 }))
+    file_bytes.checked_mul(count.unwrap_or(file_count))
 }
 
 /// Small files that a statement needs, and its `ibtmp1` where that is moved.
@@ -150,7 +152,8 @@ pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
     directories
 }
 
-/// The options that put every class where the instance wants it; those of the settings that are not [`is_plain`] are in them.
+/// The options that put every class where the instance wants it; those of the settings that are not
+/// [`is_plain`] are in them.
 pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static str, String)> {
     let settings = &instance.settings;
     let directory = |class| instance.class_directories.get(&class);
@@ -273,14 +276,14 @@ mod tests {
 
     #[test]
     fn a_redo_log_is_as_large_as_all_its_files() {
-        let check = |is_mariadb, pairs: &[(&str, &str)], expect| {
-            assert_eq!(redo_bytes(is_mariadb, &settings(pairs)), expect, "{pairs:?}");
+        let check = |file_count, pairs: &[(&str, &str)], expect| {
+            assert_eq!(redo_bytes(&settings(pairs), file_count), expect, "{pairs:?}");
         };
-        check(true, &[], None);
-        check(true, &[("innodb-log-file-size", "1G")], Some(1 << 30));
-        check(false, &[("innodb_log_file_size", "1G")], Some(2 << 30));
-        check(false, &[("innodb_log_file_size", "1M"), ("innodb_log_files_in_group", "4")], Some(4 << 20));
-        check(false, &[("innodb_redo_log_capacity", "8G"), ("innodb_log_file_size", "1G")], Some(8 << 30));
+        check(1, &[], None);
+        check(1, &[("innodb-log-file-size", "1G")], Some(1 << 30));
+        check(2, &[("innodb_log_file_size", "1G")], Some(2 << 30));
+        check(2, &[("innodb_log_file_size", "1M"), ("innodb_log_files_in_group", "4")], Some(4 << 20));
+        check(2, &[("innodb_redo_log_capacity", "8G"), ("innodb_log_file_size", "1G")], Some(8 << 30));
     }
 
     #[test]

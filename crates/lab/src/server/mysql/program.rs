@@ -8,8 +8,10 @@ use anyhow::{Context, Result, bail};
 
 use super::USER;
 use super::release::{Flavour, Release};
+use crate::server::package;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
-use crate::server::{Refusal, Source, package};
+use crate::server::settings::Refusal;
+use crate::server::source::Source;
 
 /// Where packages install it; sbin is often not in the PATH.
 const WELL_KNOWN: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin"];

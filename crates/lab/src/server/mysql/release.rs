@@ -1,12 +1,13 @@
 //! Which flavour and version of MySQL a program is, and what that version can do.
 //!
-//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference manuals (dev.mysql.com/doc,
-//! mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers themselves.
+//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference
+//! manuals (dev.mysql.com/doc, mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers
+//! themselves.
 
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flavour {
+pub(super) enum Flavour {
     MariaDb,
     MySql,
     Percona,
@@ -65,8 +66,8 @@ pub(super) const GLOBAL_PRIVILEGES: Since = Since { mariadb: (10, 4, 1), mysql: 
 pub(super) const SEMI_SYNC: Since = Since { mariadb: (10, 3, 3), mysql: NEVER };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    pub flavour: Flavour,
+pub(super) struct Release {
+    pub(super) flavour: Flavour,
     version: Version,
     /// As the server writes it, for example `10.11.6-MariaDB`.
     number: String,

@@ -1,12 +1,12 @@
 //! Which settings of a scenario a private server takes.
 //!
-//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and prefixes (mysys/my_getopt.c: `skip`,
-//! `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`; sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is
-//! refused by each of them.
+//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and
+//! prefixes (mysys/my_getopt.c: `skip`, `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`;
+//! sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is refused by each of them.
 
 use std::collections::BTreeMap;
 
-use crate::server::Refusal;
+use crate::server::settings::{self, Refusal, plain_name};
 
 /// What an instance decides for itself: where the server listens, whom it lets in, where its own files are.
 const OWN: [&str; 25] = [
@@ -105,9 +105,10 @@ const NO_PREFIX: [&str; 7] = [
     "plugin_maturity",
 ];
 
-/// As the server compares names of options.
-pub(super) fn plain_name(name: &str) -> String {
-    name.replace('-', "_").to_ascii_lowercase()
+/// `134217728`, `128M`, `1g`: bytes, with binary suffixes.
+pub(super) fn size_bytes(text: &str) -> Option<u64> {
+    let suffixes = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
+    settings::size_bytes(&text.to_ascii_uppercase(), 1, &suffixes)
 }
 
 /// Why a setting is not for a scenario to say, as the end of a sentence; `None` when it may be said.
@@ -161,6 +162,18 @@ mod tests {
     fn check_refused(name: &str, expect: &str) {
         let objection = objection(name).unwrap_or_else(|| panic!("{name} is taken"));
         assert!(objection.contains(expect), "{name}: {objection}");
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_server_reads_them() {
+        let check = |text: &str, expect: Option<u64>| assert_eq!(size_bytes(text), expect, "{text}");
+        check("134217728", Some(134_217_728));
+        check("128M", Some(134_217_728));
+        check("1g", Some(1 << 30));
+        check("2T", Some(2 << 40));
+        check("many", None);
+        check("12MB", None);
+        check("99999999999999999999", None);
     }
 
     #[test]

@@ -352,7 +352,7 @@ fn a_ready_made_stack_may_have_a_size_a_label_and_a_file_system_of_ones_own() {
         ("Mine", "ext4", 2 << 30)
     );
     let slower = file.resolve("s.toml", "slower").unwrap();
-    let Tree::Layer(Layer::Mirror(link), _) = slower.tree() else { panic!("{slower:?}") };
+    let Tree::Layer(Layer::Replicated(link), _) = slower.tree() else { panic!("{slower:?}") };
     assert_eq!((link.round_trip_ns, link.bytes_per_s, slower.label()), (1_000_000, 110_000_000, "slower"));
     let part = file.resolve("s.toml", "part").unwrap();
     assert_eq!(&part.tree().branches()[0].stack, drbd.tree());
@@ -394,7 +394,7 @@ fn lists_have_rows_of_values_with_units() {
     let file =
         StackFile::parse("s.toml", &mirror("outages = [[\"30 s\", \"5 s\"], [\"1 min\", \"1 s\"]]")).unwrap();
     let stack = file.resolve("s.toml", "a").unwrap();
-    let Tree::Layer(Layer::Mirror(link), _) = stack.tree() else { panic!("{stack:?}") };
+    let Tree::Layer(Layer::Replicated(link), _) = stack.tree() else { panic!("{stack:?}") };
     let outages: Vec<(u64, u64)> =
         link.outages.iter().map(|outage| (outage.starts_at_ns, outage.duration_ns)).collect();
     assert_eq!(outages, [(30_000_000_000, 5_000_000_000), (60_000_000_000, 1_000_000_000)]);

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use spindle_base::histogram::decode;
 use spindle_lab::run::client::ClientProcess;
-use spindle_load::mysqlslap::{self, LoadType};
-use spindle_load::oltp::{Distribution, Script, Spec};
-use spindle_load::{Endpoint, RunSpec, WorkloadSpec, sysbench};
+use spindle_load::workloads::mysqlslap::{self, LoadType};
+use spindle_load::workloads::oltp::{Distribution, Script, Spec};
+use spindle_load::workloads::sysbench;
+use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
 const SEED: u64 = 20_261_122;
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -79,7 +80,7 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
         let summary = client.measure(Duration::from_millis(500), &mut |_| {}).unwrap();
         client.stop().unwrap();
         assert_eq!(summary.errors, BTreeMap::new(), "{script:?}");
-        assert!(summary.headline_value > 0.0, "{script:?}");
+        assert!(summary.metric.value > 0.0, "{script:?}");
         let checks = workload.verify(endpoint).unwrap();
         assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
     }
@@ -103,7 +104,7 @@ pub(crate) fn check_mysqlslap(endpoint: &Endpoint) {
     let mixed = run(LoadType::Mixed, "innodb").unwrap();
     // Three clients share a hundred queries: each has the whole part of its share.
     assert!(mixed.kinds[0].committed > 0 && mixed.kinds[0].committed.is_multiple_of(99), "{mixed:?}");
-    assert!(mixed.headline_value > 0.0 && mixed.client_cpu_s > 0.0, "{mixed:?}");
+    assert!(mixed.metric.value > 0.0 && mixed.client_cpu_s > 0.0, "{mixed:?}");
     let error = format!("{:#}", run(LoadType::Key, "innodb").unwrap_err());
     assert!(error.contains("Can't perform key test without a primary key"), "{error}");
     let error = format!("{:#}", run(LoadType::Write, "bogus").unwrap_err());

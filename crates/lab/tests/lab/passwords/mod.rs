@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use spindle_lab::run::client::ClientProcess;
-use spindle_load::mysqlslap::{self, LoadType};
 use spindle_load::sql::mysql::connect;
+use spindle_load::workloads::mysqlslap::{self, LoadType};
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
 const USER: &str = "watched";
@@ -116,6 +116,6 @@ fn run_mysqlslap(port: u16, database: &str) {
     let spec = RunSpec::new(endpoint, workload, 1);
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(crate::server_support::PATIENCE).unwrap();
-    assert!(client.measure(Duration::from_secs(1), &mut |_| ()).unwrap().headline_value > 0.0);
+    assert!(client.measure(Duration::from_secs(1), &mut |_| ()).unwrap().metric.value > 0.0);
     client.stop().unwrap();
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, Source, by_source};
-use spindle_load::{RunSpec, Summary, WorkloadSpec, sql, tpcc};
+use spindle_load::workloads::tpcc;
+use spindle_load::{RunSpec, Summary, WorkloadSpec, sql};
 use tempfile::TempDir;
 
 use crate::planted;
@@ -140,7 +141,7 @@ impl Bed {
         let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
         client.stop().unwrap();
         check_nothing_failed(&summary);
-        assert_eq!(summary.headline_name, "TpmC");
+        assert_eq!(summary.metric.name, "TpmC");
         assert_eq!(planted::violations(&*built, &running.endpoint()), Vec::<String>::new());
     }
 

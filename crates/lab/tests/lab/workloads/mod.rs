@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use spindle_lab::run::client::ClientProcess;
-use spindle_load::sql_bench::Test;
+use spindle_load::workloads::sql_bench::Test;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
 const SEED: u64 = 20_261_122;
@@ -36,32 +36,30 @@ pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
 }
 
 fn check(endpoint: &Endpoint, mut workload: Value) {
-    let is_list = workload["kind"] == "sql-bench";
-    if !is_list {
+    let is_fixed_work = workload["kind"] == "sql-bench";
+    if !is_fixed_work {
         workload["terminals"] = 3.into();
     }
     let words = workload.to_string();
     let mut workload: WorkloadSpec = serde_json::from_value(workload).unwrap();
-    if let WorkloadSpec::Custom(spec) = &mut workload {
-        spec.read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-    }
-    let spec = RunSpec { once: is_list, ..RunSpec::new(endpoint.clone(), workload, SEED) };
+    workload.read_files(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let spec = RunSpec { once: is_fixed_work, ..RunSpec::new(endpoint.clone(), workload, SEED) };
     let workload = spec.workload.build().unwrap();
     workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
     let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
     client.wait_ready(PATIENCE).unwrap();
-    // The list ends by itself.
-    let window = if is_list { PATIENCE } else { Duration::from_millis(400) };
+    // Fixed work ends by itself.
+    let window = if is_fixed_work { PATIENCE } else { Duration::from_millis(400) };
     let mut summary = client.measure(window, &mut |_| {}).unwrap();
     // On a busy machine nothing may end in so short a time.
     let started = Instant::now();
-    while summary.headline_value == 0.0 && started.elapsed() < PATIENCE {
+    while summary.metric.value == 0.0 && started.elapsed() < PATIENCE {
         summary = client.measure(window, &mut |_| {}).unwrap();
     }
     client.stop().unwrap();
     assert_eq!(summary.errors, BTreeMap::new(), "{words}");
-    assert!(summary.headline_value > 0.0, "{words}");
-    assert_eq!(summary.lower_is_better, is_list, "{words}");
+    assert!(summary.metric.value > 0.0, "{words}");
+    assert_eq!(summary.metric.lower_is_better, is_fixed_work, "{words}");
     let checks = workload.verify(endpoint).unwrap();
     assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{words}: {checks:?}");
 }

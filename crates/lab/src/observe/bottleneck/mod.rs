@@ -1,0 +1,266 @@
+//! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
+//!
+//! The shares are estimates from independent counters and need not add up to one:
+//! * `read`: reads that a transaction waited for (as the server counts them, without read-ahead; at most as
+//!   many as reached the device below the page cache), times the mean latency of reads as the kernel saw it,
+//!   which has the time behind a FLUSH in it, over the terminals' time. In a ZFS pool, those of the data disk
+//!   and of the cache device together; what its memory (ARC) answered is no read.
+//! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a
+//!   foreign tool keeps no stopwatch, an estimate in its place: the commits that the server counted, times a
+//!   write and a FLUSH of each log that a commit waits for, as the kernel saw them, and as much again in the
+//!   share of the time that the log is busy for the other terminals; nothing where the settings let a commit
+//!   go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a
+//!   semi-synchronous primary waited for a replica is in the stopwatch, and added to the estimate.
+//! * `locks`: what sessions waited for locks: as the server sums it, or by how many wait once a second.
+//! * `cpu`: busy share of all cores of the machine.
+//! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
+//!
+//! Rules, the first that holds decides:
+//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use: nothing behind
+//!    it was tested.
+//! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits
+//!    are then partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned
+//!    of instead.
+//! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
+//! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they
+//!    exceed reads and commits together: a lock is held as long as its owner waits for the disk.
+//! 5. Otherwise unknown, and the sentence says what was seen.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Bottleneck, BottleneckKind, Warning};
+
+pub const CLIENT_BUSY: f64 = 0.80;
+pub const CPU_BUSY: f64 = 0.85;
+/// Lower than the other, because work that the kernel does for a process is often not booked on it.
+pub const CPU_OWN: f64 = 0.50;
+pub const BANDWIDTH_BUSY: f64 = 0.80;
+pub const WAIT_SHARE: f64 = 0.30;
+
+/// Less of the requests' time than this cannot be seen in a mean latency.
+const LATE_SHARE: f64 = 0.02;
+/// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A
+/// smaller one than its own noise is not told whatever its size.
+const DRIFT: f64 = 0.15;
+/// A queue this long at the end of a window is more than a moment's.
+const BEHIND_S: f64 = 0.5;
+/// Reads of the host's disk per request to the emulated one.
+const HOST_READ_SHARE: f64 = 0.001;
+
+/// The figures behind a verdict, all over the same measured window.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    /// Share of all cores, 0 to 1.
+    pub cpu_busy: f64,
+    /// The part of it that server, client and emulator had.
+    pub cpu_own: f64,
+    pub cpu_count: u32,
+    /// Share of the cores that the load generator's threads can use: as many as it has threads, at most all.
+    /// 0 to 1.
+    pub client_share: f64,
+    /// The load generator's share of all cores, 0 to 1.
+    pub client_cpu: f64,
+    /// Terminals times duration.
+    pub terminal_time_s: f64,
+    /// `None` when the clients do not say it.
+    pub commit_wait_s: Option<f64>,
+    /// Takes its place then; `None` when that cannot be told either.
+    pub commits: Option<CommitEstimate>,
+    /// The part of commits in which terminals waited for a replica's acknowledgement, summed over terminals.
+    pub acknowledgement_wait_s: f64,
+    /// Zero where the server does not count them.
+    pub foreground_reads: f64,
+    /// Of the devices that have the data.
+    pub read_latency_mean_ms: f64,
+    /// Those devices in words, when there are others.
+    pub read_place: Option<String>,
+    /// Where the redo log has a device of its own.
+    pub redo: Option<RedoEvidence>,
+    pub lock_wait_s: f64,
+    /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
+    pub bandwidth_share: Option<f64>,
+}
+
+/// Commits that nobody timed.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CommitEstimate {
+    /// Those that had to reach the log.
+    pub count: f64,
+    /// What each of them waited for its logs; without a replica's acknowledgement.
+    pub wait_ms: f64,
+}
+
+/// Where commits go, when it is not where reads come from.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RedoEvidence {
+    /// In words: what is under the redo log.
+    pub place: String,
+    pub write_latency_mean_ms: f64,
+    /// `None` where the device needs no FLUSH.
+    pub flush_latency_mean_ms: Option<f64>,
+}
+
+impl RedoEvidence {
+    /// Continues a sentence that ends with COMMIT.
+    fn words(&self) -> String {
+        let flushes = match self.flush_latency_mean_ms {
+            Some(ms) => format!(" and flushes of {ms:.2} ms"),
+            None => String::new(),
+        };
+        format!(", with writes of {:.2} ms{flushes} on {}", self.write_latency_mean_ms, self.place)
+    }
+}
+
+impl Evidence {
+    fn share(&self, seconds: f64) -> f64 {
+        if self.terminal_time_s > 0.0 { (seconds / self.terminal_time_s).clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// By the stopwatch, or else by the estimate.
+    fn commit_s(&self) -> Option<f64> {
+        let estimate =
+            |commits: CommitEstimate| commits.count * commits.wait_ms / 1e3 + self.acknowledgement_wait_s;
+        self.commit_wait_s.or(self.commits.map(estimate))
+    }
+
+    fn commit_words(&self, share: f64) -> String {
+        let (share, commit_s) = (percent(share), self.commit_s().unwrap_or(0.0));
+        let into = match (self.commit_wait_s, self.commits) {
+            (None, Some(CommitEstimate { count, .. })) => format!(
+                "About {share} of the terminals' time went into {count:.0} commits of {:.2} ms each (estimated from the server's counters)",
+                commit_s * 1e3 / count
+            ),
+            _ => format!("{share} of the terminals' time went into COMMIT"),
+        };
+        let redo = self.redo.as_ref().map(RedoEvidence::words).unwrap_or_default();
+        let acknowledged = match self.acknowledgement_wait_s {
+            0.0 => String::new(),
+            wait_s => {
+                let share = percent((wait_s / commit_s).min(1.0));
+                format!(", {share} of it into waiting for a replica's acknowledgement")
+            }
+        };
+        format!("{into}{redo}{acknowledged}")
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+pub fn verdict(evidence: &Evidence) -> Bottleneck {
+    let read = evidence.share(evidence.foreground_reads * evidence.read_latency_mean_ms / 1e3);
+    let commit_s = evidence.commit_s();
+    let commit = evidence.share(commit_s.unwrap_or(0.0));
+    let locks = evidence.share(evidence.lock_wait_s);
+    let other = (1.0 - read - commit - locks).max(0.0);
+    let mut shares = BTreeMap::from(
+        [("read", read), ("locks", locks), ("other", other), ("cpu", evidence.cpu_busy)]
+            .map(|(name, share)| (name.to_owned(), share)),
+    );
+    shares.extend(commit_s.map(|_| ("commit".to_owned(), commit)));
+    shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
+
+    let cores = format!("the {} cores were {} busy.", evidence.cpu_count, percent(evidence.cpu_busy));
+    let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
+    let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
+        let share = percent(evidence.client_share);
+        let reason = format!("The load generator used {share} of the cores that its threads can use.");
+        (BottleneckKind::Client, reason)
+    } else if evidence.cpu_busy >= CPU_BUSY && evidence.cpu_own >= CPU_OWN {
+        (BottleneckKind::Cpu, cores.replacen('t', "T", 1))
+    } else if bandwidth >= BANDWIDTH_BUSY {
+        (BottleneckKind::Bandwidth, format!("{} of the device's bandwidth was used.", percent(bandwidth)))
+    } else if locks >= WAIT_SHARE && locks > read + commit {
+        (
+            BottleneckKind::Locks,
+            format!("{} of the terminals' time went into row locks; {cores}", percent(locks)),
+        )
+    } else if read >= WAIT_SHARE && read >= commit {
+        let from = evidence.read_place.as_ref().map(|place| format!(" from {place}"));
+        let reason = format!(
+            "{} of the terminals' time went into {:.0} reads of {:.2} ms each{}; {cores}",
+            percent(read),
+            evidence.foreground_reads,
+            evidence.read_latency_mean_ms,
+            from.unwrap_or_default()
+        );
+        (BottleneckKind::ReadLatency, reason)
+    } else if commit >= WAIT_SHARE {
+        (BottleneckKind::CommitLatency, format!("{}; {cores}", evidence.commit_words(commit)))
+    } else {
+        let reason = format!(
+            "No single cause: reads took {} of the terminals' time, commits {}, row locks {}; {cores}",
+            percent(read),
+            match (evidence.commit_wait_s, commit_s) {
+                (Some(_), _) => percent(commit),
+                (None, Some(_)) => format!("about {}", percent(commit)),
+                (None, None) => "an unknown part".to_owned(),
+            },
+            percent(locks)
+        );
+        (BottleneckKind::Unknown, reason)
+    };
+    Bottleneck { kind, shares, reason }
+}
+
+/// Further figures that a warning may be about.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Symptoms {
+    /// The rest is zero without an emulator.
+    pub scheduler: Option<String>,
+    pub requests: u64,
+    /// Of the time that requests took.
+    pub late_share: f64,
+    pub lateness_p99_us: f64,
+    pub major_faults: u64,
+    /// Of one emulator at least.
+    pub io_flusher_refused: bool,
+    pub transactions: u64,
+    pub failed_transactions: u64,
+    /// Of the open loop: how late transactions started at the end.
+    pub behind_s: f64,
+    pub transactions_per_s: Vec<f64>,
+}
+
+pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Some(scheduler) = &symptoms.scheduler {
+        if symptoms.late_share >= LATE_SHARE {
+            warnings.push(Warning::Late { p99_us: symptoms.lateness_p99_us, share: symptoms.late_share });
+        }
+        if scheduler != "SCHED_FIFO" {
+            warnings.push(Warning::NoRealTime);
+        }
+        if symptoms.io_flusher_refused {
+            warnings.push(Warning::NoIoFlusher);
+        }
+        if symptoms.major_faults as f64 > symptoms.requests as f64 * HOST_READ_SHARE {
+            warnings.push(Warning::HostDiskReads { major_faults: symptoms.major_faults });
+        }
+    }
+    if evidence.cpu_busy >= CPU_BUSY {
+        let client = evidence.client_cpu;
+        warnings.push(Warning::CpuSaturated { busy: evidence.cpu_busy, client });
+    }
+    if evidence.client_share >= CLIENT_BUSY {
+        warnings.push(Warning::ClientSaturated { share: evidence.client_share });
+    }
+    if symptoms.behind_s >= BEHIND_S {
+        warnings.push(Warning::BehindSchedule { behind_s: symptoms.behind_s });
+    }
+    if let Some(drift) =
+        spindle_stats::drift(&symptoms.transactions_per_s).filter(|drift| drift.exceeds(DRIFT))
+    {
+        warnings.push(Warning::NotSteady { drift: drift.relative });
+    }
+    if symptoms.failed_transactions > 0 {
+        let all = symptoms.transactions + symptoms.failed_transactions;
+        warnings
+            .push(Warning::TransactionsFailed { share: symptoms.failed_transactions as f64 / all as f64 });
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests;

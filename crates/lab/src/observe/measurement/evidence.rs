@@ -1,0 +1,106 @@
+//! The figures behind a verdict, and what a reader is warned of.
+
+use super::{Window, commits, ratio, replicas, storage};
+use crate::observe::bottleneck::{Evidence, RedoEvidence, Symptoms};
+use crate::record::FileClass;
+use crate::record::{CpuSummary, EmulatorSummary, HostView, MountView, Series};
+use crate::server::telemetry::Counters;
+use crate::stack::layout::Layout;
+
+/// `mounts` are in the order of the layout, the data's first.
+pub(super) fn evidence(
+    window: &Window,
+    cpu: &CpuSummary,
+    counters: &Counters,
+    mounts: &[MountView],
+) -> Evidence {
+    let summary = &window.summary;
+    let reads = reads(&window.layout, &mounts[0]);
+    let of_cores = |cpu_s: f64, cores: u32| ratio(cpu_s, summary.duration_s * f64::from(cores));
+    let own_s = cpu.server_s + cpu.client_s + cpu.emulator_s + replicas::cpu_s(window);
+    Evidence {
+        cpu_busy: cpu.busy,
+        cpu_own: of_cores(own_s, window.cpu_count),
+        cpu_count: window.cpu_count,
+        // Two hundred threads have no more cores than the machine.
+        client_share: of_cores(summary.client_cpu_s, summary.worker_threads.min(window.cpu_count)),
+        client_cpu: of_cores(summary.client_cpu_s, window.cpu_count),
+        terminal_time_s: summary.terminal_time_s,
+        commit_wait_s: summary.commit_wait_s,
+        commits: commits::estimate(window, counters, mounts),
+        acknowledgement_wait_s: commits::acknowledgement_wait_s(window, counters),
+        // What the page cache answered was not waited for.
+        foreground_reads: counters.foreground_reads.unwrap_or(0.0).min(reads.count as f64),
+        read_latency_mean_ms: reads.latency_mean_ms,
+        read_place: reads.place,
+        redo: redo_evidence(&window.layout, mounts),
+        lock_wait_s: counters.lock_wait_s.unwrap_or(0.0),
+        // Comes with devices that state their bandwidth.
+        bandwidth_share: None,
+    }
+}
+
+/// `emulators` are those of the replicas, too.
+pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorSummary]) -> Symptoms {
+    // The latest of the emulators: one of them is enough to spoil a latency.
+    let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
+    // A list has a trend of its own: quick operations follow slow ones.
+    let has_trend = window.summary.metric.lower_is_better;
+    Symptoms {
+        scheduler: latest.map(|emulator| emulator.scheduler.clone()),
+        requests: emulators.iter().map(|emulator| emulator.requests).sum(),
+        late_share: latest.map_or(0.0, |emulator| emulator.late_time_share),
+        lateness_p99_us: latest.map_or(0.0, |emulator| emulator.lateness_p99_us),
+        major_faults: storage::major_faults(&window.first, &window.last),
+        io_flusher_refused: storage::io_flusher_refused(&window.last),
+        transactions: window.ended(),
+        failed_transactions: window.summary.kinds.iter().map(|kind| kind.failed).sum(),
+        behind_s: window.summary.behind_s.unwrap_or(0.0),
+        transactions_per_s: if has_trend { Vec::new() } else { series.transactions_per_s.clone() },
+    }
+}
+
+/// Reads of pages, as the kernel saw them.
+#[derive(Debug, Default)]
+struct Reads {
+    count: u64,
+    latency_mean_ms: f64,
+    /// Where they went, when that is not the only place there is.
+    place: Option<String>,
+}
+
+/// Pages come from where the data lies, whatever else the layout has; in a ZFS pool that is its cache device
+/// as well.
+fn reads(layout: &Layout, data: &MountView) -> Reads {
+    let stack = layout.stack_of(FileClass::Data);
+    let devices: Vec<(&str, &HostView)> = data
+        .devices
+        .iter()
+        .filter(|device| device.name != "log")
+        .filter_map(|device| Some((device.name.as_str(), device.host.as_ref()?)))
+        .collect();
+    let (hosts, place): (Vec<&HostView>, _) = match devices.as_slice() {
+        [] => {
+            let is_apart = layout.mount_of(FileClass::Redo) > 0;
+            (data.host.iter().collect(), is_apart.then(|| format!("`{stack}`")))
+        }
+        [(name, host)] => (vec![host], Some(format!("the {name} device of `{stack}`"))),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| *name).collect();
+            let hosts = several.iter().map(|(_, host)| *host).collect();
+            (hosts, Some(format!("the {} devices of `{stack}`", names.join(" and "))))
+        }
+    };
+    let count = hosts.iter().map(|host| host.reads).sum();
+    let total_ms: f64 = hosts.iter().map(|host| host.reads as f64 * host.read_latency_mean_ms).sum();
+    Reads { count, latency_mean_ms: ratio(total_ms, count as f64), place }
+}
+
+fn redo_evidence(layout: &Layout, mounts: &[MountView]) -> Option<RedoEvidence> {
+    let (host, place) = storage::log_host(layout, mounts, FileClass::Redo)?;
+    Some(RedoEvidence {
+        place: place?,
+        write_latency_mean_ms: host.write_latency_mean_ms,
+        flush_latency_mean_ms: (host.flushes > 0).then_some(host.flush_latency_mean_ms),
+    })
+}

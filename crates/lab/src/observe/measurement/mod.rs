@@ -1,0 +1,195 @@
+//! From what was seen in a measured window to a record: pure functions of the client's summary and the
+//! samples. What a server's counters mean is the server's to say ([`Telemetry`]); no name of a counter or of
+//! a setting is in here.
+
+mod commits;
+mod evidence;
+mod replicas;
+mod series;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
+use spindle_base::histogram;
+use spindle_load::{Second, Summary};
+
+use crate::observe::{Sample, bottleneck};
+use crate::record::{
+    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, Metric, MountView, PerTransaction,
+    TransactionSummary, Warning,
+};
+use crate::server::telemetry::{Durability, Readings, Telemetry};
+use crate::stack::layout::Layout;
+pub use replicas::ReplicaFacts;
+
+/// Everything seen in one measured window.
+#[derive(Debug)]
+pub struct Window {
+    pub summary: Summary,
+    /// The client's seconds, and one sample at the end of each; [`Window::first`] is the sample at the start.
+    pub seconds: Vec<(Second, Sample)>,
+    pub first: Sample,
+    /// At the end of the window, also when it was shorter than a second.
+    pub last: Sample,
+    /// Says what each mount of the samples is.
+    pub layout: Layout,
+    /// In the order of the samples'.
+    pub replicas: Vec<ReplicaFacts>,
+    /// What the samples' counters mean.
+    pub telemetry: &'static dyn Telemetry,
+    pub durability: Durability,
+    pub cpu_count: u32,
+}
+
+impl Window {
+    /// `moved` are the counters of the whole window.
+    fn readings<'a>(&'a self, moved: &'a BTreeMap<String, f64>) -> Readings<'a> {
+        let samples = self.seconds.iter().map(|(_, sample)| sample).chain([&self.last]);
+        Readings {
+            moved,
+            looks: samples.map(|sample| &sample.counters).collect(),
+            duration_s: self.summary.duration_s,
+        }
+    }
+
+    /// Transactions that ended as they were meant to.
+    fn ended(&self) -> u64 {
+        self.summary.kinds.iter().map(|kind| kind.committed + kind.rolled_back).sum()
+    }
+}
+
+/// The measurement without its verification.
+pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measurement, Vec<Warning>)> {
+    let summary = &window.summary;
+    let (transactions, all) = transactions(summary)?;
+    let mounts = storage::mounts(window)?;
+    let cpu = cpu(window);
+    let server_counters = moved(window);
+    let counters = window.telemetry.counters(&window.readings(&server_counters));
+    let replication = replicas::view(window, counters.semi_sync)?;
+    let evidence = evidence::evidence(window, &cpu, &counters, &mounts);
+    let per_transaction = per_transaction(window.ended(), &mounts, &cpu);
+    let series = series::series(window);
+    let of_replicas =
+        replication.iter().flat_map(|replication| &replication.replicas).flat_map(|replica| &replica.mounts);
+    let emulators: Vec<&EmulatorSummary> = mounts.iter().chain(of_replicas).flat_map(emulators).collect();
+    let symptoms = evidence::symptoms(window, &series, &emulators);
+    let mut warnings = bottleneck::warnings(&evidence, &symptoms);
+    warnings.extend(
+        replication.iter().flat_map(|replication| replicas::warnings(replication, summary.duration_s)),
+    );
+    let measurement = Measurement {
+        duration_s: summary.duration_s,
+        metric: Metric {
+            name: summary.metric.name.clone(),
+            value: summary.metric.value,
+            lower_is_better: summary.metric.lower_is_better,
+        },
+        transactions,
+        latency: latency(&all, histogram::encode(&all)),
+        series,
+        per_transaction,
+        mounts,
+        cpu,
+        bottleneck: bottleneck::verdict(&evidence),
+        replication,
+        server_counters,
+        verification,
+    };
+    Ok((measurement, warnings))
+}
+
+/// Each kind of transaction, and the latencies of all of them.
+fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Histogram<u64>)> {
+    let mut all = histogram::new();
+    let mut transactions = Vec::new();
+    for kind in &summary.kinds {
+        let latencies =
+            histogram::decode(&kind.histogram).with_context(|| format!("latencies of `{}`", kind.name))?;
+        all.add(&latencies).context("adding latencies up")?;
+        transactions.push(TransactionSummary {
+            name: kind.name.clone(),
+            committed: kind.committed,
+            rolled_back: kind.rolled_back,
+            retried: kind.retried,
+            failed: kind.failed,
+            client_cpu_s: kind.client_cpu_s,
+            latency: latency(&latencies, kind.histogram.clone()),
+        });
+    }
+    Ok((transactions, all))
+}
+
+fn cpu(window: &Window) -> CpuSummary {
+    let (first, last) = (&window.first, &window.last);
+    CpuSummary {
+        busy: last.cpu.busy_since(first.cpu),
+        server_s: last.server_cpu_s - first.server_cpu_s,
+        client_s: window.summary.client_cpu_s,
+        emulator_s: last.emulator_cpu_s - first.emulator_cpu_s,
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn latency(microseconds: &Histogram<u64>, histogram: String) -> Latency {
+    let quantile_ms = |share: f64| microseconds.value_at_quantile(share) as f64 / 1e3;
+    Latency {
+        count: microseconds.len(),
+        mean_ms: if microseconds.is_empty() { 0.0 } else { microseconds.mean() / 1e3 },
+        p50_ms: quantile_ms(0.50),
+        p95_ms: quantile_ms(0.95),
+        p99_ms: quantile_ms(0.99),
+        p999_ms: quantile_ms(0.999),
+        max_ms: microseconds.max() as f64 / 1e3,
+        histogram,
+    }
+}
+
+/// By how much counters moved. Levels are in the series, where they mean something.
+fn moved(window: &Window) -> BTreeMap<String, f64> {
+    let is_level =
+        |name: &str| window.telemetry.charts().iter().any(|chart| chart.counter == name && chart.is_level);
+    let before = |name: &str| window.first.counters.get(name).copied().unwrap_or(0.0);
+    let counters = window.last.counters.iter().filter(|(name, _)| !is_level(name));
+    counters
+        .map(|(name, value)| (name.clone(), value - before(name)))
+        .filter(|(_, difference)| *difference != 0.0)
+        .collect()
+}
+
+/// One for each device.
+fn emulators(mount: &MountView) -> Vec<&EmulatorSummary> {
+    match mount.devices.as_slice() {
+        [] => mount.emulator.iter().collect(),
+        devices => devices.iter().filter_map(|device| device.emulator.as_ref()).collect(),
+    }
+}
+
+/// Requests of all mounts together.
+fn per_transaction(ended: u64, mounts: &[MountView], cpu: &CpuSummary) -> PerTransaction {
+    let per = |amount: f64| ratio(amount, ended as f64);
+    let of = |emulated: fn(&EmulatorSummary) -> u64, real: fn(&HostView) -> u64| {
+        let amount = |mount: &MountView| match (&mount.emulator, &mount.host) {
+            (Some(emulator), _) => emulated(emulator),
+            (None, Some(host)) => real(host),
+            (None, None) => 0,
+        };
+        per(mounts.iter().map(amount).sum::<u64>() as f64)
+    };
+    PerTransaction {
+        reads: of(|emulator| emulator.reads, |host| host.reads),
+        writes: of(|emulator| emulator.writes, |host| host.writes),
+        read_kib: of(|emulator| emulator.read_bytes, |host| host.read_bytes) / 1024.0,
+        write_kib: of(|emulator| emulator.write_bytes, |host| host.write_bytes) / 1024.0,
+        flushes: of(|emulator| emulator.flushes, |host| host.flushes),
+        server_cpu_us: per(cpu.server_s * 1e6),
+        client_cpu_us: per(cpu.client_s * 1e6),
+    }
+}

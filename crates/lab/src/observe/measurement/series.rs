@@ -1,0 +1,30 @@
+//! What a record keeps of each second.
+
+use super::{Window, ratio};
+use crate::record::Series;
+use crate::server::telemetry::Chart;
+
+/// Of the clients, the cores and the server; mounts have series of their own.
+pub(super) fn series(window: &Window) -> Series {
+    let mut series = Series::default();
+    let mut earlier = &window.first;
+    for (second, sample) in &window.seconds {
+        let elapsed_s = sample.at.duration_since(earlier.at).as_secs_f64();
+        series.transactions_per_s.push(second.transactions as f64);
+        series.p50_ms.extend(second.p50_ms);
+        series.p95_ms.extend(second.p95_ms);
+        series.p99_ms.extend(second.p99_ms);
+        series.cpu_busy.push(sample.cpu.busy_since(earlier.cpu));
+        for Chart { name, counter, is_level } in window.telemetry.charts() {
+            let Some(now) = sample.counters.get(*counter) else { continue };
+            let before = earlier.counters.get(*counter).copied().unwrap_or(*now);
+            let value = if *is_level { *now } else { ratio(now - before, elapsed_s) };
+            series.server.entry((*name).to_owned()).or_default().push(value);
+        }
+        earlier = sample;
+    }
+    // A counter that the server did not give every time would shift against the others.
+    let length = series.transactions_per_s.len();
+    series.server.retain(|_, values| values.len() == length);
+    series
+}

@@ -1,0 +1,180 @@
+//! The kinds of server, each with a line. Nothing else lists them: what differs is a fact of [`Kind`] or a
+//! verb.
+
+use spindle_base::near;
+
+use super::connection::endpoint;
+use super::foreign::commands::Commands;
+use super::foreign::{adapter, running};
+use super::source::{Source, SourceForm, SourceKeys, Trust};
+use super::verbs::{Kind, Server};
+use super::{files, mock, mysql, package, postgres, sqlite};
+
+/// In the order in which a scenario that names no server gets one.
+pub static KINDS: [&Kind; 8] = [
+    &mysql::MARIADB,
+    &mysql::MYSQL,
+    &postgres::KIND,
+    &sqlite::KIND,
+    &files::KIND,
+    &mock::KIND,
+    &adapter::KIND,
+    &running::KIND,
+];
+
+pub fn find(name: &str) -> Option<&'static Kind> {
+    KINDS.into_iter().find(|kind| kind.name == name)
+}
+
+/// Names of the kinds of which something holds, in alphabetical order.
+pub fn names_where(holds: impl Fn(&Kind) -> bool) -> Vec<&'static str> {
+    let mut names: Vec<&str> = KINDS.iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// For sentences about a name that is none of them.
+pub fn names() -> Vec<&'static str> {
+    names_where(|_| true)
+}
+
+pub fn by_kind(name: &str) -> Option<Box<dyn Server>> {
+    by_source(name, &Source::Installed)
+}
+
+pub fn by_source(name: &str, source: &Source) -> Option<Box<dyn Server>> {
+    with_trust(name, source, Trust::MayRun)
+}
+
+pub fn with_trust(name: &str, source: &Source, trust: Trust) -> Option<Box<dyn Server>> {
+    (find(name)?.make)(source, trust)
+}
+
+/// The kind that runs all these kinds of workload where a scenario names none: one that is always here when
+/// no server is.
+pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) -> Option<&'static str> {
+    KINDS.iter().filter(|kind| kind.is_default).find_map(|kind| {
+        let server = by_kind(kind.name)?;
+        let accepted = server.accepted_workloads();
+        let runs_all = workloads.iter().all(|workload| accepted.contains(workload));
+        (runs_all && is_here(&*server)).then_some(kind.name)
+    })
+}
+
+/// The source that a scenario names for a server of this kind.
+///
+/// # Errors
+/// The key, and what is wrong with its value, as the end of a sentence.
+pub fn source(kind: &Kind, keys: &SourceKeys<'_>) -> Result<Source, (&'static str, String)> {
+    let (file, url) = (("file", SourceForm::File), ("url", SourceForm::Url));
+    check_place(kind, file, keys.file.is_some(), "name the file of the adapter")?;
+    check_place(kind, url, keys.url.is_some(), "say where the server answers")?;
+    match (keys.program, keys.version) {
+        (Some(_), Some(_)) => {
+            Err(("version", "cannot be there together with `program`: name one of the two".to_owned()))
+        }
+        (Some(program), None) if !program.is_absolute() => {
+            Err(("program", format!("{} is no absolute path", program.display())))
+        }
+        (Some(program), None) => check_program(kind, "program").map(|()| Source::Program(program.to_owned())),
+        (None, Some(version)) => {
+            check_program(kind, "version")?;
+            check_version(kind, version).map(|()| Source::Version(version.to_owned()))
+        }
+        (None, None) => match (keys.file, keys.url) {
+            (Some(file), _) => {
+                let commands = Commands::read(file).map_err(|words| ("file", words))?;
+                Ok(Source::Adapter(Box::new(commands)))
+            }
+            (None, Some(url)) => {
+                endpoint::parse(url).map_err(|words| ("url", words))?;
+                Ok(Source::Url(url.to_owned()))
+            }
+            (None, None) => Ok(Source::Installed),
+        },
+    }
+}
+
+/// A key that belongs to the kinds of one form is there for these and no others.
+fn check_place(
+    kind: &Kind,
+    (key, form): (&'static str, SourceForm),
+    is_there: bool,
+    advice: &str,
+) -> Result<(), (&'static str, String)> {
+    match (is_there, kind.source == form) {
+        (false, true) => Err((key, format!("is missing; {advice}"))),
+        (true, false) => {
+            let names = names_where(|kind| kind.source == form).join("\", \"");
+            Err((key, format!("belongs to kind = \"{names}\"")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_program(kind: &Kind, key: &'static str) -> Result<(), (&'static str, String)> {
+    if kind.source == SourceForm::Program {
+        return Ok(());
+    }
+    let kinds = near::list(&names_where(|kind| kind.source == SourceForm::Program));
+    Err((key, format!("has no meaning for kind = \"{}\"; servers that have it are {kinds}", kind.name)))
+}
+
+fn check_version(kind: &Kind, version: &str) -> Result<(), (&'static str, String)> {
+    if package::find(kind.name, version).is_some() {
+        return Ok(());
+    }
+    let of_kind = package::PACKAGES.iter().filter(|package| package.kind == kind.name);
+    let known: Vec<&str> = of_kind.map(|package| package.version).collect();
+    let known = match known.as_slice() {
+        [] => "none of this kind is fetched: install it, or name its program with `program`".to_owned(),
+        known => format!("there is {}", near::list(known)),
+    };
+    Err(("version", format!("`{version}` is not known; {known}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn sqlite_is_there_when_no_server_is() {
+        let check = |workloads: &[&str], here: &[&str], expect| {
+            assert_eq!(default_for(workloads, |server| here.contains(&server.kind().name)), expect);
+        };
+        let built_in = ["sqlite", "files", "mock"];
+        check(&["tpcc", "oltp"], &["mariadb", "postgresql", "sqlite"], Some("mariadb"));
+        check(&["tpcc", "oltp"], &["postgresql", "sqlite"], Some("postgresql"));
+        check(&["tpcc", "oltp"], &built_in, Some("sqlite"));
+        check(&["mysqlslap"], &built_in, None);
+        check(&["fileio"], &built_in, Some("files"));
+        check(&["fileio", "tpcc"], &built_in, None);
+        check(&["mock"], &built_in, Some("mock"));
+    }
+
+    #[test]
+    fn every_kind_is_found_by_its_name_alone() {
+        for kind in KINDS {
+            assert!(std::ptr::eq(find(kind.name).unwrap(), kind), "{} is there twice", kind.name);
+            let needs_more = [SourceForm::File, SourceForm::Url].contains(&kind.source);
+            match by_kind(kind.name) {
+                Some(server) => assert_eq!(server.kind().name, kind.name),
+                None => assert!(needs_more, "{}", kind.name),
+            }
+        }
+        assert!(by_kind("oracle").is_none());
+    }
+
+    #[test]
+    fn a_source_of_a_form_that_the_kind_does_not_have_is_refused_with_its_key() {
+        let refused = |name: &str, keys: SourceKeys<'_>| source(find(name).unwrap(), &keys).unwrap_err();
+        let url = SourceKeys { url: Some("socket:/x"), ..SourceKeys::default() };
+        assert_eq!(refused("sqlite", url), ("url", "belongs to kind = \"running\"".to_owned()));
+        assert_eq!(refused("adapter", SourceKeys::default()).0, "file");
+        let both = SourceKeys { program: Some(Path::new("/x")), ..url };
+        assert!(refused("running", both).1.contains("servers that have it are `mariadb` and `mysql`"));
+        assert_eq!(source(find("running").unwrap(), &url), Ok(Source::Url("socket:/x".to_owned())));
+    }
+}

@@ -1,0 +1,120 @@
+//! How a user names a server that clients connect to.
+
+use std::collections::BTreeMap;
+
+use spindle_load::Endpoint;
+use spindle_load::sql::postgres;
+
+/// A password that is not in a URL comes from the environment, where the databases' own clients look for it:
+/// everybody can read a command line, and a scenario is kept with the records.
+///
+/// # Errors
+/// It is none of the forms, which the sentence names.
+pub fn parse(text: &str) -> Result<Endpoint, String> {
+    let mut endpoint = parse_text(text)?;
+    let (password, variable) = match &mut endpoint {
+        Endpoint::MysqlTcp { password, .. } => (password, "MYSQL_PWD"),
+        Endpoint::PostgresTcp { password, .. } => (password, "PGPASSWORD"),
+        _ => return Ok(endpoint),
+    };
+    if password.is_empty() {
+        *password = std::env::var(variable).unwrap_or_default();
+    }
+    Ok(endpoint)
+}
+
+fn parse_text(text: &str) -> Result<Endpoint, String> {
+    const DATABASE: &str = "spindle";
+    if let Some(path) = text.strip_prefix("socket:") {
+        if path.is_empty() {
+            return Err("the path after `socket:` is missing".to_owned());
+        }
+        return Ok(Endpoint::MysqlSocket {
+            path: path.into(),
+            user: "root".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
+    if let Some(path) = text.strip_prefix("sqlite:") {
+        if path.is_empty() {
+            return Err("the path after `sqlite:` is missing".to_owned());
+        }
+        return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
+    }
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return postgres::parse_url(text, DATABASE);
+    }
+    if let Some(directory) = text.strip_prefix("postgres:") {
+        if directory.is_empty() {
+            return Err("the directory after `postgres:` is missing".to_owned());
+        }
+        return Ok(Endpoint::PostgresSocket {
+            directory: directory.into(),
+            port: postgres::DEFAULT_PORT,
+            user: "postgres".to_owned(),
+            database: DATABASE.to_owned(),
+        });
+    }
+    if !text.starts_with("mysql://") {
+        let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
+                     `postgresql://user:password@host:port/database` or `sqlite:/path`";
+        return Err(format!("write {forms}"));
+    }
+    let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
+    Ok(Endpoint::MysqlTcp {
+        host: options.get_ip_or_hostname().into_owned(),
+        port: options.get_tcp_port(),
+        user: options.get_user().unwrap_or("root").to_owned(),
+        password: options.get_pass().unwrap_or_default().to_owned(),
+        database: options.get_db_name().unwrap_or(DATABASE).to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_named_by_socket_or_url() {
+        assert_eq!(
+            parse("socket:/run/db").unwrap(),
+            Endpoint::MysqlSocket { path: "/run/db".into(), user: "root".into(), database: "spindle".into() }
+        );
+        assert_eq!(
+            parse("mysql://me:p%40ss@db.example:3307/shop").unwrap(),
+            Endpoint::MysqlTcp {
+                host: "db.example".into(),
+                port: 3307,
+                user: "me".into(),
+                password: "p@ss".into(),
+                database: "shop".into()
+            }
+        );
+        assert_eq!(
+            parse("sqlite:/tmp/shop.db").unwrap(),
+            Endpoint::Sqlite { path: "/tmp/shop.db".into(), pragmas: BTreeMap::new() }
+        );
+        assert_eq!(
+            parse("postgres:/run/postgresql").unwrap(),
+            Endpoint::PostgresSocket {
+                directory: "/run/postgresql".into(),
+                port: 5432,
+                user: "postgres".into(),
+                database: "spindle".into()
+            }
+        );
+        assert_eq!(
+            parse("postgresql://me@db.example").unwrap(),
+            Endpoint::PostgresTcp {
+                host: "db.example".into(),
+                port: 5432,
+                user: "me".into(),
+                password: String::new(),
+                database: "spindle".into()
+            }
+        );
+        assert!(parse("postgres:").is_err());
+        assert!(parse("/run/db").is_err());
+        assert!(parse("socket:").is_err());
+    }
+}

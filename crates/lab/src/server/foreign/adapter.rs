@@ -1,0 +1,263 @@
+//! Any server, driven by the commands of one TOML file: see docs/adapters.md.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+use spindle_load::sql::connect_and_create_database;
+use spindle_load::{Endpoint, Target, WorkloadSpec};
+
+use super::commands::{Commands, SETTINGS};
+use super::inquiry;
+use crate::server::connection::{Inquiry, endpoint};
+use crate::server::instance::{Instance, Running};
+use crate::server::process::log::quote;
+use crate::server::process::own_user::OwnUser;
+use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
+use crate::server::settings::{MemorySetting, Refusal};
+use crate::server::source::{Source, SourceForm};
+use crate::server::telemetry::Telemetry;
+use crate::server::verbs::{Kind, Server};
+use crate::server::{mysql, postgres};
+
+const USER: OwnUser = OwnUser(61_419);
+/// Programs for administrators are often outside a user's PATH.
+const MORE_PATH: &str = "/usr/sbin:/sbin";
+
+impl Commands {
+    fn url(&self, instance: &Instance) -> Result<Endpoint> {
+        endpoint::parse(&filled(&self.url, instance)).map_err(anyhow::Error::msg)
+    }
+
+    fn settings(&self, instance: &Instance) -> Vec<String> {
+        let form = self.setting.as_deref().unwrap_or_default();
+        let settings = instance.settings.iter();
+        settings.map(|(name, value)| form.replace("{name}", name).replace("{value}", value)).collect()
+    }
+
+    /// The program, and its arguments with the settings in their place.
+    fn arguments(&self, command: &[String], instance: &Instance) -> Vec<String> {
+        let arguments = command.iter().flat_map(|argument| match argument.as_str() {
+            SETTINGS => self.settings(instance),
+            argument => vec![filled(argument, instance)],
+        });
+        arguments.collect()
+    }
+
+    /// As the server's own user, with all that it starts.
+    fn command(&self, command: &[String], instance: &Instance) -> Command {
+        let arguments = self.arguments(command, instance);
+        let mut made = USER.command_with_all_children(Path::new(&arguments[0]));
+        made.args(&arguments[1..]).env("PATH", path()).env("TMPDIR", temporary_directory(instance));
+        made
+    }
+}
+
+fn path() -> String {
+    format!("{}:{MORE_PATH}", std::env::var("PATH").unwrap_or_default())
+}
+
+fn filled(text: &str, instance: &Instance) -> String {
+    text.replace("{data}", &instance.data_directory.to_string_lossy())
+        .replace("{runtime}", &instance.runtime_directory.to_string_lossy())
+}
+
+/// Runs a command to its end.
+fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
+    command.current_dir(&instance.runtime_directory).stdin(Stdio::null());
+    let output = output_within(command, PREPARE_PATIENCE)
+        .with_context(|| format!("starting `{what}` of the adapter"))?;
+    if !output.status.success() {
+        let text = [output.stdout, output.stderr].concat();
+        bail!(
+            "`{what}` of the adapter failed ({}): {}",
+            output.status,
+            quote(&String::from_utf8_lossy(&text))
+        );
+    }
+    Ok(())
+}
+
+pub(in crate::server) static KIND: Kind = Kind {
+    source: SourceForm::File,
+    has_storage_engines: true,
+    ..Kind::new("adapter", |source, _| match source {
+        Source::Adapter(commands) => Some(Box::new(Adapter((**commands).clone()))),
+        _ => None,
+    })
+};
+
+#[derive(Debug)]
+struct Adapter(Commands);
+
+impl Server for Adapter {
+    fn kind(&self) -> &'static Kind {
+        &KIND
+    }
+
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::kinds_on(Target::DATABASES)
+    }
+
+    /// Whose settings they are is not known.
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
+    }
+
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        mysql::redo_bytes(settings, 2)
+    }
+
+    fn version(&self) -> Result<String> {
+        let [program, arguments @ ..] = self.0.version.as_slice() else { bail!("`version` is empty") };
+        let mut command = Command::new(program);
+        command.args(arguments).env("PATH", path()).current_dir("/").stdin(Stdio::null());
+        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
+            .with_context(|| format!("starting {program}, which `version` of the adapter names"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        line.filter(|_| output.status.success())
+            .map(str::to_owned)
+            .with_context(|| format!("`version` of the adapter told none ({})", output.status))
+    }
+
+    fn check(&self, instance: &Instance) -> Result<(), Refusal> {
+        match instance.settings.keys().next() {
+            Some(name) if self.0.setting.is_none() => Err(Refusal(format!(
+                "setting `{name}`: the adapter does not say how settings are given (`setting`)"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What shapes the files is not known, so all settings do.
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let mut chosen = settings.clone();
+        chosen.extend(self.0.load_settings.clone());
+        chosen
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        run(&mut self.0.command(&self.0.prepare, instance), "prepare", instance)
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let mut command = self.0.command(&self.0.start, instance);
+        let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
+        let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
+        process.find_first()?;
+        Ok(Box::new(RunningAdapter {
+            endpoint: self.0.url(instance)?,
+            commands: self.0.clone(),
+            instance: instance.clone(),
+            process,
+            inquiry: inquiry(&name, self.0.url(instance)?)?,
+        }))
+    }
+}
+
+/// On the storage under test.
+fn temporary_directory(instance: &Instance) -> PathBuf {
+    instance.data_directory.with_file_name("temp")
+}
+
+fn own_directories(instance: &Instance) -> Result<()> {
+    let temporary = temporary_directory(instance);
+    [&instance.data_directory, &temporary].into_iter().try_for_each(|path| USER.own(path))?;
+    USER.own_runtime(&instance.runtime_directory)
+}
+
+#[derive(Debug)]
+struct RunningAdapter {
+    endpoint: Endpoint,
+    commands: Commands,
+    instance: Instance,
+    process: Process,
+    inquiry: Inquiry,
+}
+
+impl Running for RunningAdapter {
+    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
+        let (commands, instance, endpoint) = (&self.commands, &self.instance, &self.endpoint);
+        let attempt = || {
+            let is_ready = commands.ready.is_empty()
+                || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
+            match is_ready {
+                // Its database is the load's, which makes it in the same way.
+                true => connect_and_create_database(endpoint)
+                    .map(drop)
+                    .map_err(|error| Some(format!("{error:#}"))),
+                false => Err(None),
+            }
+        };
+        self.process.wait_ready(timeout, attempt)
+    }
+
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        self.process.check_alive(dying_time)
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+
+    fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        self.inquiry.counters().map_err(|error| self.process.explain(error))
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
+    }
+
+    fn stop(&mut self, timeout: Duration) -> Result<()> {
+        self.inquiry.disconnect();
+        if self.commands.stop.is_empty() {
+            return self.process.stop(Signal::TERM, timeout);
+        }
+        self.process.fail_if_dead()?;
+        run(&mut self.commands.command(&self.commands.stop, &self.instance), "stop", &self.instance)?;
+        self.process.wait_stopped(timeout)
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        self.inquiry.disconnect();
+        self.process.crash()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commands::tests::GOOD;
+    use super::*;
+
+    #[test]
+    fn arguments_have_the_directories_and_the_settings_in_their_places() {
+        let commands: Commands = toml::from_str(GOOD).unwrap();
+        commands.check().unwrap();
+        let instance = Instance {
+            data_directory: "/d".into(),
+            class_directories: BTreeMap::new(),
+            runtime_directory: "/r".into(),
+            settings: [("x", "1"), ("y", "2")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+        };
+        assert_eq!(commands.arguments(&commands.start, &instance), ["c", "--x=1", "--y=2"]);
+        assert_eq!(commands.arguments(&commands.prepare, &instance), ["b", "/d"]);
+    }
+}

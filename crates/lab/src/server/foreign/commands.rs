@@ -1,0 +1,93 @@
+//! The file of an adapter: the commands that run a server. See docs/adapters.md.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::server::connection::endpoint;
+
+/// An argument of `start` in whose place the settings go.
+pub(super) const SETTINGS: &str = "{settings}";
+
+/// The file. Commands are programs with their arguments, without a shell; `{data}` and `{runtime}` in them
+/// are directories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commands {
+    /// Prints the version, as one line.
+    pub(super) version: Vec<String>,
+    /// Makes an empty database in `{data}`.
+    pub(super) prepare: Vec<String>,
+    /// Stays in the foreground for as long as the server runs.
+    pub(super) start: Vec<String>,
+    /// Succeeds when the server answers; without it, the URL is tried.
+    #[serde(default)]
+    pub(super) ready: Vec<String>,
+    /// Asks for a clean shutdown, upon which `start` ends; without it, `start` gets a SIGTERM.
+    #[serde(default)]
+    pub(super) stop: Vec<String>,
+    /// Where clients connect, as `spindle load --server` takes it.
+    pub(super) url: String,
+    /// How `{settings}` of `start` is made of each setting's `{name}` and `{value}`; without it, there are no
+    /// settings.
+    #[serde(default)]
+    pub(super) setting: Option<String>,
+    /// Settings that the database is loaded with besides those of the scenario.
+    #[serde(default)]
+    pub(super) load_settings: BTreeMap<String, String>,
+}
+
+impl Commands {
+    /// # Errors
+    /// The file cannot be read, or is no adapter: a sentence that begins with its path.
+    pub fn read(path: &Path) -> Result<Commands, String> {
+        let at = |words: String| format!("{}: {words}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| at(error.to_string()))?;
+        let commands: Commands =
+            toml::from_str(&text).map_err(|error| at(error.message().replace('\n', " ")))?;
+        commands.check().map_err(at)?;
+        Ok(commands)
+    }
+
+    pub(super) fn check(&self) -> Result<(), String> {
+        let required = [("version", &self.version), ("prepare", &self.prepare), ("start", &self.start)];
+        if let Some((key, _)) = required.iter().find(|(_, command)| command.is_empty()) {
+            return Err(format!("{key}: is empty; name a program and its arguments"));
+        }
+        let has_place = self.start.iter().any(|argument| argument == SETTINGS);
+        if has_place != self.setting.is_some() {
+            let words = "belong together: the one says how a setting is written, the other where they go";
+            return Err(format!("setting: `setting` and an argument `{SETTINGS}` of `start` {words}"));
+        }
+        endpoint::parse(&self.url.replace("{runtime}", "/run").replace("{data}", "/data"))
+            .map(drop)
+            .map_err(|words| format!("url: {words}"))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::server::foreign) const GOOD: &str = "version = [\"a\"]\nprepare = [\"b\", \"{data}\"]\nstart = [\"c\", \"{settings}\"]\n\
+                        url = \"socket:{runtime}/s\"\nsetting = \"--{name}={value}\"\n";
+
+    #[track_caller]
+    fn check(from: &str, to: &str, expect: &str) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.toml");
+        std::fs::write(&file, GOOD.replacen(from, to, 1)).unwrap();
+        let words = Commands::read(&file).unwrap_err();
+        assert!(words.contains(expect), "{words}");
+    }
+
+    #[test]
+    fn what_is_no_adapter_is_refused_with_its_key() {
+        check("url = \"socket:{runtime}/s\"", "url = \"here\"", "url: write `socket:/path`");
+        check("start = [\"c\", \"{settings}\"]", "start = [\"c\"]", "setting: `setting` and an argument");
+        check("version = [\"a\"]", "version = []", "version: is empty");
+        check("setting =", "settings =", "unknown field `settings`");
+        check("prepare = [\"b\", \"{data}\"]\n", "", "missing field `prepare`");
+    }
+}

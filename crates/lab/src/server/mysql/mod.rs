@@ -1,0 +1,325 @@
+//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path,
+//! and old ones that Spindle fetches.
+//!
+//! A server of ours never touches one that is installed: it reads no option file, has its own directories,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Root may log in without a password; only root and that user can reach the socket. A primary also listens
+//! on 127.0.0.1, for its replicas (`replication.rs`).
+//!
+//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows
+//! no other server, and not what is measured with its counters.
+
+mod files;
+mod monitor;
+mod options;
+mod prepare;
+mod program;
+mod release;
+mod replica_set;
+mod replication;
+mod running;
+mod settings;
+mod telemetry;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+use spindle_load::{Target, WorkloadSpec};
+
+use super::connection::Inquiry;
+use super::instance::{Instance, Running};
+use super::package;
+use super::process::log::quote;
+use super::process::own_user::OwnUser;
+use super::process::{Process, check_socket};
+use super::replication::Replication;
+use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
+use super::source::{Source, SourceForm, Trust};
+use super::verbs::{self, Kind, Server};
+use crate::record::FileClass;
+pub(super) use files::redo_bytes;
+pub(super) use monitor::PROTOCOL;
+use options::{check_names, option, own_options, plain_options};
+use program::Program;
+use release::{Flavour, Release};
+use running::{RunningMysql, endpoint};
+pub(super) use settings::objection;
+
+const USER: OwnUser = OwnUser(61_417);
+/// The workload's schema; made when it is loaded.
+const DATABASE: &str = "spindle";
+
+/// Settings that shape the files when they are made.
+const SHAPING_SETTINGS: [&str; 9] = [
+    "innodb_page_size",
+    "innodb_checksum_algorithm",
+    "innodb_undo_tablespaces",
+    "innodb_data_file_path",
+    "innodb_log_file_size",
+    "innodb_log_files_in_group",
+    "innodb_file_per_table",
+    "innodb_file_format",
+    "innodb_redo_log_capacity",
+];
+
+/// Settings that the tables are made with, and those of the plugins that make them.
+const TABLE_SETTINGS: [&str; 6] = [
+    "default_storage_engine",
+    "storage_engine",
+    "plugin_load",
+    "plugin_load_add",
+    "plugin_dir",
+    "plugin_maturity",
+];
+
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a
+/// dump of the buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy
+/// of them in every snapshot.
+const LOADING_SETTINGS: [(&str, &str); 6] = [
+    ("innodb_buffer_pool_size", "512M"),
+    ("innodb_flush_log_at_trx_commit", "0"),
+    ("innodb_doublewrite", "OFF"),
+    (files::LOG_BIN, "OFF"),
+    (DUMP_OF_THE_POOL, "OFF"),
+    ("innodb_flush_method", "O_DIRECT"),
+];
+
+const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
+
+pub(super) static MARIADB: Kind = Kind {
+    source: SourceForm::Program,
+    is_default: true,
+    has_storage_engines: true,
+    program: Some(verbs::Program {
+        name: "mariadbd",
+        package: Some("mariadb-server-core"),
+        is_required: true,
+        purpose: "the server under test",
+    }),
+    tools: &[
+        verbs::Program {
+            name: "mariadb-install-db",
+            package: Some("mariadb-server-core"),
+            is_required: true,
+            purpose: "makes empty MariaDB databases",
+        },
+        verbs::Program {
+            name: "my_print_defaults",
+            package: Some("mariadb-client-core"),
+            is_required: true,
+            purpose: "mariadb-install-db needs it",
+        },
+    ],
+    ..Kind::new("mariadb", |source, trust| {
+        Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone(), trust)))
+    })
+};
+
+/// Percona Server is of this kind too.
+pub(super) static MYSQL: Kind = Kind {
+    source: SourceForm::Program,
+    has_storage_engines: true,
+    how_to_get: Some(
+        "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
+    ),
+    ..Kind::new(package::MYSQL, |source, trust| {
+        Some(Box::new(Mysql::new(Flavour::MySql, source.clone(), trust)))
+    })
+};
+
+/// InnoDB's, MyISAM's and Aria's.
+pub(super) const MEMORY_SETTINGS: [MemorySetting; 3] = [
+    memory_setting("innodb_buffer_pool_size"),
+    memory_setting("key_buffer_size"),
+    memory_setting("aria_pagecache_buffer_size"),
+];
+
+const fn memory_setting(name: &'static str) -> MemorySetting {
+    MemorySetting { name, bytes: settings::size_bytes, example: "96M" }
+}
+
+#[derive(Debug)]
+struct Mysql {
+    flavour: Flavour,
+    source: Source,
+    trust: Trust,
+}
+
+impl Mysql {
+    fn new(flavour: Flavour, source: Source, trust: Trust) -> Mysql {
+        Mysql { flavour, source, trust }
+    }
+
+    fn program(&self) -> Result<(Program, Release)> {
+        let program = Program::find(self.flavour, &self.source)?;
+        USER.check_way(&program.path)?;
+        let release = program.release()?;
+        let is_mariadb = release.flavour == Flavour::MariaDb;
+        if is_mariadb != (self.flavour == Flavour::MariaDb) {
+            let kind = kind_of(release.flavour).name;
+            let words = format!("{} is {release}; write kind = \"{kind}\"", program.path.display());
+            return Err(Refusal(words).into());
+        }
+        if let Some(base) = &program.base {
+            USER.check_way(base)?;
+        }
+        Ok((program, release))
+    }
+
+    /// Of a server that is not here, or that must not be asked, what the newest can do.
+    fn release(&self) -> Release {
+        if self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_)) {
+            return Release::newest(self.flavour);
+        }
+        self.program().map_or_else(|_| Release::newest(self.flavour), |(_, release)| release)
+    }
+}
+
+fn kind_of(flavour: Flavour) -> &'static Kind {
+    match flavour {
+        Flavour::MariaDb => &MARIADB,
+        Flavour::MySql | Flavour::Percona => &MYSQL,
+    }
+}
+
+impl Server for Mysql {
+    fn kind(&self) -> &'static Kind {
+        kind_of(self.flavour)
+    }
+
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::kinds_on(&[Target::Mysql])
+    }
+
+    fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
+        match table_engine(settings) {
+            Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
+                "keeps its tables in {engine} (`default_storage_engine`), which has no transactions"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        files::files_of(&self.release(), class, settings)
+    }
+
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        MEMORY_SETTINGS.to_vec()
+    }
+
+    /// MariaDB keeps one file unless told otherwise, MySQL two.
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
+    }
+
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(Some(Program::find(self.flavour, &self.source)?.path))
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok(self.program()?.1.to_string())
+    }
+
+    fn check(&self, instance: &Instance) -> Result<(), Refusal> {
+        settings::check(&instance.settings)?;
+        check_socket(&socket(instance))?;
+        files::check(&self.release(), &instance.settings)?;
+        check_memory(&instance.settings, &MEMORY_SETTINGS)?;
+        // A missing server is not the settings' fault and is told elsewhere.
+        self.program()
+            .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
+    }
+
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let release = self.release();
+        let shapes = |name: &str| {
+            let name = plain_name(name);
+            SHAPING_SETTINGS.contains(&name.as_str()) || is_for_tables(&name)
+        };
+        let mut chosen: BTreeMap<String, String> = settings
+            .iter()
+            .filter(|(name, _)| shapes(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let known = |name: &str| match name {
+            DUMP_OF_THE_POOL => release.can(release::DUMP_OF_THE_POOL),
+            // Elsewhere nothing turns it on.
+            files::LOG_BIN => release.can(release::BINLOG_BY_DEFAULT),
+            _ => true,
+        };
+        let loading = LOADING_SETTINGS.into_iter().filter(|(name, _)| known(name));
+        chosen.extend(loading.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        chosen
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let (program, release) = self.program()?;
+        prepare::prepare(&program, &release, instance)
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.start_with(instance, &["--skip-networking".to_owned()])
+    }
+
+    fn replication(&self) -> Option<&dyn Replication> {
+        (self.flavour == Flavour::MariaDb).then_some(self)
+    }
+}
+
+impl Mysql {
+    /// `more` are options besides the instance's.
+    fn start_with(&self, instance: &Instance, more: &[String]) -> Result<Box<dyn Running>> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let (program, release) = self.program()?;
+        let runtime = &instance.runtime_directory;
+        let mut command = Command::new(&program.path);
+        // Of two values of one option the server takes the later, which is ours.
+        command
+            .arg("--no-defaults")
+            .args(plain_options(&release, &instance.settings))
+            .args(program.options())
+            .arg(option("datadir", &instance.data_directory.to_string_lossy()))
+            .arg(option("socket", &socket(instance).to_string_lossy()))
+            .arg(option("pid-file", &runtime.join("pid").to_string_lossy()))
+            .args(files::options(&release, instance).iter().map(|(name, value)| option(name, value)))
+            .arg("--skip-name-resolve")
+            .args(own_options(&release))
+            .args(more);
+        let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
+        let socket = socket(instance);
+        let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"), &PROTOCOL);
+        Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))
+    }
+}
+
+fn socket(instance: &Instance) -> PathBuf {
+    instance.runtime_directory.join("socket")
+}
+
+fn is_for_tables(name: &str) -> bool {
+    TABLE_SETTINGS.contains(&name) || name.starts_with("rocksdb_")
+}
+
+fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
+    ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
+}
+
+/// Others may be plugins; the loader asks the server about them.
+fn has_no_transactions(engine: &str) -> bool {
+    const ENGINES: [&str; 8] =
+        ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
+    ENGINES.contains(&engine.to_ascii_lowercase().as_str())
+}
+
+/// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
+fn own_directories(instance: &Instance) -> Result<()> {
+    files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
+    USER.own_runtime(&instance.runtime_directory)
+}

@@ -1,0 +1,65 @@
+//! A connection to the server that asks it about itself.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use spindle_load::Endpoint;
+use spindle_load::sql::mysql::connect;
+
+use super::telemetry::MysqlTelemetry;
+use crate::server::connection::{self, Protocol};
+use crate::server::settings::plain_name;
+
+pub(in crate::server) static PROTOCOL: Protocol = Protocol {
+    speaks: |endpoint| matches!(endpoint, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. }),
+    connect: |endpoint| Ok(Box::new(Monitor(connect(endpoint)?))),
+    telemetry: &MysqlTelemetry,
+};
+
+#[derive(Debug)]
+struct Monitor(Conn);
+
+impl Monitor {
+    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is
+    /// told nowhere stays unknown.
+    fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
+        const HISTORY: &str = "Innodb_history_list_length";
+        const AGE: &str = "Innodb_checkpoint_age";
+        // MySQL before 5.6 has no such table, and another's server may not show it.
+        const QUERY: &str = "SELECT COUNT FROM information_schema.INNODB_METRICS \
+                             WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
+        if !counters.contains_key(HISTORY) {
+            let length = self.0.query_first(QUERY).unwrap_or_default();
+            counters.extend(length.map(|length: f64| (HISTORY.to_owned(), length)));
+        }
+        let lsn = |which: &str| counters.get(&format!("Innodb_redo_log_{which}_lsn"));
+        if let (false, Some(written), Some(checkpoint)) =
+            (counters.contains_key(AGE), lsn("current"), lsn("checkpoint"))
+        {
+            counters.insert(AGE.to_owned(), written - checkpoint);
+        }
+    }
+
+    /// All rows of a statement that has a name and a value per row.
+    fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
+        self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
+    }
+}
+
+impl connection::Monitor for Monitor {
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
+        let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
+        Ok(known.collect())
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        let pairs = self.pairs("SHOW GLOBAL STATUS")?;
+        let mut counters: BTreeMap<String, f64> =
+            pairs.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect();
+        self.add_levels(&mut counters);
+        Ok(counters)
+    }
+}

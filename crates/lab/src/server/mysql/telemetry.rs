@@ -1,0 +1,119 @@
+//! What InnoDB, MyRocks and the server above them count, and which settings say what a commit waits for.
+
+use std::collections::BTreeMap;
+
+use crate::record::FileClass;
+use crate::record::WaitPoint;
+use crate::server::telemetry::{Chart, Counters, Durability, Readings, SemiSync, Telemetry};
+
+const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
+
+const CHARTS: [Chart; 8] = [
+    Chart::level("checkpoint_age_bytes", "Innodb_checkpoint_age"),
+    Chart::level("history_list", "Innodb_history_list_length"),
+    Chart::level("dirty_pages", "Innodb_buffer_pool_pages_dirty"),
+    Chart::rate("buffer_pool_reads_per_s", BUFFER_POOL_READS),
+    Chart::rate("pages_written_per_s", "Innodb_buffer_pool_pages_flushed"),
+    Chart::rate("fsyncs_per_s", "Innodb_data_fsyncs"),
+    Chart::rate("row_lock_waits_per_s", "Innodb_row_lock_waits"),
+    Chart::rate("log_waits_per_s", "Innodb_log_waits"),
+];
+
+const REDO: &str = "innodb_flush_log_at_trx_commit";
+const WAIT_POINT: &str = "rpl_semi_sync_master_wait_point";
+
+/// Statements that change rows, each a transaction of its own unless the client began one.
+const CHANGES: [&str; 9] = [
+    "Com_insert",
+    "Com_insert_select",
+    "Com_replace",
+    "Com_replace_select",
+    "Com_update",
+    "Com_update_multi",
+    "Com_delete",
+    "Com_delete_multi",
+    "Com_load",
+];
+/// Statements that commit whatever the client began.
+const DEFINITIONS: [&str; 6] = [
+    "Com_truncate",
+    "Com_create_table",
+    "Com_drop_table",
+    "Com_alter_table",
+    "Com_create_index",
+    "Com_drop_index",
+];
+/// MariaDB gives a transaction that changes something one number when it begins and one when it commits. One
+/// that only reads gets none.
+const TRANSACTION_NUMBERS: &str = "Innodb_max_trx_id";
+/// MyRocks has a log of its own.
+const ROCKSDB_LOG: &str = "Rocksdb_wal_bytes";
+
+#[derive(Debug)]
+pub(super) struct MysqlTelemetry;
+
+impl Telemetry for MysqlTelemetry {
+    fn charts(&self) -> &'static [Chart] {
+        &CHARTS
+    }
+
+    fn counters(&self, readings: &Readings<'_>) -> Counters {
+        let groups = readings.moved("Binlog_group_commits");
+        Counters {
+            foreground_reads: Some(readings.moved(BUFFER_POOL_READS)),
+            commits: commits(readings),
+            // Milliseconds.
+            lock_wait_s: Some(readings.moved("Innodb_row_lock_time") / 1e3),
+            commits_per_group: (groups > 0.0).then(|| readings.moved("Binlog_commits") / groups),
+            semi_sync: semi_sync(readings),
+        }
+    }
+
+    fn commit_settings(&self) -> &'static [&'static str] {
+        &[REDO, "log_bin", "sync_binlog", WAIT_POINT]
+    }
+
+    fn durability(&self, settings: &BTreeMap<String, String>) -> Durability {
+        let is_one_of = |name: &str, words: &[&str]| {
+            settings.get(name).is_some_and(|value| words.contains(&&*value.to_ascii_lowercase()))
+        };
+        // 3 flushes when a group is prepared, too (MariaDB).
+        let redo = is_one_of(REDO, &["1", "3"]).then_some(FileClass::Redo);
+        let has_binlog = is_one_of("log_bin", &["on", "1"]) && is_one_of("sync_binlog", &["1"]);
+        let logs = redo.into_iter().chain(has_binlog.then_some(FileClass::Binlog));
+        Durability {
+            flushed_logs: settings.contains_key(REDO).then(|| logs.collect()),
+            wait_point: settings.get(WAIT_POINT).map(|_| match is_one_of(WAIT_POINT, &["after_sync"]) {
+                true => WaitPoint::AfterSync,
+                false => WaitPoint::AfterCommit,
+            }),
+        }
+    }
+}
+
+fn commits(readings: &Readings<'_>) -> Option<f64> {
+    if readings.moved(ROCKSDB_LOG) > 0.0 {
+        return None;
+    }
+    if readings.has(TRANSACTION_NUMBERS) {
+        return Some(readings.moved(TRANSACTION_NUMBERS) / 2.0);
+    }
+    // Who ends transactions has begun them, and in them statements do not commit.
+    let changes = readings.moved_together(&CHANGES);
+    let is_explicit = readings.moved_together(&["Com_commit", "Com_rollback"]) > 0.0;
+    let changing = if is_explicit { changes.min(readings.moved("Com_commit")) } else { changes };
+    Some(changing + readings.moved_together(&DEFINITIONS))
+}
+
+/// Without any commit that was waited for there is nothing to say.
+fn semi_sync(readings: &Readings<'_>) -> Option<SemiSync> {
+    let moved = |name: &str| readings.moved(&format!("Rpl_semi_sync_master_{name}")).max(0.0);
+    let found = SemiSync {
+        acknowledged: moved("yes_tx"),
+        unacknowledged: moved("no_tx"),
+        waits: moved("tx_waits"),
+        // Microseconds.
+        wait_s: moved("tx_wait_time") / 1e6,
+    };
+    (found != SemiSync::default()).then_some(found)
+}

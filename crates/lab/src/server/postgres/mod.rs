@@ -1,0 +1,221 @@
+//! PostgreSQL from the distribution's package, run privately.
+//!
+//! A server of ours never touches one that is installed: it has its own directories and configuration,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Whoever reaches the socket may log in; only root and that user can.
+//!
+//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel
+//! ends them together, and in a namespace of shared memory, so that a server which was killed leaves none
+//! behind.
+//!
+//! It reads through the machine's page cache, which `shared_buffers` does not bound: see METHODOLOGY.md.
+//!
+//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other
+//! server, and not what is measured with its counters.
+
+mod log;
+mod monitor;
+mod program;
+mod running;
+mod settings;
+mod telemetry;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, bail};
+use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
+use spindle_load::{Target, WorkloadSpec};
+
+use super::connection::Inquiry;
+use super::instance::{Instance, Running};
+use super::process::own_user::{OwnUser, beside};
+use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
+use super::settings::{MemorySetting, Refusal};
+use super::verbs::{self, Kind, Server};
+use crate::record::FileClass;
+use log::quote;
+pub(super) use monitor::PROTOCOL;
+use program::option;
+use running::{RunningPostgres, endpoint};
+pub(super) use settings::MEMORY_SETTINGS;
+use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
+
+const USER: OwnUser = OwnUser(61_418);
+/// The workload's database; made when it is loaded.
+const DATABASE: &str = "spindle";
+/// Of the database, not of the machine.
+const SUPERUSER: &str = "postgres";
+
+pub(super) static KIND: Kind = Kind {
+    is_default: true,
+    program: Some(verbs::Program {
+        name: "postgres",
+        // It would also start a server of the machine's own.
+        package: None,
+        is_required: false,
+        purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
+    }),
+    ..Kind::new("postgresql", |_, _| Some(Box::new(Postgres)))
+};
+
+#[derive(Debug)]
+struct Postgres;
+
+impl Server for Postgres {
+    fn kind(&self) -> &'static Kind {
+        &KIND
+    }
+
+    fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::kinds_on(&[Target::Postgres])
+    }
+
+    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        let refusal = match class {
+            FileClass::Data => return Ok("tables and indexes".to_owned()),
+            FileClass::Redo => return Ok("pg_wal, the write-ahead log".to_owned()),
+            FileClass::Doublewrite => {
+                "has no doublewrite buffer: `full_page_writes` puts whole pages into the write-ahead log, which is the class `redo`"
+            }
+            FileClass::Undo => {
+                "has no undo logs: old versions of rows stay in their tables until they are vacuumed"
+            }
+            FileClass::Binlog => {
+                "has no binary log: its replicas read the write-ahead log, which is the class `redo`"
+            }
+            FileClass::Temp => "keeps its temporary files with its data here: tablespaces are not laid out",
+        };
+        Err(Refusal(refusal.to_owned()))
+    }
+
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        MEMORY_SETTINGS.to_vec()
+    }
+
+    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+        Some(settings::log_bytes(settings))
+    }
+
+    fn path(&self) -> Result<Option<PathBuf>> {
+        program::find("postgres").map(Some)
+    }
+
+    fn version(&self) -> Result<String> {
+        program::version()
+    }
+
+    fn check(&self, instance: &Instance) -> Result<(), Refusal> {
+        let settings = &instance.settings;
+        check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
+        settings::check(settings)?;
+        program::check_settings(settings)
+    }
+
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let shapes = |name: &&String| SHAPING_SETTINGS.iter().any(|known| is_named(name, known));
+        let mut chosen: BTreeMap<String, String> = settings
+            .iter()
+            .filter(|(name, _)| shapes(name))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        chosen.extend(LOADING_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        chosen
+    }
+
+    fn prepare(&self, instance: &Instance) -> Result<()> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        let program = program::find("initdb")?;
+        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that
+        // one only.
+        let users = beside(&instance.runtime_directory, "passwd");
+        USER.write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0).as_bytes())?;
+        let with_users = ["sh", "-c", "mount --bind \"$0\" /etc/passwd && exec \"$@\""].map(OsStr::new);
+        let with_users: Vec<&OsStr> = with_users.into_iter().chain([users.as_os_str()]).collect();
+        let mut command = USER.command_in_namespaces(&["--mount", "--ipc"], &with_users, &program);
+        command
+            .arg("--pgdata")
+            .arg(&instance.data_directory)
+            .args(["--username", SUPERUSER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C"])
+            // A clean shutdown and an unmount make it durable.
+            .args(["--no-sync", "--no-instructions"])
+            .current_dir(&instance.runtime_directory)
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        if let Some(directory) = instance.class_directories.get(&FileClass::Redo) {
+            command.arg("--waldir").arg(directory);
+        }
+        let output = output_within(&mut command, PREPARE_PATIENCE)
+            .with_context(|| format!("starting {}", program.display()))?;
+        if !output.status.success() {
+            bail!(
+                "making a database in {} failed ({}): {}",
+                instance.data_directory.display(),
+                output.status,
+                quote(&String::from_utf8_lossy(&output.stderr))
+            );
+        }
+        Ok(())
+    }
+
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+        self.check(instance)?;
+        own_directories(instance)?;
+        place_log(instance)?;
+        let program = program::find("postgres")?;
+        let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
+        let own = OWN_SETTINGS.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
+        let user = instance.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        command
+            .arg("-D")
+            .arg(&instance.data_directory)
+            // Of two values the later counts, which is ours.
+            .args(user.chain(own).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
+            .arg("-c")
+            .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
+            .env("LC_ALL", "C");
+        let mut process = Process::spawn(&mut command, "postgres", &instance.runtime_directory, quote)?;
+        process.find_first()?;
+        Ok(Box::new(RunningPostgres {
+            process,
+            data_directory: instance.data_directory.clone(),
+            endpoint: endpoint(instance, DATABASE),
+            inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
+        }))
+    }
+}
+
+fn own_directories(instance: &Instance) -> Result<()> {
+    USER.own(&instance.data_directory)?;
+    instance.class_directories.values().try_for_each(|path| USER.own(path))?;
+    USER.own_runtime(&instance.runtime_directory)
+}
+
+/// The log is a link in the data directory, which was made when the mounts were elsewhere.
+fn place_log(instance: &Instance) -> Result<()> {
+    let Some(directory) = instance.class_directories.get(&FileClass::Redo) else { return Ok(()) };
+    let link = instance.data_directory.join("pg_wal");
+    if fs::read_link(&link).is_ok_and(|target| target == *directory) {
+        return Ok(());
+    }
+    fs::remove_file(&link).with_context(|| format!("removing {}", link.display()))?;
+    symlink(directory, &link).with_context(|| format!("linking {}", link.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_postgresql_lacks_is_refused_in_one_sentence() {
+        for class in FileClass::ALL {
+            let files = Postgres.files_of(class, &BTreeMap::new());
+            assert_eq!(files.is_ok(), matches!(class, FileClass::Data | FileClass::Redo), "{class:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What is known about PostgreSQL's settings besides what the server itself says of them.
+
+use std::collections::BTreeMap;
+
+use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
+
+/// What an instance decides for itself, and how; without a value by its directories. Settings must not name
+/// them.
+pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
+    ("data_directory", None),
+    ("config_file", None),
+    ("hba_file", None),
+    ("ident_file", None),
+    ("external_pid_file", None),
+    ("unix_socket_directories", None),
+    // Of PostgreSQL 9.2 and older.
+    ("unix_socket_directory", None),
+    ("unix_socket_group", None),
+    ("unix_socket_permissions", None),
+    ("listen_addresses", Some("")),
+    ("port", Some("5432")),
+    ("log_destination", Some("stderr")),
+    ("logging_collector", Some("off")),
+    ("log_directory", None),
+    ("log_filename", None),
+    // Of PostgreSQL 14 and older.
+    ("stats_temp_directory", None),
+    ("lc_messages", Some("C")),
+    ("restart_after_crash", Some("off")),
+    // Is in the server's own namespace then, and ends with it.
+    ("dynamic_shared_memory_type", Some("sysv")),
+    // Where files lie is for a layout to say.
+    ("default_tablespace", None),
+    ("temp_tablespaces", None),
+];
+
+/// Settings that shape the files: how much of the log is kept after a load.
+pub(super) const SHAPING_SETTINGS: [&str; 2] = ["max_wal_size", "min_wal_size"];
+
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole.
+pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
+    ("shared_buffers", "256MB"),
+    ("maintenance_work_mem", "128MB"),
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("autovacuum", "off"),
+];
+
+pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting {
+    name: "shared_buffers",
+    // A number without a unit is of pages.
+    bytes: |text| size_bytes(text, PAGE_BYTES),
+    example: "96MB",
+}];
+const PAGE_BYTES: u64 = 8192;
+
+/// Whether a setting of the scenario is this one, as the server reads names (ParseLongOption and
+/// guc_name_compare).
+pub(super) fn is_named(setting: &str, name: &str) -> bool {
+    plain_name(setting) == name
+}
+
+/// # Errors
+/// A setting that the instance decides, however it is written, or a name that is more than a name.
+pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    for name in settings.keys() {
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(Refusal(format!("setting `{name}`: is no name of a setting")));
+        }
+        if OWN_SETTINGS.iter().any(|(own, _)| is_named(name, own)) {
+            return Err(Refusal(format!(
+                "setting `{name}`: the server is private, so Spindle decides this one; remove it"
+            )));
+        }
+    }
+    check_memory(settings, &MEMORY_SETTINGS)
+}
+
+/// How large the write-ahead log grows between checkpoints, about.
+pub(super) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
+    /// Of a number without a unit.
+    const UNIT_BYTES: u64 = 1 << 20;
+    /// The server's own choice.
+    const DEFAULT_BYTES: u64 = 1 << 30;
+    let value = settings.iter().find(|(name, _)| is_named(name, "max_wal_size"));
+    value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
+}
+
+/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times
+/// `unit_bytes`.
+fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
+    let suffixes = [("B", 1), ("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40)];
+    settings::size_bytes(text, unit_bytes, &suffixes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_server_reads_them() {
+        let check = |text: &str, expect| assert_eq!(size_bytes(text, PAGE_BYTES), expect, "{text}");
+        check("128MB", Some(128 << 20));
+        check("16 kB", Some(16 << 10));
+        check("16384", Some(128 << 20));
+        check("12M", None);
+        check("mb", None);
+        check("99999999999999999999TB", None);
+    }
+
+    #[test]
+    fn the_log_grows_as_the_settings_or_the_server_say() {
+        let log = |pairs: &[(&str, &str)]| {
+            log_bytes(&pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+        };
+        assert_eq!(log(&[]), 1 << 30);
+        assert_eq!(log(&[("max_wal_size", "2GB")]), 2 << 30);
+        assert_eq!(log(&[("max_wal_size", "96")]), 96 << 20);
+    }
+
+    #[test]
+    fn a_setting_of_the_instance_is_refused_however_it_is_written() {
+        let refused = |name: &str| {
+            let settings = BTreeMap::from([(name.to_owned(), "x".to_owned())]);
+            check(&settings).expect_err(name).0
+        };
+        for (name, _) in OWN_SETTINGS {
+            for written in [name.to_owned(), name.replace('_', "-"), name.to_ascii_uppercase()] {
+                assert!(refused(&written).contains("the server is private"), "{written}");
+            }
+        }
+        for name in ["work_mem=4MB listen_addresses", "port=1", "", "a b"] {
+            assert!(refused(name).contains("is no name"), "{name}");
+        }
+    }
+
+    #[test]
+    fn buffers_larger_than_memory_are_refused() {
+        let settings = |value: &str| BTreeMap::from([("Shared_Buffers".to_owned(), value.to_owned())]);
+        assert_eq!(check(&settings("16MB")), Ok(()));
+        for value in ["64TB", "1073741823"] {
+            assert!(
+                check(&settings(value))
+                    .unwrap_err()
+                    .to_string()
+                    .contains("larger than this machine's memory")
+            );
+        }
+        let dashed = BTreeMap::from([("shared-buffers".to_owned(), "64TB".to_owned())]);
+        assert!(check(&dashed).is_err());
+    }
+}

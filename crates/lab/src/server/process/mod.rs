@@ -1,0 +1,257 @@
+//! The process of a private server: the user that it runs as, its first process among those that it starts,
+//! its log, and how it ends. It knows no kind of server and speaks to none.
+
+pub(super) mod log;
+pub(super) mod own_user;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use super::settings::Refusal;
+use crate::host::patience::Wait;
+use own_user::{beside, new_file};
+use spindle_base::proc::children;
+
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// More of a log is not looked at.
+const LOG_BYTES_MAX: u64 = 16 << 20;
+
+/// How long a process may take to be forked.
+const FORK_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest path of a unix socket, without its closing zero.
+const SOCKET_PATH_BYTES: usize = 107;
+
+/// Why a server cannot have its socket there.
+pub(super) fn check_socket(socket: &Path) -> Result<(), Refusal> {
+    if socket.as_os_str().len() <= SOCKET_PATH_BYTES {
+        return Ok(());
+    }
+    Err(Refusal(format!(
+        "the socket's path {} is longer than the {SOCKET_PATH_BYTES} bytes that the kernel allows; \
+         use a shorter directory",
+        socket.display()
+    )))
+}
+
+/// For programs that make an empty database, also on a slow disk.
+pub(super) const PREPARE_PATIENCE: Duration = Duration::from_secs(900);
+/// For programs that only say something.
+pub(super) const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
+/// For a killed process. One that waits for a disk which does not answer is gone when the disk is.
+const DYING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs a command to its end, or kills it.
+///
+/// # Errors
+/// It cannot be started, or did not end in time.
+pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result<Output> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let process = Pid::from_child(&child);
+    let wait = Wait { patience, who: &name, interrupt: None };
+    wait.for_work(move || Ok(child.wait_with_output()?)).inspect_err(|_| {
+        // Whoever waits for it still does, so the number is no other process's.
+        let _ = kill_process(process, Signal::KILL);
+    })
+}
+
+/// Dropping it kills the process.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// In sentences.
+    name: String,
+    /// Ends when the server has ended, with its status.
+    child: Child,
+    /// The server's first process: the child, or its own child where that made namespaces for it.
+    first: Pid,
+    /// What it wrote to its standard output and error. Read by this descriptor only: what has the name of a
+    /// log may be something else.
+    log: File,
+    log_path: PathBuf,
+    quote: fn(&str) -> String,
+}
+
+impl Process {
+    /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words
+    /// in it. The server has the open file and no more: its user cannot open, replace or remove it.
+    pub(super) fn spawn(
+        command: &mut Command,
+        name: &str,
+        runtime_directory: &Path,
+        quote: fn(&str) -> String,
+    ) -> Result<Process> {
+        let log_path = beside(runtime_directory, "log");
+        let log = new_file(&log_path)?;
+        let again = || log.try_clone().context("opening the log a second time");
+        command.current_dir(runtime_directory).stdin(Stdio::null()).stdout(again()?).stderr(again()?);
+        let child = command.spawn().with_context(|| format!("starting {name}"))?;
+        let first = Pid::from_child(&child);
+        Ok(Process { name: name.to_owned(), child, first, log, log_path, quote })
+    }
+
+    /// Of a command in namespaces of its own the server's first process is the child's own child.
+    pub(super) fn find_first(&mut self) -> Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + FORK_PATIENCE;
+        loop {
+            if let Some(process) = children(self.child.id()).first().and_then(|id| Pid::from_raw(*id as i32))
+            {
+                self.first = process;
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait().context("looking after unshare")? {
+                bail!("{} ended at once (unshare: {status}): {}", self.name, self.last_words());
+            }
+            if Instant::now() > deadline {
+                bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.first.as_raw_nonzero().get() as u32
+    }
+
+    fn last_words(&self) -> String {
+        match text_of(&self.log) {
+            Ok(text) => (self.quote)(&text),
+            Err(error) => format!("its log {} cannot be read: {error}", self.log_path.display()),
+        }
+    }
+
+    pub(super) fn fail_if_dead(&mut self) -> Result<()> {
+        match self.child.try_wait().with_context(|| format!("looking after {}", self.name))? {
+            Some(status) => bail!("{} died ({status}): {}", self.name, self.last_words()),
+            None => Ok(()),
+        }
+    }
+
+    /// A question that failed: a server that died says more in its log. It is given the moment that it takes
+    /// to be gone.
+    pub(super) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
+        std::thread::sleep(POLL_INTERVAL);
+        self.fail_if_dead().err().unwrap_or(error)
+    }
+
+    /// Attempts until one succeeds. One that fails may say why, for the sentence about a wait that was too
+    /// long.
+    pub(super) fn wait_ready<T>(
+        &mut self,
+        timeout: Duration,
+        mut attempt: impl FnMut() -> Result<T, Option<String>>,
+    ) -> Result<T> {
+        let deadline = Instant::now() + timeout;
+        let mut refused = None;
+        loop {
+            self.fail_if_dead()?;
+            match attempt() {
+                Ok(ready) => return Ok(ready),
+                Err(words) => refused = words.or(refused),
+            }
+            if Instant::now() > deadline {
+                let words = refused.unwrap_or_else(|| self.last_words());
+                bail!("{} was not ready after {} s: {words}", self.name, timeout.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    pub(super) fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        let deadline = Instant::now() + dying_time;
+        loop {
+            self.fail_if_dead()?;
+            if Instant::now() > deadline {
+                return Ok(());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// By the signal that means a clean shutdown to it.
+    pub(super) fn stop(&mut self, signal: Signal, timeout: Duration) -> Result<()> {
+        self.fail_if_dead()?;
+        kill_process(self.first, signal).with_context(|| format!("asking {} to stop", self.name))?;
+        self.wait_stopped(timeout)
+    }
+
+    /// For a clean end that was asked for.
+    pub(super) fn wait_stopped(&mut self, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) =
+                self.child.try_wait().with_context(|| format!("waiting for {}", self.name))?
+            {
+                if status.success() {
+                    return Ok(());
+                }
+                bail!("{} stopped with {status}: {}", self.name, self.last_words());
+            }
+            if Instant::now() > deadline {
+                bail!("{} did not stop within {} s", self.name, timeout.as_secs());
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// With all its children, where it has namespaces.
+    pub(super) fn crash(&mut self) -> Result<()> {
+        self.kill();
+        if !self.is_gone_within(DYING_PATIENCE) {
+            bail!("the killed {} did not end within {} s", self.name, DYING_PATIENCE.as_secs());
+        }
+        Ok(())
+    }
+
+    fn is_gone_within(&mut self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+        true
+    }
+
+    fn kill(&mut self) {
+        // Fails only when it is gone already. Not after the wait, when another process may have its number.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(self.first, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        self.is_gone_within(DYING_PATIENCE);
+    }
+}
+
+/// The end of it, if it is long. The server appends by the same descriptor, so the position in it is not
+/// ours.
+fn text_of(log: &File) -> std::io::Result<String> {
+    let length_bytes = log.metadata()?.len();
+    let begin = length_bytes.saturating_sub(LOG_BYTES_MAX);
+    let mut text = vec![0; (length_bytes - begin) as usize];
+    let mut done = 0;
+    while done < text.len() {
+        match log.read_at(&mut text[done..], begin + done as u64)? {
+            0 => break,
+            more => done += more,
+        }
+    }
+    text.truncate(done);
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,100 @@
+//! What settings of several servers have in common: they are refused, their names are compared, and some
+//! reserve memory.
+
+use std::collections::BTreeMap;
+
+use crate::host::provenance;
+
+/// The user's mistake: a sentence that names the setting and its bound. No work was begun.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// As servers compare names: a dash is an underscore, and case means nothing.
+pub(super) fn plain_name(name: &str) -> String {
+    name.replace('-', "_").to_ascii_lowercase()
+}
+
+/// Settings of one server by names of another's are left to that server to refuse.
+#[derive(Debug, Clone, Copy)]
+pub struct MemorySetting {
+    /// In plain spelling.
+    pub name: &'static str,
+    /// As the server reads a size; `None` for what is none.
+    pub bytes: fn(&str) -> Option<u64>,
+    /// A size as the server writes it.
+    pub example: &'static str,
+}
+
+/// A setting that reserves memory, as somebody wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reserved<'a> {
+    pub name: &'a str,
+    pub value: &'a str,
+    /// `None` when the value is no size.
+    pub bytes: Option<u64>,
+    pub example: &'static str,
+}
+
+pub fn reserved<'a>(settings: &'a BTreeMap<String, String>, known: &[MemorySetting]) -> Vec<Reserved<'a>> {
+    let found = settings.iter().filter_map(|(name, value)| {
+        let plain = plain_name(name);
+        let MemorySetting { bytes, example, .. } = known.iter().find(|setting| setting.name == plain)?;
+        Some(Reserved { name, value, bytes: bytes(value), example })
+    });
+    found.collect()
+}
+
+/// The server would start with more memory than there is, and the trial would measure the swap.
+///
+/// # Errors
+/// A setting whose value is no size, or a larger one than this machine's memory.
+pub(super) fn check_memory(
+    settings: &BTreeMap<String, String>,
+    known: &[MemorySetting],
+) -> Result<(), Refusal> {
+    let memory_bytes = provenance::memory_bytes();
+    for Reserved { name, value, bytes, example } in reserved(settings, known) {
+        let words = match bytes {
+            None => format!("is no size; write for example \"{example}\""),
+            Some(bytes) if bytes > memory_bytes => {
+                format!("is larger than this machine's memory of {} MiB; choose less", memory_bytes >> 20)
+            }
+            Some(_) => continue,
+        };
+        return Err(Refusal(format!("setting `{name}` = \"{value}\" {words}")));
+    }
+    Ok(())
+}
+
+/// A number and a suffix of these, or none for so many times `unit_bytes`. `None` when it is no size.
+pub(super) fn size_bytes(text: &str, unit_bytes: u64, suffixes: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => unit_bytes,
+        suffix => suffixes.iter().find(|(known, _)| *known == suffix)?.1,
+    };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_found_however_its_setting_is_written() {
+        let known = [MemorySetting { name: "pool_size", bytes: |text| text.parse().ok(), example: "1" }];
+        let check = |name: &str, value: &str| {
+            check_memory(&BTreeMap::from([(name.to_owned(), value.to_owned())]), &known)
+        };
+        assert_eq!(check("pool_size", "4096"), Ok(()));
+        assert_eq!(check("other", "many"), Ok(()));
+        for name in ["pool_size", "Pool-Size"] {
+            let words = check(name, "many").unwrap_err().0;
+            assert_eq!(words, format!("setting `{name}` = \"many\" is no size; write for example \"1\""));
+            let words = check(name, &u64::MAX.to_string()).unwrap_err().0;
+            assert!(words.contains("larger than this machine's memory"), "{words}");
+        }
+    }
+}

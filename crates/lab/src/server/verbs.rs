@@ -1,0 +1,229 @@
+//! What every kind of server can be asked for: its facts, what it makes of settings, and how one is made and
+//! started.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::instance::{Instance, Running};
+use super::replication::Replication;
+use super::settings::{MemorySetting, Refusal};
+use super::source::{Source, SourceForm, Trust};
+use crate::record::FileClass;
+
+/// What is known of a kind of server before there is one. Its file declares it, [`super::catalog`] lists it.
+#[derive(Debug)]
+pub struct Kind {
+    /// As scenarios write it.
+    pub name: &'static str,
+    /// What a scenario says of the program.
+    pub source: SourceForm,
+    /// `None` for a source of another form.
+    pub make: fn(&Source, Trust) -> Option<Box<dyn Server>>,
+    /// A scenario that names no server may get it.
+    pub is_default: bool,
+    /// It tests what is above it: directories take the place of emulated disks, and nobody is told of it.
+    pub is_for_tests: bool,
+    /// A workload may name the engine that keeps its tables.
+    pub has_storage_engines: bool,
+    /// The server's own program, for `spindle doctor`.
+    pub program: Option<Program>,
+    /// Other programs that it needs.
+    pub tools: &'static [Program],
+    /// How to get the server, where the error of [`Server::path`] does not say enough.
+    pub how_to_get: Option<&'static str>,
+}
+
+impl Kind {
+    /// Without programs, engines or a source.
+    pub const fn new(name: &'static str, make: fn(&Source, Trust) -> Option<Box<dyn Server>>) -> Kind {
+        Kind {
+            name,
+            source: SourceForm::Installed,
+            make,
+            is_default: false,
+            is_for_tests: false,
+            has_storage_engines: false,
+            program: None,
+            tools: &[],
+            how_to_get: None,
+        }
+    }
+
+    /// Its storage, settings and process are its own: it is neither started nor stopped.
+    pub fn runs_already(&self) -> bool {
+        self.source == SourceForm::Url
+    }
+}
+
+/// A program that a server needs on the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    pub name: &'static str,
+    /// Debian's package that brings it; `None` where installing one is not enough.
+    pub package: Option<&'static str>,
+    /// A real scenario cannot run without it.
+    pub is_required: bool,
+    pub purpose: &'static str,
+}
+
+/// A server that can be prepared and started.
+pub trait Server: Debug {
+    fn kind(&self) -> &'static Kind;
+
+    /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
+    fn accepted_workloads(&self) -> Vec<&'static str>;
+
+    /// Whether a workload of an accepted kind can be run with these settings.
+    ///
+    /// # Errors
+    /// It cannot; continues a sentence that begins with the server's name.
+    fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
+    ///
+    /// # Errors
+    /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the
+    /// server's name.
+    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+        Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
+    }
+
+    /// Settings that reserve memory for as long as the server runs.
+    fn memory_settings(&self) -> Vec<MemorySetting> {
+        Vec::new()
+    }
+
+    /// How large these settings let the redo log become; `None` where they leave it to a server whose own
+    /// choice is in every workload's figure.
+    fn redo_bytes(&self, _settings: &BTreeMap<String, String>) -> Option<u64> {
+        None
+    }
+
+    /// What a database has before any row, its redo log included; an upper bound for the kinds that we have.
+    /// An empty MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
+    fn empty_bytes(&self) -> u64 {
+        512 << 20
+    }
+
+    /// Where its program is; `None` for one that has none. Errors name the command that installs it.
+    fn path(&self) -> Result<Option<PathBuf>> {
+        Ok(None)
+    }
+
+    /// The version string of the installed binary. Errors name the command that installs it.
+    fn version(&self) -> Result<String>;
+
+    /// Looks at the settings without touching anything: a wrong one is refused before any work.
+    fn check(&self, instance: &Instance) -> Result<(), Refusal>;
+
+    /// Settings for loading a database that will be served with `settings`: those that shape the files, and
+    /// whatever makes loading fast. Databases that are loaded with equal settings are interchangeable.
+    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        settings.clone()
+    }
+
+    /// Makes an empty database in the data directory.
+    fn prepare(&self, instance: &Instance) -> Result<()>;
+
+    /// Starts the process; it may not be ready yet.
+    fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
+
+    /// How replicas of it are set up; `None` where Spindle cannot.
+    fn replication(&self) -> Option<&dyn Replication> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use spindle_load::Endpoint;
+
+    use super::super::telemetry::Durability;
+    use super::*;
+
+    /// The example of docs/extending.md.
+    static KIND: Kind = Kind::new("toy", |_, _| Some(Box::new(Toy)));
+
+    #[derive(Debug)]
+    struct Toy;
+
+    impl Server for Toy {
+        fn kind(&self) -> &'static Kind {
+            &KIND
+        }
+        fn accepted_workloads(&self) -> Vec<&'static str> {
+            vec!["mock"]
+        }
+        fn version(&self) -> Result<String> {
+            Ok("toy 1".to_owned())
+        }
+        fn check(&self, _: &Instance) -> Result<(), Refusal> {
+            Ok(())
+        }
+        fn prepare(&self, _: &Instance) -> Result<()> {
+            Ok(())
+        }
+        fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
+            Ok(Box::new(RunningToy { settings: instance.settings.clone() }))
+        }
+    }
+
+    #[derive(Debug)]
+    struct RunningToy {
+        settings: BTreeMap<String, String>,
+    }
+
+    impl Running for RunningToy {
+        fn wait_ready(&mut self, _: Duration) -> Result<()> {
+            Ok(())
+        }
+        fn check_alive(&mut self, _: Duration) -> Result<()> {
+            Ok(())
+        }
+        fn endpoint(&self) -> Endpoint {
+            Endpoint::Mock
+        }
+        fn process_id(&self) -> u32 {
+            0
+        }
+        fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+            let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
+            Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+            Ok(BTreeMap::from([("questions".to_owned(), 1.0)]))
+        }
+        fn stop(&mut self, _: Duration) -> Result<()> {
+            Ok(())
+        }
+        fn crash(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_of_itself_is_run_and_nothing_is_made_up_for_it() {
+        let server = (KIND.make)(&Source::Installed, Trust::MayRun).unwrap();
+        let settings = BTreeMap::from([("size".to_owned(), "1".to_owned())]);
+        assert_eq!((server.kind().name, server.path().unwrap()), ("toy", None));
+        assert_eq!((server.redo_bytes(&settings), server.memory_settings().len()), (None, 0));
+        assert!(server.files_of(FileClass::Redo, &settings).is_err() && server.replication().is_none());
+        let instance = Instance {
+            data_directory: PathBuf::new(),
+            class_directories: BTreeMap::new(),
+            runtime_directory: PathBuf::new(),
+            settings: server.load_settings(&settings),
+        };
+        let mut running = server.start(&instance).unwrap();
+        assert_eq!(running.settings(&["size".to_owned(), "x".to_owned()]).unwrap(), settings);
+        assert_eq!(running.durability().unwrap(), Durability::default());
+        assert_eq!(running.telemetry().charts().len(), 0);
+    }
+}

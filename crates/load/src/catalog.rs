@@ -1,0 +1,140 @@
+//! The list of workloads: one line each, and what is made of the list.
+//!
+//! Belongs here: names, and what holds for every workload alike. Must not know what any single one does; a
+//! `match` over all of them is generated here or is a method of [`Declared`].
+
+use std::ops::{Deref, DerefMut};
+
+use anyhow::{Result, bail};
+use clap::{Command, Subcommand};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::foreign::Tool;
+use crate::workload::{Declared, Facts, Target, Workload};
+use spindle_base::child::RunAs;
+
+/// Each line: a name in scenarios and on the command line, a variant, and a module of [`crate::workloads`],
+/// which has a `Spec` ([`Declared`]) and its [`Facts`].
+macro_rules! catalog {
+    ($($(#[$attribute:meta])* $name:literal => $variant:ident($($module:ident)::+),)+) => {
+        /// A workload with its parameters, as scenarios and options name them.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Subcommand)]
+        #[serde(tag = "kind")]
+        pub enum WorkloadSpec {
+            $($(#[$attribute])* #[serde(rename = $name)] #[command(name = $name)] $variant(crate::workloads::$($module)::+::Spec),)+
+        }
+
+        const CATALOG: &[(&str, Facts)] = &[$(($name, crate::workloads::$($module)::+::FACTS),)+];
+
+        impl WorkloadSpec {
+            /// As scenarios name it.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(WorkloadSpec::$variant(_) => $name,)+
+                }
+            }
+
+            /// Why a table without its `kind` is no workload of this kind, and where: what reads the tagged
+            /// enumeration forgets the path.
+            pub fn mistake_in<'de, D: Deserializer<'de>>(
+                kind: &str,
+                table: D,
+            ) -> Option<serde_path_to_error::Error<D::Error>> {
+                match kind {
+                    $($name => serde_path_to_error::deserialize::<D, crate::workloads::$($module)::+::Spec>(table).err(),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl Deref for WorkloadSpec {
+            type Target = dyn Declared;
+
+            fn deref(&self) -> &(dyn Declared + 'static) {
+                match self {
+                    $(WorkloadSpec::$variant(spec) => spec,)+
+                }
+            }
+        }
+
+        impl DerefMut for WorkloadSpec {
+            fn deref_mut(&mut self) -> &mut (dyn Declared + 'static) {
+                match self {
+                    $(WorkloadSpec::$variant(spec) => spec,)+
+                }
+            }
+        }
+    };
+}
+
+catalog! {
+    "tpcc" => Tpcc(tpcc),
+    "oltp" => Oltp(oltp),
+    "wide-tables" => WideTables(wide_tables),
+    "insert-growth" => InsertGrowth(insert_growth),
+    "bulk" => Bulk(bulk),
+    "scan" => Scan(scan),
+    "slap" => Slap(slap),
+    "fsync-loop" => FsyncLoop(fsync_loop),
+    "custom" => Custom(custom),
+    "sql-bench" => SqlBench(sql_bench),
+    "sysbench" => Sysbench(sysbench::oltp),
+    "mysqlslap" => Mysqlslap(mysqlslap),
+    "fileio" => Fileio(sysbench::fileio),
+    #[command(hide = true)]
+    "mock" => Mock(mock),
+}
+
+impl WorkloadSpec {
+    /// What holds for a kind whatever its parameters are; `None`: there is no such kind.
+    pub fn facts_of(kind: &str) -> Option<&'static Facts> {
+        CATALOG.iter().find(|(name, _)| *name == kind).map(|(_, facts)| facts)
+    }
+
+    /// Names of the kinds of which something holds.
+    pub fn kinds_that(is_true: impl Fn(&Facts) -> bool) -> Vec<&'static str> {
+        CATALOG.iter().filter(|(_, facts)| is_true(facts)).map(|(name, _)| *name).collect()
+    }
+
+    /// Names of the kinds that run on each of these.
+    pub fn kinds_on(targets: &[Target]) -> Vec<&'static str> {
+        WorkloadSpec::kinds_that(|facts| targets.iter().all(|target| facts.runs_on.contains(target)))
+    }
+
+    pub fn facts(&self) -> &'static Facts {
+        WorkloadSpec::facts_of(self.kind()).expect("every variant has its line")
+    }
+
+    /// The option of `spindle load` that sets a key, as it is written: `--rows`; `None` where the value
+    /// stands alone.
+    pub fn option(&self, key: &str) -> Option<String> {
+        let command = WorkloadSpec::augment_subcommands(Command::new("load"));
+        let mut arguments = command.find_subcommand(self.kind())?.get_arguments();
+        let long = arguments.find(|argument| argument.get_id() == key)?.get_long()?;
+        Some(format!("--{long}"))
+    }
+
+    /// What the program that is its clients says of itself; `None` when we are.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn tool_version(&self, run_as: RunAs) -> Result<Option<String>> {
+        self.build_with_tools(run_as)?.tool().map(Tool::version).transpose()
+    }
+
+    /// The workload behind its parameters, or a sentence saying which parameter is wrong.
+    pub fn build(&self) -> Result<Box<dyn Workload>> {
+        self.build_with_tools(RunAs::Caller)
+    }
+
+    /// As [`WorkloadSpec::build`]; a program that is its clients runs as `run_as`.
+    pub fn build_with_tools(&self, run_as: RunAs) -> Result<Box<dyn Workload>> {
+        if let Some((key, complaint)) = self.complaint() {
+            bail!("workload {}: {key}: {complaint}", self.kind());
+        }
+        self.workload(run_as)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! The load process: gets a [`RunSpec`], makes the workload of it, and hands both to the runner.
+//!
+//! Belongs here: what comes before the runner. Everything in this crate may be known here; nothing may know
+//! this room.
+
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::WorkloadSpec;
+use crate::protocol::{Endpoint, Event};
+use crate::runner::{self, Run};
+use spindle_base::child::RunAs;
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct RunSpec {
+    pub endpoint: Endpoint,
+    pub workload: WorkloadSpec,
+    pub seed: u64,
+    /// The workload is fixed work: the terminals begin with the first `Measure`, and the window ends when
+    /// they have gone through it once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
+    /// Of the program that is the clients, if one is.
+    #[serde(default, skip_serializing_if = "RunAs::is_caller")]
+    pub tools_run_as: RunAs,
+}
+
+impl RunSpec {
+    /// A workload that goes on until it is told to stop; whatever program it needs runs as the caller.
+    pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
+        RunSpec { endpoint, workload, seed, once: false, tools_run_as: RunAs::Caller }
+    }
+}
+
+/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load
+/// client` calls. Every error was also sent as [`Event::Fatal`].
+pub fn serve_standard(mut commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
+    let spec = read_specification(&mut commands);
+    serve(spec, commands, events)
+}
+
+fn read_specification(commands: &mut impl BufRead) -> Result<RunSpec> {
+    let mut line = String::new();
+    if commands.read_line(&mut line).context("reading the run's specification")? == 0 {
+        bail!("no specification of the run on the standard input");
+    }
+    serde_json::from_str(&line).context("the first line is no specification of a run")
+}
+
+/// Terminals may still be waiting for a server when it fails, and the process must exit.
+fn serve(
+    spec: Result<RunSpec>,
+    commands: impl BufRead + Send + 'static,
+    mut events: impl Write,
+) -> Result<()> {
+    let built = spec.and_then(|spec| {
+        let workload = Arc::from(spec.workload.build_with_tools(spec.tools_run_as)?);
+        Ok((spec, workload))
+    });
+    match built {
+        Ok((spec, workload)) => {
+            let run = Run { endpoint: &spec.endpoint, seed: spec.seed, once: spec.once };
+            runner::serve(run, &workload, commands, events)
+        }
+        Err(error) => {
+            runner::send(&mut events, &Event::Fatal { message: format!("{error:#}") })?;
+            Err(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod foreign_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Parameters that count something. The bound stands once, beside the fields; a scenario and an option are
+//! refused by the same sentence.
+
+/// Each is a thread and a connection.
+pub(crate) const TERMINALS_MAX: u64 = 10_000;
+/// Transactions per second; more than any server on one machine answers.
+pub(crate) const RATE_MAX: u64 = 1_000_000;
+
+/// A parameter that counts something: at least 1, at most `most`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// As scenarios name it.
+    pub(super) key: &'static str,
+    value: u64,
+    most: u64,
+}
+
+impl Count {
+    pub(crate) fn new(key: &'static str, value: impl Into<u64>, most: u64) -> Count {
+        Count { key, value: value.into(), most }
+    }
+
+    /// Why it is not in range, without its key.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let Count { value, most, .. } = self;
+        let is_in_range = (1..=*most).contains(value);
+        (!is_in_range).then(|| format!("{value} is out of range; it can be 1 to {most}"))
+    }
+}
+
+/// A field that counts; one that is not given has no bound to break.
+pub(crate) trait Counted {
+    fn count(self) -> Option<u64>;
+}
+
+impl Counted for u32 {
+    fn count(self) -> Option<u64> {
+        Some(self.into())
+    }
+}
+
+impl Counted for u64 {
+    fn count(self) -> Option<u64> {
+        Some(self)
+    }
+}
+
+impl<T: Counted> Counted for Option<T> {
+    fn count(self) -> Option<u64> {
+        self?.count()
+    }
+}
+
+/// Fields with the most that each can be: `counts!(self, rows <= 1_000, rate <= RATE_MAX)`. The key is the
+/// field's name.
+macro_rules! counts {
+    ($spec:ident, $($field:ident <= $most:expr),+ $(,)?) => {
+        [$((stringify!($field), $crate::workload::Counted::count($spec.$field), $most)),+]
+            .into_iter()
+            .filter_map(|(key, value, most)| Some($crate::workload::Count::new(key, value?, most)))
+            .collect::<Vec<_>>()
+    };
+}
+pub(crate) use counts;
+
+/// How an option reads it; its bounds are the workload's to say.
+pub(crate) fn whole_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
+    let number: u64 = text.parse().map_err(|_| "write a whole number from 1 on".to_owned())?;
+    T::try_from(number).map_err(|_| "no count can be that large".to_owned())
+}

@@ -1,0 +1,51 @@
+//! A verification of the database, and how one condition fared over many warehouses or tables.
+
+/// One verification of the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    pub passed: bool,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Violations {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Violations {
+    pub(crate) fn note(&mut self, holds: bool, violation: impl FnOnce() -> String) {
+        if !holds {
+            self.count += 1;
+            self.first.get_or_insert_with(violation);
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Violations) {
+        self.count += other.count;
+        if self.first.is_none() {
+            self.first = other.first;
+        }
+    }
+
+    /// `place`: where it holds, for example `10 warehouses`.
+    pub(crate) fn check(self, name: &str, place: &str) -> Check {
+        Check {
+            name: name.to_owned(),
+            passed: self.count == 0,
+            detail: match self.first {
+                None => format!("holds in {place}"),
+                Some(first) => format!("{} violations, the first: {first}", self.count),
+            },
+        }
+    }
+}
+
+impl FromIterator<String> for Violations {
+    fn from_iter<T: IntoIterator<Item = String>>(found: T) -> Violations {
+        let mut violations = Violations::default();
+        found.into_iter().for_each(|violation| violations.note(false, || violation));
+        violations
+    }
+}

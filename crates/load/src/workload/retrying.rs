@@ -1,0 +1,43 @@
+//! Transactions that lose against others are tried again.
+
+use std::time::Duration;
+
+use super::{Failure, Outcome};
+use crate::sql::{Class, Session, SqlError};
+
+/// A transaction that loses this many times in a row fails.
+const MAXIMUM_RETRIES: u32 = 100;
+
+/// Attempts until one ends as it should, each after a rollback of the one before.
+pub(crate) fn retry<Client: ?Sized>(
+    client: &mut Client,
+    session: impl Fn(&mut Client) -> &mut dyn Session,
+    mut attempt: impl FnMut(&mut Client) -> Result<Outcome, SqlError>,
+) -> Result<Outcome, Failure> {
+    let mut retries = 0;
+    loop {
+        let error = match attempt(client) {
+            Ok(outcome) => return Ok(Outcome { retries, ..outcome }),
+            Err(error) if error.class == Class::Fatal => return Err(error.into()),
+            Err(error) => error,
+        };
+        session(client).rollback()?;
+        if error.class != Class::Retry || retries == MAXIMUM_RETRIES {
+            return Err(error.into());
+        }
+        retries += 1;
+    }
+}
+
+/// The same with nothing but a session; the attempt says how long it waited for COMMIT, as
+/// [`Outcome::commit_wait`]. It must ask for the same rows each time.
+pub(crate) fn until_it_ends(
+    session: &mut dyn Session,
+    mut attempt: impl FnMut(&mut dyn Session) -> Result<Option<Duration>, SqlError>,
+) -> Result<Outcome, Failure> {
+    retry(
+        session,
+        |session| session,
+        |session| attempt(session).map(|commit_wait| Outcome { commit_wait, ..Outcome::default() }),
+    )
+}

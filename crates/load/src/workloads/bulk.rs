@@ -1,0 +1,246 @@
+//! Many rows at once into an empty table, by INSERT of several rows or by the database's own way in (LOAD
+//! DATA, COPY).
+//!
+//! Every client has a table of its own. It empties and fills it in turn; both are timed, each as a kind of
+//! transaction.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary, Metric};
+use crate::sql::{Dialect, Session, SqlError, connect, connect_and_create_database};
+use crate::workload::Violations;
+use crate::workload::retrying::until_it_ends;
+use crate::workload::{
+    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, Workload, counts,
+    whole_number,
+};
+use spindle_base::child::RunAs;
+use spindle_base::random::Random;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// INSERT with several rows, all in one transaction.
+    Insert,
+    /// LOAD DATA on MariaDB and MySQL, COPY on PostgreSQL, one prepared INSERT for each row on SQLite.
+    #[default]
+    LoadData,
+}
+
+pub const FACTS: Facts = Facts::SQL;
+
+/// Many rows at once into an empty table.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Rows of one transaction, about 170 bytes each.
+    #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
+    pub rows: u32,
+    /// How rows come into the table.
+    #[serde(default)]
+    #[arg(long, value_enum, default_value_t)]
+    pub method: Method,
+    /// Rows of one statement of `insert`.
+    #[serde(default = "thousand")]
+    #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
+    pub batch: u32,
+    /// Connections, each with a table of its own.
+    #[serde(default = "one")]
+    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thousand() -> u32 {
+    1_000
+}
+
+/// A full table per client; more would be more tables than anybody fills.
+const CLIENTS_MAX: u64 = 1_000;
+const FILLER: usize = 100;
+/// Bytes of a row with its part of the index, as InnoDB stores them.
+const ROW_BYTES: u64 = 170;
+const KINDS: &[&str] = &["fill", "empty"];
+const FILL: usize = 0;
+const EMPTY: usize = 1;
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(self, rows <= 100_000_000, batch <= 10_000, terminals <= CLIENTS_MAX)
+    }
+
+    /// What a trial fills it to: emptied tables come on top until the server reuses their room.
+    fn data(&self) -> Option<Data> {
+        let rows = u64::from(self.rows) * u64::from(self.terminals);
+        let words = format!("{} tables of {} rows", self.terminals, self.rows);
+        Some(Data { words, bytes: 2 * rows * ROW_BYTES })
+    }
+
+    fn data_set(&self) -> String {
+        format!("bulk, {} tables", self.terminals)
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+fn table_name(terminal: u32) -> String {
+    format!("bulk{terminal}")
+}
+
+/// A row as [`Session::load`] reads it.
+fn write_row(id: u32, random: &mut Random, output: &mut dyn Write) -> io::Result<()> {
+    writeln!(output, "{id}\t{}\t{}", number(random), random.letters(FILLER))
+}
+
+fn number(random: &mut Random) -> u32 {
+    random.between(0, i32::MAX as u32)
+}
+
+#[derive(Debug)]
+struct BulkClient {
+    session: Box<dyn Session>,
+    spec: Spec,
+    table: String,
+    random: Random,
+    next: usize,
+}
+
+impl BulkClient {
+    fn empty(session: &mut dyn Session, table: &str) -> Result<Option<Duration>, SqlError> {
+        let words = match session.dialect() {
+            Dialect::Sqlite => "DELETE FROM",
+            Dialect::Mysql | Dialect::Postgres => "TRUNCATE TABLE",
+        };
+        session.execute(&format!("{words} {table}")).map(|()| None)
+    }
+
+    fn fill(
+        session: &mut dyn Session,
+        spec: &Spec,
+        table: &str,
+        random: &Random,
+    ) -> Result<Option<Duration>, SqlError> {
+        let (rows, mut random) = (spec.rows, random.clone());
+        if spec.method == Method::LoadData {
+            let write = move |output: &mut dyn Write| {
+                let mut random = random.clone();
+                (1..=rows).try_for_each(|id| write_row(id, &mut random, output))
+            };
+            return session.load(table, Box::new(write)).map(|()| None);
+        }
+        session.begin_now(true)?;
+        for first in (1..=rows).step_by(spec.batch as usize) {
+            let mut text = format!("INSERT INTO {table} VALUES ");
+            for id in first..=rows.min(first + (spec.batch - 1)) {
+                let comma = if id == first { "" } else { ", " };
+                let (number, filler) = (number(&mut random), random.letters(FILLER));
+                write!(text, "{comma}({id}, {number}, '{filler}')").expect("a text takes everything");
+            }
+            session.execute(&text)?;
+        }
+        let before = Instant::now();
+        session.commit()?;
+        Ok(Some(before.elapsed()))
+    }
+}
+
+impl Client for BulkClient {
+    fn choose(&mut self) -> usize {
+        let chosen = self.next;
+        self.next = if chosen == FILL { EMPTY } else { FILL };
+        if chosen == FILL {
+            // A repeated attempt sends the same rows.
+            self.random.next_u64();
+        }
+        chosen
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        let (spec, table, random) = (&self.spec, &self.table, &self.random);
+        let is_fill = self.next == EMPTY;
+        let result = until_it_ends(&mut *self.session, |session| match is_fill {
+            true => BulkClient::fill(session, spec, table, random),
+            false => BulkClient::empty(session, table),
+        });
+        if result.is_err() {
+            // Whatever failed, an empty table is where to go on.
+            self.next = EMPTY;
+        }
+        result
+    }
+}
+
+impl Workload for Spec {
+    fn kinds(&self) -> &'static [&'static str] {
+        KINDS
+    }
+
+    fn terminals(&self) -> u32 {
+        self.terminals
+    }
+
+    /// Empty tables: filling them is what is measured.
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let dialect = session.dialect();
+        for table in (0..self.terminals).map(table_name) {
+            let columns =
+                format!("id INTEGER PRIMARY KEY, k INTEGER NOT NULL, filler CHAR({FILLER}) NOT NULL");
+            for statement in [
+                format!("DROP TABLE IF EXISTS {table}"),
+                dialect.create_table(&format!("CREATE TABLE {table} ({columns})")),
+                format!("CREATE INDEX k_{table} ON {table} (k)"),
+            ] {
+                session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+            }
+        }
+        progress(Progress { rows_done: 1, rows_total: 1 })
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        let mut session = connect(endpoint)?;
+        let table = table_name(terminal);
+        BulkClient::empty(&mut *session, &table)
+            .with_context(|| format!("emptying {table}; is the database loaded?"))?;
+        let random = Random::seeded(&[seed, terminal.into()]);
+        Ok(Box::new(BulkClient { session, spec: self.clone(), table, random, next: FILL }))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let (mut counts, mut texts) = (Violations::default(), Violations::default());
+        for table in (0..self.terminals).map(table_name) {
+            let mut count = |condition: &str| {
+                session
+                    .number(&format!("SELECT COUNT(*) FROM {table} WHERE {condition}"))
+                    .with_context(|| format!("reading {table}"))
+            };
+            let (rows, all) = (count("id > 0")?, i64::from(self.rows));
+            let is_expected = (rows == 0 || rows == all) && count("k >= 0")? == rows;
+            counts.note(is_expected, || format!("{table} has {rows} rows; all are {all}"));
+            let whole = count(&format!("LENGTH(filler) = {FILLER}"))?;
+            texts.note(whole == rows, || format!("{} rows of {table} are not whole", rows - whole));
+        }
+        let place = format!("{} tables", self.terminals);
+        Ok(vec![
+            counts.check("a table has all its rows or none, by key and by index", &place),
+            texts.check("texts are whole", &place),
+        ])
+    }
+
+    /// Emptying takes its share of the time.
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        let rows = kinds[FILL].committed * u64::from(self.rows);
+        Metric::rate("rows per second", rows as f64 / duration_s)
+    }
+}

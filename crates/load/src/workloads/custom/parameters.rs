@@ -1,0 +1,47 @@
+//! The whole numbers that a file names, in the place of the file's own: a table of a scenario, or
+//! `--parameter NAME=NUMBER` again and again.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq)]
+#[serde(transparent)]
+pub struct Parameters(pub BTreeMap<String, i64>);
+
+/// As in the scenario.
+const KEY: &str = "parameters";
+
+fn parse(text: &str) -> Result<(String, i64), String> {
+    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| "write NAME=NUMBER".to_owned())
+}
+
+impl FromArgMatches for Parameters {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Parameters, clap::Error> {
+        let given = matches.get_many::<(String, i64)>(KEY);
+        Ok(Parameters(given.into_iter().flatten().cloned().collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Parameters::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Parameters {
+    fn augment_args(command: Command) -> Command {
+        let option = Arg::new(KEY)
+            .long("parameter")
+            .value_name("NAME=NUMBER")
+            .value_parser(parse)
+            .action(ArgAction::Append)
+            .help("In the place of the file's own; may be given several times");
+        command.arg(option)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Parameters::augment_args(command)
+    }
+}

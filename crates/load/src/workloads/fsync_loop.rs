@@ -1,0 +1,139 @@
+//! Commits of one row and nothing else: how many a second, by one client or several. Every client has a row
+//! of its own, so that none waits for another's lock.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary, Metric};
+use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
+use crate::values;
+use crate::workload::Violations;
+use crate::workload::retrying::until_it_ends;
+use crate::workload::{
+    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
+    Workload, counts, whole_number,
+};
+use spindle_base::child::RunAs;
+
+pub const FACTS: Facts = Facts::SQL;
+
+/// Commits of one row and nothing else.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Connections that commit one row after the other, each its own.
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+}
+
+const TABLE: &str = "commits";
+/// A small database is loaded for it: the table has a row for any terminal.
+const ROWS: u64 = TERMINALS_MAX;
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(self, terminals <= TERMINALS_MAX)
+    }
+
+    fn data(&self) -> Option<Data> {
+        Some(Data { words: format!("{ROWS} rows"), bytes: ROWS * 100 })
+    }
+
+    fn data_set(&self) -> String {
+        "fsync-loop".to_owned()
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+#[derive(Debug)]
+struct CommitClient {
+    session: Box<dyn Session>,
+    update: Statement,
+    terminal: u32,
+}
+
+impl Client for CommitClient {
+    fn choose(&mut self) -> usize {
+        0
+    }
+
+    /// The statement is its own transaction, so all of its time is the commit's.
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        let (update, terminal) = (self.update, self.terminal);
+        until_it_ends(&mut *self.session, |session| {
+            let before = Instant::now();
+            match session.run(update, values![terminal])? {
+                1 => Ok(Some(before.elapsed())),
+                rows => Err(SqlError {
+                    class: Class::Transaction,
+                    message: format!("{rows} rows of {TABLE} belong to one terminal"),
+                }),
+            }
+        })
+    }
+}
+
+impl Workload for Spec {
+    fn kinds(&self) -> &'static [&'static str] {
+        &["commit"]
+    }
+
+    fn terminals(&self) -> u32 {
+        self.terminals
+    }
+
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let dialect = session.dialect();
+        let columns = "id INTEGER PRIMARY KEY, n BIGINT NOT NULL, twice BIGINT NOT NULL";
+        let create = dialect.create_table(&format!("CREATE TABLE {TABLE} ({columns})"));
+        for statement in [format!("DROP TABLE IF EXISTS {TABLE}"), create] {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+        session
+            .load(TABLE, Box::new(|output| (0..ROWS).try_for_each(|id| writeln!(output, "{id}\t0\t0"))))
+            .with_context(|| format!("loading the table {TABLE}"))?;
+        if let Some(statement) = dialect.after_load(TABLE) {
+            session.execute(&statement)?;
+        }
+        progress(Progress { rows_done: ROWS, rows_total: ROWS })
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, _: u64) -> Result<Box<dyn Client>> {
+        let mut session = connect(endpoint)?;
+        let update = session
+            .prepare(&format!("UPDATE {TABLE} SET n = n + 1, twice = twice + 2 WHERE id = ?"))
+            .with_context(|| {
+                format!("preparing the statement on {}; is the database loaded?", describe(endpoint))
+            })?;
+        Ok(Box::new(CommitClient { session, update, terminal }))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut count = |condition: &str| {
+            session
+                .number(&format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}"))
+                .with_context(|| format!("reading {TABLE}"))
+        };
+        let (mut whole, mut served) = (Violations::default(), Violations::default());
+        let rows = count("twice = 2 * n")?;
+        whole.note(rows == ROWS as i64, || format!("{rows} rows of {ROWS} are whole"));
+        let terminals = i64::from(self.terminals);
+        let changed = count(&format!("id < {terminals} AND n > 0"))?;
+        served.note(changed == terminals, || format!("{changed} of {terminals} clients committed"));
+        Ok(vec![
+            whole.check("every row was changed as a whole", TABLE),
+            served.check("every client committed", TABLE),
+        ])
+    }
+
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        Metric::committed_per_s("commits per second", kinds, duration_s)
+    }
+}

@@ -1,0 +1,344 @@
+//! A table that grows: what a million more rows cost when there are so many already, and the secondary
+//! indexes outgrow memory (Matsunobu, SSD Deployment Strategies for MySQL, 2010, insert benchmark).
+//!
+//! Every step of the growth is a kind of transaction of its own. With the default of 1,000 rows in a
+//! statement and one terminal the mean milliseconds of a kind are the study's figure: seconds for a million
+//! rows.
+
+use std::fmt::Write;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary, Metric, committed};
+use crate::sql::{Dialect, Engine, NO_ENGINES, Session, connect, connect_and_create_database};
+use crate::workload::Violations;
+use crate::workload::loading::{self, Task};
+use crate::workload::retrying::until_it_ends;
+use crate::workload::{
+    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    counts, kept_for_good, whole_number,
+};
+use spindle_base::child::RunAs;
+use spindle_base::random::Random;
+
+pub const FACTS: Facts = Facts { is_fixed_work: true, ..Facts::SQL };
+
+/// A table that grows until its indexes are larger than memory.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Rows at the beginning, about 210 bytes each.
+    #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u64>)]
+    pub rows: u64,
+    /// Connections that insert at once.
+    #[serde(default = "one")]
+    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+    /// Rows of one statement, which is one transaction.
+    #[serde(default = "thousand")]
+    #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
+    pub batch: u32,
+    /// Secondary indexes, each on a column of random numbers.
+    #[serde(default = "three")]
+    #[arg(long, default_value_t = three(), value_parser = whole_number::<u32>)]
+    pub indexes: u32,
+    /// Rows of one step of the curve.
+    #[serde(default = "million")]
+    #[arg(long, default_value_t = million(), value_parser = whole_number::<u64>)]
+    pub step_rows: u64,
+    /// Steps that are told apart; rows after the last one count for the last.
+    #[serde(default = "twenty")]
+    #[arg(long, default_value_t = twenty(), value_parser = whole_number::<u32>)]
+    pub steps: u32,
+    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thousand() -> u32 {
+    1_000
+}
+
+fn three() -> u32 {
+    3
+}
+
+fn million() -> u64 {
+    1_000_000
+}
+
+fn twenty() -> u32 {
+    20
+}
+
+const TABLE: &str = "growth";
+const FILLER: usize = 100;
+/// Bytes of a row and of one entry of an index, as InnoDB stores a loaded table.
+const ROW_BYTES: u64 = 150;
+const ENTRY_BYTES: u64 = 20;
+/// Rows of one transaction of the load.
+const CHUNK: u64 = 100_000;
+/// A kind of transaction has a number of eight bits.
+const STEPS_MAX: u64 = 200;
+
+/// Where it is not what the study did.
+const DEVIATIONS: &[&str] = &[
+    "The study begins with an empty table; here the rows that are there at the beginning are loaded, and their indexes made afterwards.",
+    "The study does not print its table: here a row has a number, a text of 100 characters and the indexed columns.",
+];
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(
+            self,
+            rows <= 10_000_000_000,
+            terminals <= TERMINALS_MAX,
+            batch <= 10_000,
+            indexes <= 16,
+            step_rows <= 1_000_000_000,
+            steps <= STEPS_MAX,
+        )
+    }
+
+    fn data(&self) -> Option<Data> {
+        let row_bytes = ROW_BYTES + u64::from(self.indexes) * ENTRY_BYTES;
+        Some(Data { words: format!("{} rows", self.rows), bytes: self.rows * row_bytes })
+    }
+
+    fn data_set(&self) -> String {
+        let engine = self.engine.map_or("the server's engine", Engine::name);
+        format!("insert-growth, {} rows, {} indexes, {engine}", self.rows, self.indexes)
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        DEVIATIONS.to_vec()
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        self.engine
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(InsertGrowth::new(self.clone())))
+    }
+}
+
+impl Spec {
+    /// Rows at the end of the last step, where the work ends when it is measured once.
+    fn end(&self) -> u64 {
+        (self.rows / self.step_rows + u64::from(self.steps)) * self.step_rows
+    }
+
+    /// Which step a row belongs to when there are so many already.
+    fn step_of(&self, rows: u64) -> usize {
+        let passed = rows / self.step_rows - self.rows / self.step_rows;
+        passed.min(u64::from(self.steps) - 1) as usize
+    }
+}
+
+fn columns(spec: &Spec) -> impl Iterator<Item = String> {
+    (1..=spec.indexes).map(|number| format!("k{number}"))
+}
+
+fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+    let mut session = connect_and_create_database(endpoint)?;
+    let dialect = session.dialect();
+    if spec.engine.is_some() && dialect != Dialect::Mysql {
+        bail!("insert-growth: engine: {NO_ENGINES}");
+    }
+    let mut execute =
+        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
+    let keys: String = columns(spec).map(|column| format!(", {column} INTEGER NOT NULL")).collect();
+    execute(format!("DROP TABLE IF EXISTS {TABLE}"))?;
+    execute(dialect.create_table_in(
+        &format!(
+            "CREATE TABLE {TABLE} ({}{keys}, filler CHAR({FILLER}) NOT NULL)",
+            dialect.numbered_key("id")
+        ),
+        spec.engine,
+    ))?;
+    let tasks = (0..spec.rows).step_by(CHUNK as usize).map(|first| task(spec, seed, first));
+    loading::load(endpoint, tasks.collect(), progress)?;
+    for column in columns(spec) {
+        execute(format!("CREATE INDEX growth_{column} ON {TABLE} ({column})"))?;
+    }
+    dialect
+        .go_on_numbering(TABLE, "id")
+        .into_iter()
+        .chain(dialect.after_load(TABLE))
+        .try_for_each(execute)?;
+    loading::check_row_count(&mut *session, TABLE, spec.rows)
+}
+
+fn task(spec: &Spec, seed: u64, first: u64) -> Task {
+    let end = spec.rows.min(first + CHUNK);
+    let indexes = spec.indexes;
+    Task {
+        table: TABLE.to_owned(),
+        part: format!(", rows {first} to {end}"),
+        row_count: end - first,
+        rows: Arc::new(move |output, count| {
+            let mut random = Random::seeded(&[seed, first]);
+            (first..end).try_for_each(|row| {
+                let mut line = (row + 1).to_string();
+                for _ in 0..indexes {
+                    line.push('\t');
+                    line.push_str(&number(&mut random).to_string());
+                }
+                line.push('\t');
+                line.push_str(&random.letters(FILLER));
+                line.push('\n');
+                io::Write::write_all(output, line.as_bytes())?;
+                count();
+                Ok(())
+            })
+        }),
+    }
+}
+
+fn number(random: &mut Random) -> u32 {
+    random.between(0, i32::MAX as u32)
+}
+
+#[derive(Debug)]
+struct GrowthClient {
+    session: Box<dyn Session>,
+    spec: Spec,
+    random: Random,
+    /// Of the table, counted by all terminals together.
+    rows: Arc<AtomicU64>,
+    text: String,
+}
+
+impl Client for GrowthClient {
+    fn choose(&mut self) -> usize {
+        let names = columns(&self.spec).collect::<Vec<_>>().join(", ");
+        self.text = format!("INSERT INTO {TABLE} ({names}, filler) VALUES ");
+        for row in 0..self.spec.batch {
+            self.text.push_str(if row == 0 { "(" } else { ", (" });
+            for _ in 0..self.spec.indexes {
+                let number = number(&mut self.random);
+                write!(self.text, "{number}, ").expect("a text takes everything");
+            }
+            self.text.push('\'');
+            self.text.push_str(&self.random.letters(FILLER));
+            self.text.push_str("')");
+        }
+        self.spec.step_of(self.rows.load(Ordering::Relaxed))
+    }
+
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        let text = &self.text;
+        let outcome = until_it_ends(&mut *self.session, |session| session.execute(text).map(|()| None))?;
+        self.rows.fetch_add(self.spec.batch.into(), Ordering::Relaxed);
+        Ok(outcome)
+    }
+
+    fn is_through(&mut self) -> Result<bool, Failure> {
+        Ok(self.rows.load(Ordering::Relaxed) >= self.spec.end())
+    }
+}
+
+#[derive(Debug)]
+struct InsertGrowth {
+    spec: Spec,
+    kinds: &'static [&'static str],
+    rows: Arc<AtomicU64>,
+}
+
+impl InsertGrowth {
+    fn new(spec: Spec) -> InsertGrowth {
+        let first = spec.rows / spec.step_rows;
+        let name = |step: u64| {
+            let from = (first + step) * spec.step_rows;
+            format!("from {}", from.max(spec.rows))
+        };
+        let names = (0..u64::from(spec.steps)).map(name);
+        InsertGrowth { kinds: kept_for_good(names), rows: Arc::new(spec.rows.into()), spec }
+    }
+}
+
+impl Workload for InsertGrowth {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.kinds
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        load(endpoint, &self.spec, seed, progress)
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        let mut session = connect(endpoint)?;
+        // An earlier run may have left more than were loaded.
+        let last = session
+            .number(&format!("SELECT MAX(id) FROM {TABLE}"))
+            .with_context(|| format!("reading {TABLE}; is the database loaded?"))?;
+        self.rows.fetch_max(last.max(0) as u64, Ordering::Relaxed);
+        Ok(Box::new(GrowthClient {
+            session,
+            spec: self.spec.clone(),
+            random: Random::seeded(&[seed, u64::MAX, terminal.into()]),
+            rows: self.rows.clone(),
+            text: String::new(),
+        }))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut count = |condition: &str| {
+            session
+                .number(&format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}"))
+                .with_context(|| format!("reading {TABLE}"))
+        };
+        let (mut counts, mut texts, mut indexes) =
+            (Violations::default(), Violations::default(), Violations::default());
+        let (rows, loaded, batch) = (count("id > 0")?, self.spec.rows as i64, i64::from(self.spec.batch));
+        counts.note(rows >= loaded && (rows - loaded) % batch == 0, || {
+            format!("{rows} rows: {loaded} were loaded, and {batch} come at a time")
+        });
+        let whole = count(&format!("LENGTH(filler) = {FILLER}"))?;
+        texts.note(whole == rows, || format!("{} rows have texts of another length", rows - whole));
+        for column in columns(&self.spec) {
+            let by_index = count(&format!("{column} >= 0"))?;
+            indexes.note(by_index == rows, || format!("{rows} rows by the key and {by_index} by {column}"));
+        }
+        Ok(vec![
+            counts.check("rows are as many as statements leave", TABLE),
+            texts.check("texts are whole", TABLE),
+            indexes.check("key and secondary indexes agree", TABLE),
+        ])
+    }
+
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        let rows = committed(kinds) * u64::from(self.spec.batch);
+        Metric::rate("rows per second", rows as f64 / duration_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_begin_at_round_numbers_and_the_last_has_the_rest() {
+        let spec: Spec = serde_json::from_str(r#"{"rows": 2500, "step_rows": 1000, "steps": 3}"#)
+            .expect("a specification");
+        assert_eq!(InsertGrowth::new(spec.clone()).kinds(), ["from 2500", "from 3000", "from 4000"]);
+        let steps = [2_500, 2_999, 3_000, 4_999, 9_000].map(|rows| spec.step_of(rows));
+        assert_eq!(steps, [0, 0, 1, 2, 2]);
+        assert_eq!(spec.end(), 5_000);
+    }
+}

@@ -1,0 +1,247 @@
+//! The workload `mysqlslap`: MariaDB's own client (`mariadb-slap`) with its generated statements, as a
+//! foreign tool.
+//!
+//! A run of it is so many queries, not so much time: one run follows the other, each with its schema made
+//! anew, until the window has passed, and the last one ends when it ends. The figure is queries over the
+//! seconds that the tool counts, which hold its connects and its queries, but not the making and dropping of
+//! the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no
+//! latency of single queries. When a query fails it exits with success: whatever it writes besides its
+//! figures is an error.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::foreign::{Figures, Length, Program, Tool};
+use crate::protocol::{Endpoint, KindSummary, Metric, Second};
+use crate::sql::{connect_and_create_database, describe};
+use crate::workload::{
+    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target,
+    Workload, counts, whole_number,
+};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
+
+const NAME: &str = "mariadb-slap";
+const PACKAGE: &str = "mariadb-client";
+const SCHEMA: &str = "mysqlslap";
+
+/// Where it is not a native workload, beyond what all foreign tools have.
+const DEVIATIONS: &[&str] = &[
+    "The tool's runs follow each other until the window has passed; making and dropping its schema is in the figures of storage, server and \
+     CPU, and not in the metric.",
+    "The tool tells no latencies and no seconds.",
+    "The run before the window is killed at its beginning; the tool does not say how long its clients wait for COMMIT.",
+];
+
+/// What is generated: 11 statements that every client repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoadType {
+    /// INSERT and SELECT by turns.
+    Mixed,
+    /// SELECT of the whole table.
+    Read,
+    /// INSERT.
+    Write,
+    /// UPDATE; of the whole table without `autoincrement`.
+    Update,
+    /// SELECT of one row; needs `autoincrement`.
+    Key,
+}
+
+pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql], ..Facts::FOREIGN };
+
+/// The generated statements of mysqlslap, by MariaDB's mariadb-slap itself.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which statements are generated.
+    #[arg(long, value_enum)]
+    pub load_type: LoadType,
+    /// Clients at once (`--concurrency`).
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+    /// Statements of one run, all clients together; each has the whole part of its share
+    /// (`--number-of-queries`).
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub queries: u32,
+    /// Storage engine, as the tool and the server name it.
+    #[arg(long)]
+    pub engine: String,
+    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
+    #[serde(default)]
+    #[arg(long)]
+    pub autoincrement: bool,
+    /// The tool: a path, or a name that is looked for in `PATH`.
+    #[serde(default = "program")]
+    #[arg(long, default_value = NAME)]
+    pub program: PathBuf,
+}
+
+fn program() -> PathBuf {
+    NAME.into()
+}
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(self, terminals <= TERMINALS_MAX, queries <= 1_000_000_000)
+    }
+
+    fn contradiction(&self) -> Option<Complaint> {
+        shares_complaint(self.queries, self.terminals)
+    }
+
+    fn data(&self) -> Option<Data> {
+        Some(Data { words: "99 rows".to_owned(), bytes: 1 << 20 })
+    }
+
+    fn data_set(&self) -> String {
+        "mysqlslap".to_owned()
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        DEVIATIONS.to_vec()
+    }
+
+    fn workload(&self, run_as: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(Mysqlslap { spec: self.clone(), run_as }))
+    }
+}
+
+/// A share of nothing would be one pass over the statements.
+pub(super) fn shares_complaint(queries: u32, terminals: u32) -> Option<Complaint> {
+    let sentence = || format!("{queries} are fewer than the {terminals} clients that share them");
+    (queries < terminals).then(|| ("queries", sentence()))
+}
+
+#[derive(Debug)]
+struct Mysqlslap {
+    spec: Spec,
+    run_as: RunAs,
+}
+
+impl Workload for Mysqlslap {
+    fn kinds(&self) -> &'static [&'static str] {
+        match self.spec.load_type {
+            LoadType::Mixed => &["mixed"],
+            LoadType::Read => &["read"],
+            LoadType::Write => &["write"],
+            LoadType::Update => &["update"],
+            LoadType::Key => &["key"],
+        }
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    /// Every run of the tool makes its own table.
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        connect_and_create_database(endpoint)?;
+        progress(Progress { rows_done: 1, rows_total: 1 })
+    }
+
+    fn tool(&self) -> Option<&dyn Tool> {
+        Some(self)
+    }
+
+    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
+        bail!("the clients of this workload are mariadb-slap's")
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let text = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{SCHEMA}'");
+        let count = session.prepare(&text).context("looking for the tool's schema")?;
+        let found = session.first(count, &[]).context("looking for the tool's schema")?;
+        let passed = found == Some((0_u64,));
+        let detail = if passed { "it is" } else { "it is still there" };
+        Ok(vec![Check { name: "the schema is dropped".to_owned(), passed, detail: detail.to_owned() }])
+    }
+
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        Metric::committed_per_s("queries per second", kinds, duration_s)
+    }
+}
+
+impl Tool for Mysqlslap {
+    fn program(&self) -> Program<'_> {
+        Program { name: NAME, package: PACKAGE, path: &self.spec.program, run_as: self.run_as }
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn command(&self, endpoint: &Endpoint, _: u64, _: Length) -> Result<Command> {
+        let Spec { terminals, queries, .. } = self.spec;
+        let mut command = Command::new(&self.spec.program);
+        command.args(["--no-defaults", "--auto-generate-sql", "--csv", "--iterations=1"]);
+        command.args([
+            format!("--auto-generate-sql-load-type={}", self.kinds()[0]),
+            format!("--concurrency={terminals}"),
+            format!("--number-of-queries={queries}"),
+            format!("--engine={}", self.spec.engine),
+            format!("--create-schema={SCHEMA}"),
+        ]);
+        if self.spec.autoincrement {
+            command.arg("--auto-generate-sql-add-autoincrement");
+        }
+        match endpoint {
+            Endpoint::MysqlSocket { path, user, .. } => {
+                command.args([format!("--socket={}", path.display()), format!("--user={user}")]);
+            }
+            Endpoint::MysqlTcp { host, port, user, password, .. } => {
+                command.args([format!("--host={host}"), format!("--port={port}"), format!("--user={user}")]);
+                command.args(["--protocol=tcp"]).env("MYSQL_PWD", password);
+            }
+            _ => bail!("mariadb-slap cannot reach {}", describe(endpoint)),
+        }
+        Ok(command)
+    }
+
+    /// Its figures are all that it has to say.
+    fn is_complaint(&self, line: &str) -> bool {
+        !line.trim().is_empty() && line.split(',').count() != 7
+    }
+
+    fn second(&self, _: &str) -> Result<Option<Second>> {
+        Ok(None)
+    }
+
+    /// Of one run after the other: engine, load type, mean, least and most seconds (of one run, so all the
+    /// same), clients, queries of each.
+    fn figures(&self, output: &[String]) -> Result<Figures> {
+        let mut duration = Duration::ZERO;
+        let mut queries = 0;
+        for line in output.iter().filter(|line| !line.trim().is_empty()) {
+            let run = || {
+                let fields: Vec<&str> = line.split(',').collect();
+                let [_, load_type, mean_s, _, _, clients, queries_each] = fields[..] else { return None };
+                let clients: u64 = clients.trim().parse().ok()?;
+                let is_ours = load_type == self.kinds()[0] && clients == u64::from(self.spec.terminals);
+                let seconds = Duration::try_from_secs_f64(mean_s.trim().parse().ok()?).ok()?;
+                is_ours.then_some((seconds, clients * queries_each.trim().parse::<u64>().ok()?))
+            };
+            let (seconds, count) = run().with_context(|| format!("{line:?} are no figures"))?;
+            ensure!(
+                !seconds.is_zero(),
+                "a run of less than a millisecond cannot be timed: more queries are needed"
+            );
+            duration += seconds;
+            queries += count;
+        }
+        ensure!(!duration.is_zero() && queries > 0, "no figures");
+        let kind = KindSummary {
+            name: self.kinds()[0].to_owned(),
+            committed: queries,
+            histogram: histogram::encode(&histogram::new()),
+            ..KindSummary::default()
+        };
+        Ok(Figures { duration, kinds: vec![kind] })
+    }
+}

@@ -1,0 +1,273 @@
+//! The OLTP workloads of sysbench 1.0.20 (`src/lua/oltp_*.lua`), natively: the same tables, rows, statements
+//! and transactions.
+//!
+//! Where they are not the tool's, [`DEVIATIONS`] says so. Distributions are in `distribution.rs`.
+
+mod client;
+mod distribution;
+mod loader;
+mod table;
+mod verify;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+pub use distribution::Distribution;
+use distribution::Rows;
+
+use crate::protocol::{Endpoint, KindSummary, Metric};
+use crate::sql::Session;
+use crate::workload::{
+    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
+    counts, whole_number,
+};
+use spindle_base::child::RunAs;
+
+/// Which of the tool's scripts it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Script {
+    /// `oltp_read_write`: 10 point selects, 4 selects of ranges, 2 updates, and one row deleted and inserted
+    /// again.
+    ReadWrite,
+    /// `oltp_read_only`: the selects of `read-write`.
+    ReadOnly,
+    /// `oltp_write_only`: the writes of `read-write`.
+    WriteOnly,
+    /// `oltp_point_select`: one row by its key.
+    PointSelect,
+    /// `oltp_insert`: one row at the end.
+    Insert,
+    /// `oltp_update_index`: one row, and its entry in the secondary index.
+    UpdateIndex,
+    /// `oltp_update_non_index`: one row, no index.
+    UpdateNonIndex,
+    /// `oltp_delete`: one row, as long as there are some.
+    Delete,
+}
+
+impl Script {
+    pub const ALL: [Script; 8] = [
+        Script::ReadWrite,
+        Script::ReadOnly,
+        Script::WriteOnly,
+        Script::PointSelect,
+        Script::Insert,
+        Script::UpdateIndex,
+        Script::UpdateNonIndex,
+        Script::Delete,
+    ];
+
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Script::ReadWrite => &["read-write"],
+            Script::ReadOnly => &["read-only"],
+            Script::WriteOnly => &["write-only"],
+            Script::PointSelect => &["point-select"],
+            Script::Insert => &["insert"],
+            Script::UpdateIndex => &["update-index"],
+            Script::UpdateNonIndex => &["update-non-index"],
+            Script::Delete => &["delete"],
+        }
+    }
+
+    fn is_transaction(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly | Script::WriteOnly)
+    }
+
+    fn writes(self) -> bool {
+        !matches!(self, Script::ReadOnly | Script::PointSelect)
+    }
+
+    fn has_points(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly | Script::PointSelect)
+    }
+
+    fn has_ranges(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::ReadOnly)
+    }
+
+    fn has_index_updates(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly | Script::UpdateIndex)
+    }
+
+    fn has_other_updates(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly | Script::UpdateNonIndex)
+    }
+
+    fn has_deletes(self) -> bool {
+        self.has_replacements() || self == Script::Delete
+    }
+
+    /// A row deleted and inserted again.
+    fn has_replacements(self) -> bool {
+        matches!(self, Script::ReadWrite | Script::WriteOnly)
+    }
+}
+
+pub const FACTS: Facts = Facts::SQL;
+
+/// The OLTP workloads of sysbench, natively.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which script of the tool.
+    #[arg(long, value_enum, default_value_t = Script::ReadWrite)]
+    pub script: Script,
+    /// Tables of the database.
+    #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
+    pub tables: u32,
+    /// Rows of each table when it is loaded, about 240 bytes each.
+    #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
+    pub rows: u32,
+    /// Which rows are asked for; the tool's own default is `special`.
+    #[arg(long, value_enum)]
+    pub distribution: Distribution,
+    /// Of `zipfian`: row k is asked for as often as 1 / k^exponent; otherwise the tool's 0.8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub rand_zipfian_exp: Option<f64>,
+    /// Connections that send one transaction after the other.
+    #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+    /// Every statement is its own transaction (`--skip-trx` of the tool).
+    #[serde(default)]
+    #[arg(long)]
+    pub autocommit: bool,
+    /// Selects of one row in each transaction of `read-write` and `read-only`.
+    #[serde(default = "ten")]
+    #[arg(long, default_value_t = ten(), value_parser = whole_number::<u32>)]
+    pub point_selects: u32,
+    /// Rows of each select of a range.
+    #[serde(default = "hundred")]
+    #[arg(long, default_value_t = hundred(), value_parser = whole_number::<u32>)]
+    pub range_size: u32,
+    /// Open loop: this many transactions start in a second, whether those before were answered or not, as far
+    /// as there are idle connections. Latency counts from when each should have started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub rate: Option<u32>,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn hundred() -> u32 {
+    100
+}
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(
+            self,
+            tables <= 1_000,
+            rows <= 1_000_000_000,
+            terminals <= TERMINALS_MAX,
+            point_selects <= 10_000,
+            range_size <= 1_000_000,
+            rate <= RATE_MAX,
+        )
+    }
+
+    fn contradiction(&self) -> Option<Complaint> {
+        let exponent = self.rand_zipfian_exp?;
+        let complaint = if self.distribution != Distribution::Zipfian {
+            "has no meaning unless the distribution is `zipfian`; leave it out".to_owned()
+        } else if (0.0..=10.0).contains(&exponent) {
+            return None;
+        } else {
+            format!("{exponent} is out of range; it can be 0 to 10")
+        };
+        Some(("rand_zipfian_exp", complaint))
+    }
+
+    fn data(&self) -> Option<Data> {
+        Some(Data {
+            words: format!("{} tables of {} rows", self.tables, self.rows),
+            bytes: u64::from(self.tables) * u64::from(self.rows) * ROW_BYTES,
+        })
+    }
+
+    /// The column `k` is drawn from the same rows.
+    fn data_set(&self) -> String {
+        let exponent = self.rand_zipfian_exp.map_or(String::new(), |exponent| format!(" {exponent}"));
+        let Spec { tables, rows, distribution, .. } = self;
+        format!("oltp, {tables} tables of {rows} rows, k {distribution:?}{exponent}")
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        DEVIATIONS.to_vec()
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Spec {
+    fn zipfian_exp(&self) -> f64 {
+        self.rand_zipfian_exp.unwrap_or(distribution::ZIPFIAN_EXP)
+    }
+
+    fn drawn_rows(&self) -> Rows {
+        Rows::new(self.distribution, self.rows, self.zipfian_exp())
+    }
+
+    /// So that another may make the tables.
+    pub(super) fn drop_tables(&self, session: &mut dyn Session) -> Result<()> {
+        loader::drop_tables(session, self.tables)
+    }
+
+    /// After another made and filled the tables.
+    ///
+    /// # Errors
+    /// One has another number of rows.
+    pub(super) fn finish_load(&self, session: &mut dyn Session) -> Result<()> {
+        loader::finish(session, self)
+    }
+}
+
+/// Bytes of a row with its part of the indexes, as InnoDB stores a loaded table.
+const ROW_BYTES: u64 = 240;
+
+/// Where it is not what the tool does.
+const DEVIATIONS: &[&str] = &[
+    "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
+     each 100,000.",
+    "An event that loses a deadlock is tried again with the same rows; the tool draws new ones. Its latency goes on in both.",
+    "BEGIN and COMMIT are sent as text, not as prepared statements.",
+    "On SQLite a transaction that will write says so when it begins (BEGIN IMMEDIATE).",
+];
+
+impl Workload for Spec {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.script.kinds()
+    }
+
+    fn terminals(&self) -> u32 {
+        self.terminals
+    }
+
+    fn rate_per_s(&self) -> Option<u32> {
+        self.rate
+    }
+
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        loader::load(endpoint, self, seed, progress)
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        Ok(Box::new(client::OltpClient::connect(endpoint, self, terminal, seed)?))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        verify::verify(endpoint, self)
+    }
+
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        let name =
+            if self.script.is_transaction() { "transactions per second" } else { "statements per second" };
+        Metric::committed_per_s(name, kinds, duration_s)
+    }
+}

@@ -1,0 +1,448 @@
+//! The generated statements of mysqlslap, natively: the same table, rows, list of statements and rounds, and
+//! the latencies that the tool does not tell.
+//!
+//! Semantics are those of `client/mysqlslap.c` of MariaDB 10.11 as its `--only-print` shows them: 99 rows
+//! made of 10 INSERTs (the number of writes counts the CREATE TABLE), then 11 statements whose values are
+//! drawn once, which every client walks through from the start and repeats. When each client has sent its
+//! share of a round, the table is made anew.
+
+use std::fmt::{self, Debug, Formatter};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Endpoint, KindSummary, Metric};
+use crate::sql::{Dialect, Engine, NO_ENGINES, Session, SqlError, connect, connect_and_create_database};
+use crate::workload::Violations;
+use crate::workload::retrying::until_it_ends;
+use crate::workload::{
+    Check, Client, Complaint, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress,
+    TERMINALS_MAX, Workload, counts, whole_number,
+};
+use crate::workloads::mysqlslap::{LoadType, shares_complaint};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
+use spindle_base::random::Random;
+
+pub const FACTS: Facts = Facts::SQL;
+
+/// The generated statements of mysqlslap, natively.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which statements are generated.
+    #[arg(long, value_enum, default_value_t = LoadType::Mixed)]
+    pub load_type: LoadType,
+    /// Clients at once (`--concurrency` of the tool).
+    #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+    /// Statements of one round, all clients together; each has the whole part of its share
+    /// (`--number-of-queries`). Otherwise each client walks through its list of 11 once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub queries: Option<u32>,
+    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`); UPDATE and SELECT are of one
+    /// row then.
+    #[serde(default)]
+    #[arg(long)]
+    pub autoincrement: bool,
+    /// Columns with numbers (`--number-int-cols`).
+    #[serde(default = "one")]
+    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    pub int_columns: u32,
+    /// Columns with texts (`--number-char-cols`).
+    #[serde(default = "one")]
+    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    pub char_columns: u32,
+    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+const TABLE: &str = "t1";
+/// `--auto-generate-sql-write-number` is 100, and the CREATE TABLE is one of them.
+const ROWS: u32 = 99;
+/// `--auto-generate-sql-unique-write-number`.
+const UNIQUE_WRITES: usize = 10;
+/// One more than `--auto-generate-sql-unique-query-number`.
+const STATEMENTS: usize = 11;
+/// Of a text, for a column of 128.
+const LETTERS: usize = 126;
+
+/// Where it is not what the tool does.
+const DEVIATIONS: &[&str] = &[
+    "Clients stay connected from round to round; the tool's connect anew, within the time that it counts.",
+    "The metric is statements over the clients' mean time in them: making the table anew between rounds is not in it, nor in any latency, but it is in \
+     the figures of storage, server and CPU, as the tool's is.",
+    "Texts are of the letters a to z. The tool's keys of text and its further indexes are not offered.",
+];
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(
+            self,
+            terminals <= TERMINALS_MAX,
+            int_columns <= 100,
+            char_columns <= 100,
+            queries <= 1_000_000_000
+        )
+    }
+
+    fn contradiction(&self) -> Option<Complaint> {
+        if self.load_type == LoadType::Key && !self.autoincrement {
+            return Some(("load_type", "`key` needs the key that `autoincrement` makes".to_owned()));
+        }
+        shares_complaint(self.queries?, self.terminals)
+    }
+
+    fn data(&self) -> Option<Data> {
+        Some(Data { words: format!("{ROWS} rows"), bytes: 1 << 20 })
+    }
+
+    fn data_set(&self) -> String {
+        let engine = self.engine.map_or("the server's engine", Engine::name);
+        let Spec { int_columns, char_columns, autoincrement, .. } = self;
+        format!("slap, {int_columns} and {char_columns} columns, key {autoincrement}, {engine}")
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        DEVIATIONS.to_vec()
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        self.engine
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(Slap { spec: self.clone(), rounds: Arc::default() }))
+    }
+}
+
+impl Spec {
+    /// Of one client in a round.
+    fn share(&self) -> usize {
+        self.queries.map_or(STATEMENTS, |queries| (queries / self.terminals) as usize)
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let numbers = (1..=self.int_columns).map(|number| format!("intcol{number}"));
+        numbers.chain((1..=self.char_columns).map(|number| format!("charcol{number}"))).collect()
+    }
+
+    fn values(&self, random: &mut Random) -> Vec<String> {
+        let mut values = Vec::new();
+        values.extend((0..self.int_columns).map(|_| random.between(0, i32::MAX as u32).to_string()));
+        values.extend((0..self.char_columns).map(|_| format!("'{}'", random.letters(LETTERS))));
+        values
+    }
+
+    fn create(&self, dialect: Dialect) -> String {
+        let key = self.autoincrement.then(|| dialect.numbered_key("id"));
+        let numbers = (1..=self.int_columns).map(|number| format!("intcol{number} INTEGER"));
+        let texts = (1..=self.char_columns).map(|number| format!("charcol{number} VARCHAR(128)"));
+        let columns: Vec<String> = key.into_iter().chain(numbers).chain(texts).collect();
+        dialect.create_table_in(&format!("CREATE TABLE {TABLE} ({})", columns.join(", ")), self.engine)
+    }
+
+    fn insert(&self, random: &mut Random) -> String {
+        format!(
+            "INSERT INTO {TABLE} ({}) VALUES ({})",
+            self.columns().join(", "),
+            self.values(random).join(", ")
+        )
+    }
+
+    /// The list that all clients share.
+    fn statements(&self, seed: u64) -> Vec<Statement> {
+        let mut random = Random::seeded(&[seed, 1]);
+        let mut statement = |kind: Kind| {
+            let text = match kind {
+                Kind::Insert => self.insert(&mut random),
+                Kind::Select => format!("SELECT {} FROM {TABLE}", self.columns().join(", ")),
+                Kind::Update => {
+                    let pairs = self.columns().into_iter().zip(self.values(&mut random));
+                    let pairs: Vec<String> =
+                        pairs.map(|(column, value)| format!("{column} = {value}")).collect();
+                    format!("UPDATE {TABLE} SET {}", pairs.join(", "))
+                }
+            };
+            // Reading the whole table is what the load type `read` is for, key or not.
+            let has_key = self.autoincrement && kind != Kind::Insert && self.load_type != LoadType::Read;
+            Statement { kind, text, has_key }
+        };
+        let kind = |index: usize| match self.load_type {
+            LoadType::Mixed if index.is_multiple_of(2) => Kind::Insert,
+            LoadType::Write => Kind::Insert,
+            LoadType::Update => Kind::Update,
+            LoadType::Mixed | LoadType::Read | LoadType::Key => Kind::Select,
+        };
+        (0..STATEMENTS).map(|index| statement(kind(index))).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    Select,
+    Update,
+}
+
+#[derive(Debug)]
+struct Statement {
+    kind: Kind,
+    text: String,
+    /// Of one row, whose key is drawn each time.
+    has_key: bool,
+}
+
+/// The table as a round finds it, made by one client.
+fn make_table(session: &mut dyn Session, spec: &Spec, seed: u64) -> Result<(), SqlError> {
+    session.execute(&format!("DROP TABLE IF EXISTS {TABLE}"))?;
+    session.execute(&spec.create(session.dialect()))?;
+    let mut random = Random::seeded(&[seed, 0]);
+    let inserts: Vec<String> = (0..UNIQUE_WRITES).map(|_| spec.insert(&mut random)).collect();
+    (0..ROWS as usize).try_for_each(|row| session.execute(&inserts[row % UNIQUE_WRITES]))
+}
+
+/// Where clients meet between rounds.
+#[derive(Debug, Default)]
+struct Rounds {
+    state: Mutex<Round>,
+    turned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Round {
+    number: u64,
+    arrived: u32,
+    /// A client has gone, so that nobody waits for it.
+    is_over: bool,
+}
+
+impl Rounds {
+    /// Returns when all have come and the last of them has made the table; at once when one will not come any
+    /// more.
+    fn meet(&self, clients: u32, make: impl FnOnce() -> Result<(), SqlError>) -> Result<(), SqlError> {
+        let mut round = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        round.arrived += 1;
+        if round.arrived == clients {
+            let made = make();
+            round.arrived = 0;
+            round.number += 1;
+            self.turned.notify_all();
+            return made;
+        }
+        let number = round.number;
+        while round.number == number && !round.is_over {
+            round = self.turned.wait(round).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
+        self.turned.notify_all();
+    }
+}
+
+struct SlapClient {
+    session: Box<dyn Session>,
+    spec: Spec,
+    seed: u64,
+    statements: Vec<Statement>,
+    rounds: Arc<Rounds>,
+    random: Random,
+    /// Of the round.
+    sent: usize,
+    failure: Option<SqlError>,
+}
+
+impl Debug for SlapClient {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
+        formatter.debug_struct("SlapClient").field("sent", &self.sent).finish_non_exhaustive()
+    }
+}
+
+impl Drop for SlapClient {
+    fn drop(&mut self) {
+        self.rounds.leave();
+    }
+}
+
+impl Client for SlapClient {
+    fn choose(&mut self) -> usize {
+        if self.sent == self.spec.share() {
+            let (session, spec, seed) = (&mut *self.session, &self.spec, self.seed);
+            let met = self.rounds.meet(spec.terminals, || make_table(session, spec, seed));
+            self.failure = met.err();
+            self.sent = 0;
+        }
+        let kind = self.statements[self.sent % STATEMENTS].kind;
+        usize::from(self.spec.load_type == LoadType::Mixed && kind == Kind::Select)
+    }
+
+    /// Each statement is its own transaction.
+    fn execute(&mut self) -> Result<Outcome, Failure> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure.into());
+        }
+        let statement = &self.statements[self.sent % STATEMENTS];
+        self.sent += 1;
+        let text = match statement.has_key {
+            true => &format!("{} WHERE id = {}", statement.text, self.random.between(1, ROWS)),
+            false => &statement.text,
+        };
+        until_it_ends(&mut *self.session, |session| {
+            let before = Instant::now();
+            match statement.kind {
+                Kind::Select => session.read(text).map(|_| Some(Duration::ZERO)),
+                Kind::Insert | Kind::Update => session.execute(text).map(|()| Some(before.elapsed())),
+            }
+        })
+    }
+}
+
+#[derive(Debug)]
+struct Slap {
+    spec: Spec,
+    rounds: Arc<Rounds>,
+}
+
+impl Workload for Slap {
+    fn kinds(&self) -> &'static [&'static str] {
+        match self.spec.load_type {
+            LoadType::Mixed => &["insert", "select"],
+            LoadType::Read | LoadType::Key => &["select"],
+            LoadType::Write => &["insert"],
+            LoadType::Update => &["update"],
+        }
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    /// For the table that is made between rounds.
+    fn pauses(&self) -> bool {
+        true
+    }
+
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        if self.spec.engine.is_some() && session.dialect() != Dialect::Mysql {
+            bail!("slap: engine: {NO_ENGINES}");
+        }
+        make_table(&mut *session, &self.spec, seed).context("making the table")?;
+        progress(Progress { rows_done: ROWS.into(), rows_total: ROWS.into() })
+    }
+
+    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
+        Ok(Box::new(SlapClient {
+            session: connect(endpoint)?,
+            seed,
+            statements: self.spec.statements(seed),
+            rounds: self.rounds.clone(),
+            random: Random::seeded(&[seed, u64::MAX, terminal.into()]),
+            // The first round begins with a table of its own, as every round does.
+            sent: self.spec.share(),
+            spec: self.spec.clone(),
+            failure: None,
+        }))
+    }
+
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut count = |condition: &str| {
+            let query = format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}");
+            session.number(&query).with_context(|| format!("reading {TABLE}"))
+        };
+        let (mut counts, mut texts) = (Violations::default(), Violations::default());
+        let rows = count("intcol1 >= 0")?;
+        let adds = matches!(self.spec.load_type, LoadType::Mixed | LoadType::Write);
+        let most = match adds {
+            true => i64::from(ROWS) + (self.spec.share() * self.spec.terminals as usize) as i64,
+            false => ROWS.into(),
+        };
+        counts
+            .note((i64::from(ROWS)..=most).contains(&rows), || format!("{rows} rows, not {ROWS} to {most}"));
+        let whole = count(&format!("LENGTH(charcol1) = {LETTERS}"))?;
+        texts.note(whole == rows, || format!("{} rows have texts of another length", rows - whole));
+        Ok(vec![
+            counts.check("rows are as many as a round leaves", TABLE),
+            texts.check("texts are whole", TABLE),
+        ])
+    }
+
+    fn metric(&self, kinds: &[KindSummary], _: f64) -> Metric {
+        let (mut statements, mut busy_s) = (0, 0.0);
+        for kind in kinds {
+            // What cannot be read counts nothing.
+            let Ok(latencies) = histogram::decode(&kind.histogram) else { continue };
+            statements += kind.committed;
+            busy_s += latencies.mean() * latencies.len() as f64 / 1e6;
+        }
+        let value =
+            if busy_s > 0.0 { statements as f64 * f64::from(self.spec.terminals) / busy_s } else { 0.0 };
+        Metric::rate("queries per second", value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(text: &str) -> Spec {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_mixed_list_begins_and_ends_with_an_insert() {
+        let statements = spec(r#"{"load_type": "mixed", "terminals": 2}"#).statements(1);
+        let inserts = statements.iter().filter(|statement| statement.kind == Kind::Insert).count();
+        assert_eq!((statements.len(), inserts), (11, 6));
+        assert_eq!(statements[1].text, "SELECT intcol1, charcol1 FROM t1");
+        assert!(statements.iter().all(|statement| !statement.has_key));
+        assert_ne!(statements[0].text, statements[2].text);
+    }
+
+    #[test]
+    fn a_key_is_asked_for_where_there_is_one() {
+        let has_key = |load_type: &str| {
+            let text = format!(r#"{{"load_type": "{load_type}", "terminals": 2, "autoincrement": true}}"#);
+            spec(&text).statements(1).iter().map(|statement| statement.has_key).collect::<Vec<_>>()
+        };
+        assert_eq!(has_key("key"), [true; 11]);
+        assert_eq!(has_key("update"), [true; 11]);
+        assert_eq!(has_key("read"), [false; 11]);
+        assert_eq!(has_key("write"), [false; 11]);
+        assert_eq!(has_key("mixed")[..2], [false, true]);
+    }
+
+    #[test]
+    fn clients_have_the_whole_part_of_their_share() {
+        assert_eq!(spec(r#"{"load_type": "read", "terminals": 3, "queries": 100}"#).share(), 33);
+        assert_eq!(spec(r#"{"load_type": "read", "terminals": 3}"#).share(), 11);
+        let few = spec(r#"{"load_type": "read", "terminals": 3, "queries": 2}"#);
+        assert_eq!(few.complaint().unwrap().0, "queries");
+        assert_eq!(spec(r#"{"load_type": "key", "terminals": 3}"#).complaint().unwrap().0, "load_type");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_client_that_has_gone() {
+        let rounds = Arc::new(Rounds::default());
+        let waiting = rounds.clone();
+        let waiter = std::thread::spawn(move || waiting.meet(2, || unreachable!("not all have come")));
+        while rounds.state.lock().unwrap().arrived == 0 {
+            std::thread::yield_now();
+        }
+        rounds.leave();
+        waiter.join().unwrap().unwrap();
+    }
+}

@@ -1,0 +1,281 @@
+//! sql-bench of MySQL: lists of operations by one connection, one statement at a time.
+//!
+//! Every operation is a kind of transaction. The list is gone through once, or repeated for as long as the
+//! trial lasts; client CPU and count of each operation are kept, as sql-bench itself does.
+
+mod atis;
+mod client;
+mod insert;
+mod list;
+mod small_tests;
+mod wisconsin;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+pub use list::Operation;
+
+use crate::protocol::{Endpoint, KindSummary, Metric};
+use crate::sql::{
+    Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
+};
+use crate::workload::Violations;
+use crate::workload::{
+    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Workload, counts,
+    whole_number,
+};
+use client::ListClient;
+use list::List;
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    AlterTable,
+    Atis,
+    BigTables,
+    Connect,
+    Create,
+    Insert,
+    Select,
+    Transactions,
+    Wisconsin,
+}
+
+impl Test {
+    pub const ALL: [Test; 9] = [
+        Test::AlterTable,
+        Test::Atis,
+        Test::BigTables,
+        Test::Connect,
+        Test::Create,
+        Test::Insert,
+        Test::Select,
+        Test::Transactions,
+        Test::Wisconsin,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Test::AlterTable => "alter-table",
+            Test::Atis => "atis",
+            Test::BigTables => "big-tables",
+            Test::Connect => "connect",
+            Test::Create => "create",
+            Test::Insert => "insert",
+            Test::Select => "select",
+            Test::Transactions => "transactions",
+            Test::Wisconsin => "wisconsin",
+        }
+    }
+
+    fn add_to(self, list: &mut List) {
+        match self {
+            Test::AlterTable => small_tests::alter_table(list),
+            Test::Atis => atis::atis(list),
+            Test::BigTables => small_tests::big_tables(list),
+            Test::Connect => small_tests::connect(list),
+            Test::Create => small_tests::create(list),
+            Test::Insert => insert::insert_test(list),
+            Test::Select => insert::select_test(list),
+            Test::Transactions => small_tests::transactions(list),
+            Test::Wisconsin => wisconsin::wisconsin(list),
+        }
+    }
+
+    /// Why a storage engine cannot do it.
+    fn refusal(self, engine: Option<Engine>) -> Option<&'static str> {
+        match (self, engine) {
+            (Test::Transactions, Some(Engine::Myisam)) => Some("MyISAM has no transactions"),
+            (Test::Transactions, Some(Engine::Aria)) => Some("Aria has no transactions"),
+            _ => None,
+        }
+    }
+}
+
+pub const FACTS: Facts = Facts { is_fixed_work: true, is_done_once: true, ..Facts::SQL };
+
+/// The lists of operations of MySQL's sql-bench.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Tests of the list, separated by commas; otherwise all.
+    #[serde(default = "all")]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = all(), hide_default_value = true)]
+    pub tests: Vec<Test>,
+    /// Every count is divided by it.
+    #[serde(default = "one")]
+    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    pub divisor: u32,
+    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum)]
+    pub engine: Option<Engine>,
+}
+
+fn all() -> Vec<Test> {
+    Test::ALL.to_vec()
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// One row for each test that was gone through with all its checks.
+const PASSES: &str = "bench_passes";
+/// The largest tables of the list at full count.
+const FULL_BYTES: u64 = 400 << 20;
+
+/// Where it is not what sql-bench does.
+const DEVIATIONS: &[&str] = &[
+    "The tables of test-ATIS and test-wisconsin are generated: the columns, the keys and the numbers of rows are those of sql-bench's data, the values are not. Queries of test-ATIS return as many rows as there.",
+    "A divisor leaves the tables of test-ATIS and test-wisconsin as large as they are: the rows that are not inserted one by one come untimed.",
+    "test-wisconsin counts four created tables, where sql-bench prints 3.",
+    "Statements are written anew from the names, counts and tables of the operations, not copied; where a database has no word of MySQL's, its own takes its place.",
+    "Unless it is measured once, the list is repeated for as long as the trial lasts, so the window begins and ends anywhere in it; the time of an operation is its mean time by its count.",
+    "prepared_select is sent as text, as DBD::mysql does by default; multiple_value_insert counts statements of 1,000 rows, not rows.",
+    "select_range_prefix and select_range_key2 count their queries; sql-bench reports twice as many for the second half.",
+    "Counts of MySQL's limits are used on every database; SQLite alters one column in a statement, so it takes ten for each alter_table operation.",
+    "No operation is cut at a time limit and extrapolated.",
+    "Tests check the number of rows between the operations, untimed.",
+];
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        let tests = Count::new("tests", self.tests.len() as u64, Test::ALL.len() as u64);
+        std::iter::once(tests).chain(counts!(self, divisor <= 10_000)).collect()
+    }
+
+    fn contradiction(&self) -> Option<Complaint> {
+        let is_empty = self.tests_that_run().is_empty();
+        is_empty.then(|| ("tests", format!("none is left: {}", self.skipped().join("; "))))
+    }
+
+    fn data(&self) -> Option<Data> {
+        let bytes = (FULL_BYTES / u64::from(self.divisor)).max(16 << 20);
+        Some(Data { words: "the tables of sql-bench".to_owned(), bytes })
+    }
+
+    fn data_set(&self) -> String {
+        format!("sql-bench, {:?}", self.engine)
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        DEVIATIONS.to_vec()
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        self.engine
+    }
+
+    /// Tests that the storage engine cannot do.
+    fn skipped(&self) -> Vec<String> {
+        let refused = |test: &Test| Some(format!("{}: {}", test.name(), test.refusal(self.engine)?));
+        self.tests.iter().filter_map(refused).collect()
+    }
+
+    fn workload(&self, _: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(SqlBench::new(self.clone())))
+    }
+}
+
+impl Spec {
+    fn tests_that_run(&self) -> Vec<Test> {
+        self.tests.iter().copied().filter(|test| test.refusal(self.engine).is_none()).collect()
+    }
+
+    /// Of one list; the same on every database.
+    pub fn operations(&self) -> Vec<Operation> {
+        let mut list = List::new(self, Dialect::Mysql);
+        self.tests_that_run().into_iter().for_each(|test| test.add_to(&mut list));
+        list.operations
+    }
+}
+
+#[derive(Debug)]
+struct SqlBench {
+    spec: Spec,
+    operations: Vec<Operation>,
+    kinds: &'static [&'static str],
+}
+
+impl SqlBench {
+    fn new(spec: Spec) -> SqlBench {
+        let operations = spec.operations();
+        let names: Vec<&'static str> = operations.iter().map(|operation| operation.name).collect();
+        SqlBench { spec, operations, kinds: Vec::leak(names) }
+    }
+}
+
+impl Workload for SqlBench {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.kinds
+    }
+
+    fn terminals(&self) -> u32 {
+        1
+    }
+
+    fn durable_kinds(&self) -> Vec<bool> {
+        self.operations.iter().map(|operation| operation.is_storage_sensitive).collect()
+    }
+
+    /// The tests make their own tables.
+    fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        let mut session = connect_and_create_database(endpoint)?;
+        let dialect = session.dialect();
+        if self.spec.engine.is_some() && dialect != Dialect::Mysql {
+            bail!("sql-bench: engine: {NO_ENGINES}");
+        }
+        if self.spec.engine.is_none()
+            && self.spec.tests.contains(&Test::Transactions)
+            && let Some(engine) = default_engine_without_transactions(&mut *session)?
+        {
+            bail!(
+                "sql-bench: the server's default storage engine {engine} has no transactions: name it with `engine`, so that `transactions` is skipped"
+            );
+        }
+        let create = format!("CREATE TABLE {PASSES} (pass INTEGER NOT NULL, test CHAR(20) NOT NULL)");
+        for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {
+            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
+        }
+        progress(Progress { rows_done: 1, rows_total: 1 })
+    }
+
+    fn connect(&self, endpoint: &Endpoint, _: u32, seed: u64) -> Result<Box<dyn Client>> {
+        Ok(Box::new(ListClient::connect(endpoint, &self.spec, seed)?))
+    }
+
+    /// A test that was gone through had every check between its operations; one that had not would have ended
+    /// the trial.
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let mut session = connect(endpoint)?;
+        let mut checks = Vec::new();
+        for test in self.spec.tests_that_run() {
+            let query = format!("SELECT COUNT(*) FROM {PASSES} WHERE test = '{}'", test.name());
+            let passes = session.number(&query).with_context(|| format!("reading {PASSES}"))?;
+            let mut through = Violations::default();
+            through.note(passes > 0, || {
+                "the window ended before the test did: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
+            });
+            let name = format!("test-{} was gone through with its checks", test.name());
+            checks.push(through.check(&name, &format!("{passes} lists")));
+        }
+        Ok(checks)
+    }
+
+    /// Lists per hour, from the mean time of every operation; something else when the window did not have
+    /// them all.
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        let list_s = self.operations.iter().zip(kinds).map(|(operation, kind)| {
+            let latencies =
+                histogram::decode(&kind.histogram).ok().filter(|latencies| !latencies.is_empty())?;
+            Some(operation.count as f64 * latencies.mean() / 1e6)
+        });
+        match list_s.sum::<Option<f64>>() {
+            Some(list_s) if list_s > 0.0 => Metric::rate("lists per hour", 3600.0 / list_s),
+            _ => Metric::committed_per_s("operations per second of an unfinished list", kinds, duration_s),
+        }
+    }
+}

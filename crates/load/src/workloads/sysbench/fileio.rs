@@ -1,0 +1,286 @@
+//! The workload `fileio`: the tool's file I/O test, on a directory and without a database.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::foreign::{self, Figures, Length, Program, Tool};
+use crate::protocol::{Endpoint, KindSummary, Metric, Second};
+use crate::sql::describe;
+use crate::workload::{
+    Check, Client, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    counts, whole_number,
+};
+use spindle_base::child::RunAs;
+use spindle_base::histogram;
+
+const MIB: f64 = 1_048_576.0;
+
+/// What is done with the files. Random places are uniform over all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Sequential reads.
+    Seqrd,
+    /// Sequential writes, as the tool makes new files; they are there already.
+    Seqwr,
+    /// Sequential writes over what is there.
+    Seqrewr,
+    /// Random reads.
+    Rndrd,
+    /// Random writes.
+    Rndwr,
+    /// Three random reads for two random writes.
+    Rndrw,
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        self.kinds()[0]
+    }
+
+    fn kinds(self) -> &'static [&'static str] {
+        match self {
+            Mode::Seqrd => &["seqrd"],
+            Mode::Seqwr => &["seqwr"],
+            Mode::Seqrewr => &["seqrewr"],
+            Mode::Rndrd => &["rndrd"],
+            Mode::Rndwr => &["rndwr"],
+            Mode::Rndrw => &["rndrw"],
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Sync {
+    #[default]
+    Fsync,
+    Fdatasync,
+}
+
+impl Display for Sync {
+    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Sync::Fsync => "fsync",
+            Sync::Fdatasync => "fdatasync",
+        })
+    }
+}
+
+pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
+
+/// Reads and writes of files in a directory, by sysbench itself.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// What is done with the files.
+    #[arg(long, value_enum)]
+    pub mode: Mode,
+    /// Files of the same size.
+    #[serde(default = "files")]
+    #[arg(long, default_value_t = files(), value_parser = whole_number::<u32>)]
+    pub files: u32,
+    /// MiB of all files together.
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub total_mib: u32,
+    /// Bytes of one request.
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub block_bytes: u32,
+    /// Threads of the tool, each with one request at a time.
+    #[arg(long, value_parser = whole_number::<u32>)]
+    pub terminals: u32,
+    /// Every file is synchronised after this many requests of a thread (`--file-fsync-freq`); 0 is never.
+    #[arg(long)]
+    pub fsync_every: u32,
+    /// Every file is synchronised when the time is over (`--file-fsync-end`).
+    #[serde(default)]
+    #[arg(long)]
+    pub fsync_at_end: bool,
+    /// What synchronises.
+    #[serde(default)]
+    #[arg(long, value_enum, default_value_t)]
+    pub sync: Sync,
+    /// `true`: without the page cache, when the files are made too.
+    #[serde(default = "yes")]
+    #[arg(long, default_value_t = yes(), action = clap::ArgAction::Set)]
+    pub direct: bool,
+    /// The tool: a path, or a name that is looked for in `PATH`.
+    #[serde(default = "program")]
+    #[arg(long, default_value = super::NAME)]
+    pub program: PathBuf,
+}
+
+fn files() -> u32 {
+    64
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Declared for Spec {
+    fn counts(&self) -> Vec<Count> {
+        counts!(
+            self,
+            files <= 10_000,
+            total_mib <= 1 << 24,
+            block_bytes <= 1 << 24,
+            terminals <= TERMINALS_MAX,
+        )
+    }
+
+    fn data(&self) -> Option<Data> {
+        let words = format!("{} files of {} MiB together", self.files, self.total_mib);
+        Some(Data { words, bytes: self.total_bytes() })
+    }
+
+    /// Blocks only cut the files when they are made.
+    fn data_set(&self) -> String {
+        format!("fileio, {} files of {} MiB together", self.files, self.total_mib)
+    }
+
+    fn deviations(&self) -> Vec<&'static str> {
+        foreign::DEVIATIONS.to_vec()
+    }
+
+    fn workload(&self, run_as: RunAs) -> Result<Box<dyn Workload>> {
+        Ok(Box::new(Fileio { spec: self.clone(), run_as }))
+    }
+}
+
+impl Spec {
+    fn total_bytes(&self) -> u64 {
+        u64::from(self.total_mib) << 20
+    }
+
+    /// As the tool divides.
+    fn file_bytes(&self) -> u64 {
+        self.total_bytes() / u64::from(self.files)
+    }
+
+    /// Without the verb.
+    fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
+        let mut command = command(&self.program, "fileio", terminals, seed);
+        command.args([
+            format!("--file-num={}", self.files),
+            format!("--file-total-size={}", self.total_bytes()),
+            format!("--file-block-size={}", self.block_bytes),
+            format!("--file-test-mode={}", self.mode.name()),
+            format!("--file-fsync-freq={}", self.fsync_every),
+            format!("--file-fsync-end={}", if self.fsync_at_end { "on" } else { "off" }),
+            format!("--file-fsync-mode={}", self.sync),
+        ]);
+        command.args(["--file-io-mode=sync", "--file-rw-ratio=1.5"]);
+        if self.direct {
+            command.arg("--file-extra-flags=direct");
+        }
+        command.current_dir(directory(endpoint)?);
+        Ok(command)
+    }
+}
+
+fn directory(endpoint: &Endpoint) -> Result<&Path> {
+    match endpoint {
+        Endpoint::Directory { path } => Ok(path),
+        _ => bail!("{} is no directory for files", describe(endpoint)),
+    }
+}
+
+#[derive(Debug)]
+struct Fileio {
+    spec: Spec,
+    run_as: RunAs,
+}
+
+impl Workload for Fileio {
+    fn kinds(&self) -> &'static [&'static str] {
+        self.spec.mode.kinds()
+    }
+
+    fn terminals(&self) -> u32 {
+        self.spec.terminals
+    }
+
+    /// With the tool's own `prepare`, which does not say how far it is. The seed plays no part: the tool
+    /// writes zeros.
+    fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
+        let rows_total = self.spec.files.into();
+        progress(Progress { rows_done: 0, rows_total })?;
+        prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
+        if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
+            bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
+        }
+        progress(Progress { rows_done: rows_total, rows_total })
+    }
+
+    fn tool(&self) -> Option<&dyn Tool> {
+        Some(self)
+    }
+
+    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
+        bail!("the clients of this workload are sysbench's")
+    }
+
+    /// No test of the tool makes a file shorter or longer.
+    fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
+        let directory = directory(endpoint)?;
+        let expected = self.spec.file_bytes();
+        let mut violations = crate::workload::Violations::default();
+        for index in 0..self.spec.files {
+            let file = directory.join(format!("test_file.{index}"));
+            let length =
+                std::fs::metadata(&file).with_context(|| format!("looking for {}", file.display()))?.len();
+            violations
+                .note(length == expected, || format!("test_file.{index} has {length} bytes, not {expected}"));
+        }
+        Ok(vec![violations.check("files have their length", &format!("{} files", self.spec.files))])
+    }
+
+    fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
+        Metric::committed_per_s("file requests per second", kinds, duration_s)
+    }
+}
+
+impl Tool for Fileio {
+    fn program(&self) -> Program<'_> {
+        sysbench(&self.spec.program, self.run_as)
+    }
+
+    fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
+        Ok(run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
+    }
+
+    fn is_complaint(&self, line: &str) -> bool {
+        is_complaint(line)
+    }
+
+    /// The tool says reads and writes as hundredths of a MiB, so that requests are counted to within one
+    /// hundredth of a MiB.
+    fn second(&self, line: &str) -> Result<Option<Second>> {
+        let Some(second) = output::second(line)? else { return Ok(None) };
+        let amount = |label: &str| output::number_after(second, label);
+        let requests = (amount("reads:")? + amount("writes:")?) * MIB / f64::from(self.spec.block_bytes);
+        let transactions = (requests + amount("fsyncs:")?).round() as u64;
+        let p95_ms = Some(amount("latency (ms,95%):")?);
+        Ok(Some(Second { transactions, p95_ms, ..Second::default() }))
+    }
+
+    fn figures(&self, lines: &[String]) -> Result<Figures> {
+        let report = output::report(lines)?;
+        for label in ["reads/s:", "writes/s:", "fsyncs/s:"] {
+            output::number(lines, label)?;
+        }
+        let kind = KindSummary {
+            name: self.spec.mode.name().to_owned(),
+            committed: report.event_count,
+            histogram: histogram::encode(&report.latencies),
+            ..KindSummary::default()
+        };
+        Ok(Figures { duration: report.duration, kinds: vec![kind] })
+    }
+}

@@ -1,0 +1,96 @@
+//! The parameters. A preset has a number of warehouses of its own, so that what is written is not what is
+//! meant.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde::{Deserialize, Serialize};
+
+use super::Preset;
+use crate::workload::whole_number;
+
+/// Of `spindle load`; a scenario says how many it wants.
+const WAREHOUSES: u32 = 10;
+
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(try_from = "Written")]
+pub struct Spec {
+    pub warehouses: u32,
+    pub terminals: u32,
+    /// The standard's rules, or a kit's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait_times: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<u32>,
+}
+
+impl Spec {
+    /// The standard's rules, as fast as terminals are answered.
+    pub fn new(warehouses: u32, terminals: u32) -> Spec {
+        Spec { warehouses, terminals, preset: None, wait_times: false, rate: None }
+    }
+}
+
+/// TPC-C.
+#[derive(Deserialize, Args)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    /// Warehouses of the database, about 100 MB each; otherwise as many as the preset has, without one 10.
+    #[arg(long, value_parser = whole_number::<u32>)]
+    warehouses: Option<u32>,
+    /// Connections that send one transaction after the other.
+    #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    terminals: u32,
+    /// The rules of another kit.
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+    /// Keying and think times, as the standard has them; take ten terminals a warehouse.
+    #[serde(default)]
+    #[arg(long, conflicts_with = "rate")]
+    wait_times: bool,
+    /// Open loop: this many transactions of all kinds together start in a second, whether those before were
+    /// answered or not, as far as there are idle connections. Latency counts from when each should have
+    /// started.
+    #[arg(long, value_parser = whole_number::<u32>)]
+    rate: Option<u32>,
+}
+
+impl TryFrom<Written> for Spec {
+    /// In serde's words, so that whoever explains those explains these.
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Spec, &'static str> {
+        let Written { warehouses, terminals, preset, wait_times, rate } = written;
+        if wait_times && rate.is_some() {
+            return Err("`rate` has no place beside `wait_times`: the pauses make the rate");
+        }
+        let warehouses = warehouses.or(preset.map(Preset::warehouses)).ok_or("missing field `warehouses`")?;
+        Ok(Spec { warehouses, terminals, preset, wait_times, rate })
+    }
+}
+
+impl FromArgMatches for Spec {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Spec, clap::Error> {
+        let mut written = Written::from_arg_matches(matches)?;
+        if written.preset.is_none() {
+            written.warehouses.get_or_insert(WAREHOUSES);
+        }
+        Spec::try_from(written)
+            .map_err(|words| clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, words))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Spec::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Spec {
+    fn augment_args(command: Command) -> Command {
+        Written::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Written::augment_args_for_update(command)
+    }
+}
