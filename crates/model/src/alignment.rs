@@ -53,7 +53,7 @@ impl Alignment {
         ] {
             if value == 0 || value > 1 << 40 {
                 let problem = format!("is {value} bytes, must be 1 to {}", 1_u64 << 40);
-                return Err(Invalid { key, problem });
+                return Err(Invalid::new(key, problem));
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
 //! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
 
+mod ageing;
 mod alignment;
 mod cache;
 mod children;
@@ -10,7 +11,9 @@ mod disk;
 mod fault;
 mod flash;
 mod intent_log;
+mod layer;
 mod null;
+pub mod parameter;
 mod partition;
 mod profile;
 mod raid;
@@ -34,18 +37,22 @@ pub use disk::Disk;
 pub use fault::{Dying, Fault, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 pub use flash::Flash;
 pub use intent_log::{IntentLog, IntentLogParameters};
-pub use null::Null;
-pub use partition::Partition;
+pub use layer::{Below, LayerKind, LayerParameters, Told};
+pub use null::{Null, NullParameters};
+pub use parameter::{
+    Declared, Field, Invalid, Kind, Style, Value, Values, Written, format_duration_ns, format_size_bytes,
+};
+pub use partition::{Partition, PartitionParameters};
 pub use profile::{
-    DiskParameters, FlashParameters, Invalid, Parameters, ReadRetries, SlcParameters, Stroke, VictimChoice,
-    WriteCache,
+    DeviceParameters, DiskParameters, FlashParameters, Parameters, ReadRetries, SlcParameters, Stroke,
+    VictimChoice, WriteCache,
 };
 pub use raid::{MemberState, Raid, RaidLevel, RaidParameters, Resync};
 pub use replicated::{Congestion, Outage, Protocol, Replicated, ReplicatedParameters, Survivor};
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};
 pub use ssd_cache::{Promotion, SsdCache, SsdCacheParameters, WritePolicy};
-pub use stack::{Branch, StackSpec};
+pub use stack::{Branch, Layer, StackSpec};
 pub use throttle::{Limit, Throttle, ThrottleParameters};
 pub use time::{Instant, MICROSECOND, MILLISECOND, NANOSECOND, SECOND};
 pub use virtual_time::VirtualTime;

@@ -5,9 +5,9 @@ mod common;
 
 use spindle_model::{
     Branch, CacheParameters, CachePolicy, Completion, Device, FaultParameters, Instant, IntentLogParameters,
-    Limit, MICROSECOND, MILLISECOND, Operation, Promotion, Protocol, RaidLevel, RaidParameters,
-    ReplicatedParameters, Request, RequestId, SECOND, SsdCacheParameters, StackSpec, Survivor,
-    ThrottleParameters, WriteCache, WritePolicy,
+    Limit, MICROSECOND, MILLISECOND, Operation, PartitionParameters, Promotion, Protocol, RaidLevel,
+    RaidParameters, ReplicatedParameters, Request, RequestId, SECOND, SsdCacheParameters, StackSpec,
+    Survivor, ThrottleParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -29,10 +29,6 @@ fn flash() -> Branch {
     branch(StackSpec::Device(common::flash(WriteCache::Protected)))
 }
 
-fn below() -> Box<Branch> {
-    Box::new(flash())
-}
-
 fn branch(stack: StackSpec) -> Branch {
     Branch { size_bytes: stack.most_bytes().unwrap_or(SIZE_BYTES).min(SIZE_BYTES), stack }
 }
@@ -40,16 +36,16 @@ fn branch(stack: StackSpec) -> Branch {
 fn raid(level: RaidLevel, host_latency_ns: u64, missing: &[usize]) -> StackSpec {
     let parameters =
         RaidParameters { host_latency_ns, missing_members: missing.to_vec(), ..RaidParameters::new(level) };
-    StackSpec::Raid { parameters, members: vec![flash(); 4] }
+    StackSpec::layer(parameters, vec![flash(); 4])
 }
 
 fn controller(below: Branch) -> StackSpec {
     let parameters = CacheParameters::new(CachePolicy::WriteBack, 1 << 20);
-    StackSpec::Cache { parameters, below: Box::new(below) }
+    StackSpec::layer(parameters, [below])
 }
 
 fn throttle(below: Branch) -> StackSpec {
-    StackSpec::Throttle { parameters: ThrottleParameters::default(), below: Box::new(below) }
+    StackSpec::layer(ThrottleParameters::default(), [below])
 }
 
 fn replicated(protocol: Protocol) -> StackSpec {
@@ -65,13 +61,13 @@ fn replicated(protocol: Protocol) -> StackSpec {
         resync_bytes_per_s: 10_000_000,
         survivor: Survivor::Local,
     };
-    StackSpec::Replicated { parameters, local: below(), peer: below() }
+    StackSpec::layer(parameters, [flash(), flash()])
 }
 
 fn ssd_cache(write_policy: WritePolicy, promotion: Promotion) -> StackSpec {
     let parameters = SsdCacheParameters {
         block_bytes: 16 << 10,
-        cache_bytes: 1 << 20,
+        cache_bytes: Some(1 << 20),
         write_policy,
         promotion,
         sequential_cutoff_bytes: 0,
@@ -80,12 +76,12 @@ fn ssd_cache(write_policy: WritePolicy, promotion: Promotion) -> StackSpec {
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };
-    StackSpec::SsdCache { parameters, fast: below(), slow: below() }
+    StackSpec::layer(parameters, [flash(), flash()])
 }
 
 fn intent_log() -> StackSpec {
     let parameters = IntentLogParameters {
-        log_bytes: 1 << 20,
+        log_bytes: Some(1 << 20),
         record_header_bytes: 192,
         log_block_bytes: 4 << 10,
         memory_ns: 5 * MICROSECOND,
@@ -94,7 +90,7 @@ fn intent_log() -> StackSpec {
         dirty_limit_bytes: 4 << 20,
         pool_queue_depth: 10,
     };
-    StackSpec::IntentLog { parameters, fast: below(), slow: below() }
+    StackSpec::layer(parameters, [flash(), flash()])
 }
 
 fn every_layer() -> Vec<(&'static str, StackSpec)> {
@@ -105,10 +101,10 @@ fn every_layer() -> Vec<(&'static str, StackSpec)> {
     };
     let deep = controller(branch(raid(RaidLevel::Raid0, 0, &[])));
     vec![
-        ("partition", StackSpec::Partition { offset_bytes: 0, below: below() }),
-        ("fault", StackSpec::Fault { parameters: fault, below: below() }),
+        ("partition", StackSpec::layer(PartitionParameters { offset_bytes: 0 }, [flash()])),
+        ("fault", StackSpec::layer(fault, [flash()])),
         ("throttle", throttle(flash())),
-        ("throttle that is not reached", StackSpec::Throttle { parameters: limit, below: below() }),
+        ("throttle that is not reached", StackSpec::layer(limit, [flash()])),
         ("replicated A", replicated(Protocol::A)),
         ("replicated C", replicated(Protocol::C)),
         ("write-back", ssd_cache(WritePolicy::Back, Promotion::Never)),

@@ -111,7 +111,7 @@ fn replicated(parameters: ReplicatedParameters, seed: u64, local: Box<dyn Device
 fn ssd_cache(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
     let parameters = SsdCacheParameters {
         block_bytes: 16 << 10,
-        cache_bytes: 512 << 10,
+        cache_bytes: Some(512 << 10),
         write_policy,
         promotion: Promotion::AtRate { bytes_per_s: 4 << 20 },
         sequential_cutoff_bytes: 256 << 10,
@@ -126,7 +126,7 @@ fn ssd_cache(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Dev
 /// A log that fills up, and groups that close early.
 fn intent_log(fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
     let parameters = IntentLogParameters {
-        log_bytes: 1 << 20,
+        log_bytes: Some(1 << 20),
         record_header_bytes: 192,
         log_block_bytes: 4 << 10,
         memory_ns: MICROSECOND,

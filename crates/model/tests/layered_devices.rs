@@ -43,7 +43,7 @@ fn reads(span_bytes: u64) -> ClosedLoop {
 fn cache(write_policy: WritePolicy, fast: Box<dyn Device>) -> Box<dyn Device> {
     let parameters = SsdCacheParameters {
         block_bytes: BLOCK_BYTES,
-        cache_bytes: 64 << 20,
+        cache_bytes: Some(64 << 20),
         write_policy,
         promotion: Promotion::Always,
         sequential_cutoff_bytes: 4 << 20,
@@ -57,7 +57,7 @@ fn cache(write_policy: WritePolicy, fast: Box<dyn Device>) -> Box<dyn Device> {
 
 fn intent_log() -> Box<dyn Device> {
     let parameters = IntentLogParameters {
-        log_bytes: 256 << 20,
+        log_bytes: Some(256 << 20),
         record_header_bytes: 192,
         log_block_bytes: 4 << 10,
         memory_ns: 5 * MICROSECOND,

@@ -120,7 +120,7 @@ fn every_layer() -> Vec<Layer> {
 
 fn every_stack() -> Vec<Stack> {
     let below = [
-        StackSpec::Device(Parameters::Null),
+        StackSpec::Device(Parameters::NULL),
         disk(WriteCache::Off),
         disk(WriteCache::Volatile),
         flash(WriteCache::Volatile),

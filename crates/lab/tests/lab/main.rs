@@ -5,6 +5,7 @@
 mod adapter;
 mod cli;
 mod disk_bench;
+mod disk_profile;
 mod emulated;
 mod emulated_support;
 mod failures;

@@ -4,13 +4,13 @@ use super::*;
 use crate::closed_loop::{ClosedLoop, Driver};
 use crate::fault::{Fault, FaultParameters, Stuck};
 use crate::ssd_cache::tests::{FAST_NS, KIB, MIB, SIZE_BYTES, SLOW_NS, latency_ns, request, settle};
-use crate::time::{MICROSECOND, MILLISECOND};
+use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
 use crate::volume::tests::constant;
 
 fn log_parameters() -> IntentLogParameters {
     IntentLogParameters {
-        log_bytes: 64 * MIB,
+        log_bytes: Some(64 * MIB),
         record_header_bytes: 192,
         log_block_bytes: 4 * KIB,
         memory_ns: MICROSECOND,
@@ -84,7 +84,7 @@ fn what_is_dirty_is_read_from_memory() {
 
 #[test]
 fn a_full_log_makes_a_commit_wait_for_the_group() {
-    let mut driver = log(IntentLogParameters { log_bytes: MIB, ..log_parameters() });
+    let mut driver = log(IntentLogParameters { log_bytes: Some(MIB), ..log_parameters() });
     let mut slow_commits = 0;
     for block in 0..100 {
         latency_ns(&mut driver, Operation::Write, block * 16 * KIB, 16 * KIB);

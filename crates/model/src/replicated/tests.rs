@@ -4,7 +4,7 @@ use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
 use crate::null::Null;
 use crate::request::RequestId;
-use crate::time::{MICROSECOND, MILLISECOND};
+use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
 use crate::volume;
 

@@ -18,7 +18,7 @@ pub(crate) const SLOW_NS: u64 = 5 * MILLISECOND;
 fn parameters(write_policy: WritePolicy) -> SsdCacheParameters {
     SsdCacheParameters {
         block_bytes: 16 * KIB,
-        cache_bytes: 16 * MIB,
+        cache_bytes: Some(16 * MIB),
         write_policy,
         promotion: Promotion::Always,
         sequential_cutoff_bytes: 0,
@@ -236,12 +236,12 @@ fn what_no_ssd_cache_can_be_is_refused() {
     };
     let valid = parameters(WritePolicy::Back);
     assert_eq!(
-        sentence(SsdCacheParameters { cache_bytes: 65 * MIB, ..valid }),
+        sentence(SsdCacheParameters { cache_bytes: Some(65 * MIB), ..valid }),
         "`cache` is 68157440 bytes, must be 16384 to 67108864 bytes"
     );
     assert_eq!(
         sentence(SsdCacheParameters { block_bytes: 12 * KIB, ..valid }),
-        "`block` is 12288 bytes, must be a power of two"
+        "`block` is 12288 bytes, must be a power of two, 512 to 65536"
     );
     assert_eq!(
         sentence(SsdCacheParameters { dirty_limit_percent: 5, ..valid }),
