@@ -4,6 +4,8 @@
 //! What belongs here is needed by two crates and speaks of no disk, server or workload.
 
 pub mod child;
+pub mod explain;
+pub mod hash;
 pub mod histogram;
 pub mod mistake;
 pub mod near;

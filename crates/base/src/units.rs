@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+pub use spindle_model::{format_duration_ns, format_size_bytes};
+
 const SIZE_UNITS: [(&str, u64); 15] = [
     ("B", 1),
     ("KB", 1_000),
@@ -72,6 +74,18 @@ pub fn parse_share_per_million(text: &str) -> Result<u64, String> {
     })
 }
 
+/// Whole percent; the error is a sentence.
+pub fn parse_percent(text: &str) -> Result<u64, String> {
+    parse(text, &[("%", 1)])
+        .ok_or_else(|| format!("`{text}` is not a whole number of %; write for example \"50 %\""))
+}
+
+/// Rotations per minute; the error is a sentence.
+pub fn parse_rotations_per_minute(text: &str) -> Result<u64, String> {
+    parse(text, &[("rpm", 1)])
+        .ok_or_else(|| format!("`{text}` is not a whole number of rpm; write for example \"7200 rpm\""))
+}
+
 /// A decimal number and a unit; `None` for anything else, or when the result is not whole or too large.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
@@ -93,26 +107,6 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     u64::try_from(scaled / scale).ok()
 }
 
-/// The shortest text that reads back as the same size.
-pub fn format_size_bytes(bytes: u64) -> String {
-    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let decimal = [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB")];
-    format_exactly(bytes, units.iter().chain(&decimal), "B")
-}
-
-/// The shortest text that reads back as the same duration.
-pub fn format_duration_ns(nanoseconds: u64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    if nanoseconds == 0 {
-        return "0 s".to_owned();
-    }
-    let fits = |factor: &u64| nanoseconds >= *factor && nanoseconds.is_multiple_of(factor / 1_000);
-    match units.iter().find(|(factor, _)| fits(factor)) {
-        Some((factor, unit)) => format!("{} {unit}", nanoseconds as f64 / *factor as f64),
-        None => format!("{nanoseconds} ns"),
-    }
-}
-
 /// Rounded to three digits, for reading: `138 MB/s`.
 pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
     let megabytes_per_s = bytes_per_s / 1e6;
@@ -120,17 +114,6 @@ pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
         large if large >= 100.0 => format!("{large:.0} MB/s"),
         middle if middle >= 10.0 => format!("{middle:.1} MB/s"),
         small => format!("{small:.2} MB/s"),
-    }
-}
-
-fn format_exactly<'a>(
-    value: u64,
-    mut units: impl Iterator<Item = &'a (u64, &'a str)>,
-    smallest: &str,
-) -> String {
-    match units.find(|(factor, _)| value >= *factor && value.is_multiple_of(*factor)) {
-        Some((factor, unit)) => format!("{} {unit}", value / factor),
-        None => format!("{value} {smallest}"),
     }
 }
 

@@ -4,9 +4,9 @@
 
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters,
-    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters,
-    Promotion, Protocol, RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor, ThrottleParameters,
-    TierParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
+    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, Parameters, PartitionParameters,
+    Promotion, Protocol, RaidLevel, RaidParameters, ReplicatedParameters, Spikes, SsdCacheParameters,
+    StackSpec, Stroke, Survivor, ThrottleParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -73,20 +73,19 @@ fn flash() -> Parameters {
 }
 
 fn null() -> Branch {
-    Branch { size_bytes: SIZE_BYTES, stack: StackSpec::Device(Parameters::Null) }
+    Branch { size_bytes: SIZE_BYTES, stack: StackSpec::Device(Parameters::NULL) }
 }
 
 fn raid(level: RaidLevel) -> StackSpec {
-    StackSpec::Raid { parameters: RaidParameters::new(level), members: vec![null(); 4] }
+    StackSpec::layer(RaidParameters::new(level), vec![null(); 4])
 }
 
 fn layers() -> [(&'static str, StackSpec); 11] {
-    let below = || Box::new(null());
     let limit = Limit { iops: Some(1_000_000), bytes_per_s: Some(1_000_000_000_000) };
     let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
     let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
     let fault = FaultParameters { spikes, ..FaultParameters::default() };
-    let mirror = MirrorParameters {
+    let replicated = ReplicatedParameters {
         protocol: Protocol::C,
         bytes_per_s: 1_000_000_000,
         round_trip_ns: 100 * MICROSECOND,
@@ -98,9 +97,9 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         resync_bytes_per_s: 100_000_000,
         survivor: Survivor::Local,
     };
-    let tier = TierParameters {
+    let ssd_cache = SsdCacheParameters {
         block_bytes: 16 << 10,
-        cache_bytes: 1 << 30,
+        cache_bytes: Some(1 << 30),
         write_policy: WritePolicy::Back,
         promotion: Promotion::Always,
         sequential_cutoff_bytes: 4 << 20,
@@ -110,7 +109,7 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         keeps_clean_blocks: true,
     };
     let intent_log = IntentLogParameters {
-        log_bytes: 1 << 30,
+        log_bytes: Some(1 << 30),
         record_header_bytes: 192,
         log_block_bytes: 4 << 10,
         memory_ns: MICROSECOND,
@@ -121,17 +120,17 @@ fn layers() -> [(&'static str, StackSpec); 11] {
     };
     let cache = CacheParameters::new(CachePolicy::WriteBack, 64 << 20);
     [
-        ("partition", StackSpec::Partition { offset_bytes: 0, below: below() }),
+        ("partition", StackSpec::layer(PartitionParameters { offset_bytes: 0 }, [null()])),
         ("raid1", raid(RaidLevel::Raid1)),
         ("raid10", raid(RaidLevel::Raid10)),
         ("raid5", raid(RaidLevel::Raid5)),
         ("raid6", raid(RaidLevel::Raid6)),
-        ("cache", StackSpec::Cache { parameters: cache, below: below() }),
-        ("throttle", StackSpec::Throttle { parameters: throttle, below: below() }),
-        ("fault", StackSpec::Fault { parameters: fault, below: below() }),
-        ("mirror", StackSpec::Mirror { parameters: mirror, local: below(), peer: below() }),
-        ("tier", StackSpec::Tier { parameters: tier, fast: below(), slow: below() }),
-        ("intent log", StackSpec::IntentLog { parameters: intent_log, fast: below(), slow: below() }),
+        ("cache", StackSpec::layer(cache, [null()])),
+        ("throttle", StackSpec::layer(throttle, [null()])),
+        ("fault", StackSpec::layer(fault, [null()])),
+        ("replicated", StackSpec::layer(replicated, [null(), null()])),
+        ("SSD cache", StackSpec::layer(ssd_cache, [null(), null()])),
+        ("intent log", StackSpec::layer(intent_log, [null(), null()])),
     ]
 }
 
@@ -178,7 +177,7 @@ fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop, ageing: Option<
 
 fn main() {
     for (name, parameters, span_bytes) in [
-        ("null", Parameters::Null, SIZE_BYTES),
+        ("null", Parameters::NULL, SIZE_BYTES),
         ("disk", disk(), SIZE_BYTES),
         // Its seek table does not fit the first level of a processor's cache.
         ("disk of 1 TiB", disk(), 1 << 40),

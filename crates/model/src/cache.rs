@@ -47,6 +47,7 @@ use std::fmt;
 
 use crate::children::Child;
 use crate::device::{Ageing, Counters, Device, PowerCut};
+use crate::layer::LayerParameters;
 use crate::profile::{Invalid, transfer_ns};
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
 use crate::requests::{Requests, Slot};

@@ -4,7 +4,7 @@
 //! requests, asks when something will happen next, and collects completions when that moment has come. Layers
 //! are devices that hold devices, so a stack is a tree of values that one driver drives.
 
-use crate::profile::{Invalid, within};
+pub use crate::ageing::Ageing;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
 
@@ -26,9 +26,11 @@ pub trait Device: Send {
         self.submit_late(now, now, request);
     }
 
-    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the device has done already. That
-    /// stays as it was, but a part that has been idle begins with the request at its own time. So a completion may be due before others that
-    /// were collected. Returns when the device took the request to have come: `now` where it makes no use of `sent`.
+    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the
+    /// device has done already. That stays as it was, but a part that has been idle begins with the request at
+    /// its own time. So a completion may be due before others that were collected. A layer passes `sent` on,
+    /// later by the time that the request spent in the layer. Returns when the device took the request to have
+    /// come: `now` where it makes no use of `sent`.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant;
 
     fn poll_at(&self) -> Option<Instant>;
@@ -50,26 +52,6 @@ pub trait Device: Send {
     /// The device forgets where everything was, as ATA SECURITY ERASE UNIT or NVMe Format make it do; its wear stays. Only
     /// while nothing is submitted.
     fn secure_erase(&mut self) {}
-}
-
-/// How a drive was used: filled from its start, then overwritten at random.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ageing {
-    /// Share of the device that holds data.
-    pub fill_percent: u64,
-    /// Bytes overwritten within that share, in percent of the whole device; 300 is three turns of a full drive, after which
-    /// uniform overwrites find a steady state.
-    pub overwrite_percent: u64,
-    pub seed: u64,
-}
-
-impl Ageing {
-    /// # Errors
-    /// Names the key, as a stack table spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        within("fill", self.fill_percent, 0, 100, " %")?;
-        within("overwrite", self.overwrite_percent, 0, 10_000, " %")
-    }
 }
 
 /// What is left of a write that was not yet durable when the power failed.

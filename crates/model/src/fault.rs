@@ -8,103 +8,21 @@
 //! takes writes that the host was told are durable. Real drives have done so: Zheng et al., "Understanding the
 //! robustness of SSDs under power fault" (FAST'13).
 
+mod parameters;
 #[cfg(test)]
 mod tests;
 
+use parameters::MILLION;
+pub use parameters::{Dying, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
+
 use crate::children::{Child, in_host_terms};
 use crate::device::{Ageing, Counters, Device, PowerCut};
-use crate::profile::{Invalid, within};
+use crate::layer::LayerParameters;
+use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
-
-const MILLION: u64 = 1_000_000;
-
-/// Now and then a request takes longer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spikes {
-    /// Requests struck, of a million.
-    pub per_million: u64,
-    pub extra_ns: u64,
-}
-
-/// Nothing completes for a while, again and again: from each multiple of the period on, the first one excepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stalls {
-    pub period_ns: u64,
-    pub duration_ns: u64,
-}
-
-/// One request that does not come back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stuck {
-    /// Requests submitted before it.
-    pub after_requests: u64,
-    /// How long it stays away; `None`: until [`Fault::reset`] or a power cut.
-    pub duration_ns: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ReadErrors {
-    /// Unreadable places, as offset and size in bytes: a read that touches one fails.
-    pub ranges: Vec<(u64, u64)>,
-    /// Reads that fail anywhere, of a million.
-    pub per_million: u64,
-    /// What the drive tries before it gives up.
-    pub recovery_ns: u64,
-}
-
-/// A drive that becomes slower: each request takes longer by what has accrued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dying {
-    pub starts_at_ns: u64,
-    /// Growth per second of model time.
-    pub extra_ns_per_s: u64,
-    /// Growth per completed read.
-    pub extra_ns_per_read: u64,
-}
-
-/// Which faults there are; the default is none.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FaultParameters {
-    pub spikes: Option<Spikes>,
-    pub stalls: Option<Stalls>,
-    pub stuck: Option<Stuck>,
-    pub read_errors: ReadErrors,
-    pub dying: Option<Dying>,
-    /// FLUSH completes after this long and is not passed on; FUA is stripped.
-    pub lying_flush_ns: Option<u64>,
-}
-
-impl FaultParameters {
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        const LONG_NS: u64 = 1_000_000 * SECOND;
-        if let Some(Spikes { per_million, extra_ns }) = self.spikes {
-            within("spike_probability", per_million, 1, MILLION, " of a million")?;
-            within("spike", extra_ns, 1, LONG_NS, " ns")?;
-        }
-        if let Some(Stalls { period_ns, duration_ns }) = self.stalls {
-            within("stall_period", period_ns, 2, LONG_NS, " ns")?;
-            within("stall", duration_ns, 1, period_ns - 1, " ns")?;
-        }
-        if let Some(Stuck { duration_ns: Some(duration_ns), .. }) = self.stuck {
-            within("stuck", duration_ns, 1, LONG_NS, " ns")?;
-        }
-        within("read_error_probability", self.read_errors.per_million, 0, MILLION, " of a million")?;
-        within("read_error_recovery", self.read_errors.recovery_ns, 0, LONG_NS, " ns")?;
-        for &(_, size_bytes) in &self.read_errors.ranges {
-            within("read_error_size", size_bytes, 1, u64::MAX, " bytes")?;
-        }
-        if let Some(dying) = self.dying {
-            within("dying_per_second", dying.extra_ns_per_s, 0, SECOND, " ns")?;
-            within("dying_per_read", dying.extra_ns_per_read, 0, SECOND, " ns")?;
-        }
-        within("lying_flush", self.lying_flush_ns.unwrap_or(0), 0, LONG_NS, " ns")
-    }
-}
 
 /// What will happen to a request, drawn when it is submitted.
 #[derive(Debug, Clone, Copy)]

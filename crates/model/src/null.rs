@@ -3,10 +3,30 @@
 //! # Divergence
 //! No such drive exists. Every write is durable at once, so a power cut takes nothing that was acknowledged.
 
+use crate::declare;
 use crate::device::{Counters, Device, Fate, PowerCut};
+use crate::parameter::Invalid;
+use crate::profile::DeviceParameters;
 use crate::request::{Completion, Operation, Request};
 use crate::requests::Requests;
 use crate::time::Instant;
+
+declare! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct NullParameters {}
+}
+
+impl DeviceParameters for NullParameters {
+    const KIND: &'static str = "null";
+
+    fn capacity_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    fn build(&self, size_bytes: u64, _seed: u64) -> Result<Box<dyn Device>, Invalid> {
+        Ok(Box::new(Null::new(size_bytes)))
+    }
+}
 
 #[derive(Debug)]
 pub struct Null {

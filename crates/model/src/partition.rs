@@ -4,9 +4,66 @@
 
 use std::fmt;
 
+use crate::declare;
 use crate::device::{Ageing, Counters, Device, PowerCut};
-use crate::request::{Completion, Operation, Request};
+use crate::layer::{LayerParameters, Told, take};
+use crate::parameter::{Invalid, Step, format_size_bytes};
+use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
 use crate::time::Instant;
+
+/// Sizes are whole multiples of it, because the blocks of an emulator's store are.
+const BLOCK_BYTES: u64 = 4_096;
+
+declare! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct PartitionParameters {
+        /// Where it begins on the device below.
+        pub offset_bytes: u64 = Size "offset", step Step::MultipleOf(SECTOR_BYTES), names &STARTS, default 0;
+    }
+}
+
+/// Where LVM and partitioning tools put the first byte of data; the laboratory has the sources.
+const STARTS: [(&str, u64); 3] = [("lvm", 1 << 20), ("lvm-before-2010", 192 << 10), ("sector-63", 63 * 512)];
+
+impl LayerParameters for PartitionParameters {
+    const NAMES: &'static [&'static str] = &["partition"];
+
+    fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
+        let offset_bytes = self.offset_bytes;
+        if offset_bytes < below_bytes[0] {
+            return Ok(());
+        }
+        let bound = format_size_bytes(below_bytes[0]);
+        let problem = format!("is {offset_bytes} bytes, must be below the size of the device below, {bound}");
+        Err(Invalid::new("offset", problem))
+    }
+
+    fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
+        below_bytes[0].saturating_sub(self.offset_bytes)
+    }
+
+    fn may_be_smaller(&self) -> bool {
+        true
+    }
+
+    fn size_below_bytes(&self, size_bytes: u64, _below_count: usize) -> u64 {
+        (size_bytes + self.offset_bytes).next_multiple_of(BLOCK_BYTES)
+    }
+
+    fn summary(&self, below: &[Told<'_>]) -> String {
+        format!("A partition of: {}", below[0].summary)
+    }
+
+    fn build(
+        &self,
+        below: Vec<Box<dyn Device>>,
+        size_bytes: u64,
+        _seed: u64,
+    ) -> Result<Box<dyn Device>, Invalid> {
+        let [below] = take(below);
+        Ok(Box::new(Partition::new(self.offset_bytes, size_bytes, below)))
+    }
+}
 
 pub struct Partition {
     offset_bytes: u64,

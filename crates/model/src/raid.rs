@@ -151,7 +151,7 @@ impl Raid {
         if layout.size_bytes == 0 {
             let problem =
                 format!("has {smallest_bytes} bytes, must be at least `chunk`, {}", parameters.chunk_bytes);
-            return Err(Invalid { key: "members", problem });
+            return Err(Invalid::new("members", problem));
         }
         let mut members = Members::new(members);
         for &member in &parameters.missing_members {
@@ -220,12 +220,12 @@ impl Raid {
         self.advance(now);
         let state = self.members.list[member].state;
         if state != MemberState::Missing || self.members.list[member].device.in_flight_count() > 0 {
-            return Err(Invalid { key: "member", problem: format!("{member} is still in use") });
+            return Err(Invalid::new("member", format!("{member} is still in use")));
         }
         if device.size_bytes() < self.layout.member_bytes {
             let problem =
                 format!("has {} bytes, must have at least {}", device.size_bytes(), self.layout.member_bytes);
-            return Err(Invalid { key: "member", problem });
+            return Err(Invalid::new("member", problem));
         }
         self.members.replace(member, device);
         self.members.list[member].state = MemberState::Rebuilding { valid_bytes: 0 };

@@ -1,63 +1,15 @@
 //! The tree of layers and devices behind one block device, as data; and the running device made of it.
 
-use crate::cache::{Cache, CacheParameters};
-use crate::device::{Ageing, Device};
-use crate::disk::Disk;
-use crate::fault::{Fault, FaultParameters};
-use crate::flash::Flash;
-use crate::mirror::{Mirror, MirrorParameters};
-use crate::null::Null;
-use crate::partition::Partition;
-use crate::profile::{Invalid, Parameters, WriteCache};
-use crate::raid::{Raid, RaidParameters};
+use crate::device::Device;
+use crate::layer::{LayerKind, LayerParameters, Told};
+use crate::parameter::{Declared, Field, Invalid, Values};
+use crate::profile::{Parameters, WriteCache};
 use crate::request::SECTOR_BYTES;
-use crate::throttle::{Throttle, ThrottleParameters};
-use crate::tier::{IntentLog, IntentLogParameters, Tier, TierParameters};
-use crate::volume::Volume;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum StackSpec {
     Device(Parameters),
-    Partition {
-        offset_bytes: u64,
-        below: Box<Branch>,
-    },
-    Raid {
-        parameters: RaidParameters,
-        members: Vec<Branch>,
-    },
-    Cache {
-        parameters: CacheParameters,
-        below: Box<Branch>,
-    },
-    Throttle {
-        parameters: ThrottleParameters,
-        below: Box<Branch>,
-    },
-    Fault {
-        parameters: FaultParameters,
-        below: Box<Branch>,
-    },
-    Mirror {
-        parameters: MirrorParameters,
-        local: Box<Branch>,
-        peer: Box<Branch>,
-    },
-    Tier {
-        parameters: TierParameters,
-        fast: Box<Branch>,
-        slow: Box<Branch>,
-    },
-    /// Used before: not a layer, but what becomes of the stack below before the first request.
-    Aged {
-        ageing: Ageing,
-        below: Box<Branch>,
-    },
-    IntentLog {
-        parameters: IntentLogParameters,
-        fast: Box<Branch>,
-        slow: Box<Branch>,
-    },
+    Layer(Layer, Vec<Branch>),
 }
 
 /// A stack that a layer is on, and how large it is.
@@ -67,89 +19,187 @@ pub struct Branch {
     pub stack: StackSpec,
 }
 
-fn invalid<T>(key: &'static str, problem: String) -> Result<T, Invalid> {
-    Err(Invalid { key, problem })
+/// The one list of layers: a kind is a line here, and a struct that is [`LayerParameters`].
+macro_rules! layers {
+    ($($kind:ident($parameters:ty),)*) => {
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Layer {
+            $( $kind($parameters), )*
+        }
+
+        impl Layer {
+            /// In the order of the list.
+            pub fn kinds() -> Vec<LayerKind> {
+                vec![$( LayerKind {
+                    names: <$parameters>::NAMES,
+                    fields: <$parameters>::fields(),
+                    below: <$parameters>::BELOW,
+                    is_array: <$parameters>::IS_ARRAY,
+                }, )*]
+            }
+
+            /// # Errors
+            /// A value that is missing or beyond its bounds; the name is unknown.
+            pub fn from_values(name: &str, values: Values) -> Result<Layer, Invalid> {
+                $( if <$parameters>::NAMES.contains(&name) {
+                    let parameters = <$parameters>::from_values(values)?;
+                    parameters.relations()?;
+                    return Ok(Layer::$kind(parameters));
+                } )*
+                Err(Invalid::new("layer", format!("`{name}` is unknown")))
+            }
+
+            /// The usual one.
+            pub fn name(&self) -> &'static str {
+                match self { $( Layer::$kind(_) => <$parameters>::NAMES[0], )* }
+            }
+
+            pub fn fields(&self) -> Vec<Field> {
+                match self { $( Layer::$kind(_) => <$parameters>::fields(), )* }
+            }
+
+            pub fn values(&self) -> Values {
+                match self { $( Layer::$kind(parameters) => parameters.values(), )* }
+            }
+
+            /// What to tell whose table says so little that the layer does nothing.
+            pub fn idle_hint(&self) -> Option<&'static str> {
+                match self { $( Layer::$kind(parameters) => parameters.idle_hint(), )* }
+            }
+
+            /// # Errors
+            /// It cannot be on that many stacks.
+            pub fn check_count(&self, below_count: usize) -> Result<(), Invalid> {
+                match self { $( Layer::$kind(parameters) => parameters.check_count(below_count), )* }
+            }
+
+            /// # Errors
+            /// A parameter that does not fit the stacks below.
+            pub fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
+                match self { $( Layer::$kind(parameters) => parameters.check_sizes(below_bytes), )* }
+            }
+
+            /// The size that comes of the sizes below.
+            pub fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
+                match self { $( Layer::$kind(parameters) => parameters.size_bytes(below_bytes), )* }
+            }
+
+            pub fn may_be_smaller(&self) -> bool {
+                match self { $( Layer::$kind(parameters) => parameters.may_be_smaller(), )* }
+            }
+
+            /// What each stack below needs for a layer of that size.
+            pub fn size_below_bytes(&self, size_bytes: u64, below_count: usize) -> u64 {
+                match self { $( Layer::$kind(parameters) => parameters.size_below_bytes(size_bytes, below_count), )* }
+            }
+
+            /// By how much the size may exceed the one that was asked for.
+            pub fn slack_bytes(&self, below_count: usize) -> u64 {
+                match self { $( Layer::$kind(parameters) => parameters.slack_bytes(below_count), )* }
+            }
+
+            fn has_volatile_cache(&self, below_has: bool) -> bool {
+                match self { $( Layer::$kind(parameters) => parameters.has_volatile_cache(below_has), )* }
+            }
+
+            /// Whether the value of a parameter plays a part, as it stands with the others.
+            pub fn uses(&self, key: &str) -> bool {
+                match self { $( Layer::$kind(parameters) => parameters.uses(key), )* }
+            }
+
+            /// What the model takes for granted besides parameters, as sentences.
+            pub fn assumptions(&self) -> &'static [&'static str] {
+                match self { $( Layer::$kind(parameters) => parameters.assumptions(), )* }
+            }
+
+            /// One sentence: what is emulated.
+            pub fn summary(&self, below: &[Told<'_>]) -> String {
+                match self { $( Layer::$kind(parameters) => parameters.summary(below), )* }
+            }
+
+            fn validate(&self) -> Result<(), Invalid> {
+                match self { $( Layer::$kind(parameters) => LayerParameters::validate(parameters), )* }
+            }
+
+            fn build(&self, below: Vec<Box<dyn Device>>, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>, Invalid> {
+                match self { $( Layer::$kind(parameters) => parameters.build(below, size_bytes, seed), )* }
+            }
+        }
+
+        $( impl From<$parameters> for Layer {
+            fn from(parameters: $parameters) -> Layer {
+                Layer::$kind(parameters)
+            }
+        } )*
+    };
+}
+
+layers! {
+    Partition(crate::partition::PartitionParameters),
+    Raid(crate::raid::RaidParameters),
+    Cache(crate::cache::CacheParameters),
+    SsdCache(crate::ssd_cache::SsdCacheParameters),
+    IntentLog(crate::intent_log::IntentLogParameters),
+    Replicated(crate::replicated::ReplicatedParameters),
+    Throttle(crate::throttle::ThrottleParameters),
+    Fault(crate::fault::FaultParameters),
+    Aged(crate::ageing::Ageing),
 }
 
 impl StackSpec {
+    /// A layer on these stacks, in the order of its [`Below`](crate::Below).
+    pub fn layer(layer: impl Into<Layer>, below: impl IntoIterator<Item = Branch>) -> StackSpec {
+        StackSpec::Layer(layer.into(), below.into_iter().collect())
+    }
+
     /// Whether a stack of this size can be built; the error names the key and the bound.
     pub fn validate(&self, size_bytes: u64) -> Result<(), Invalid> {
         if size_bytes == 0 || !size_bytes.is_multiple_of(SECTOR_BYTES) {
             let problem = format!("is {size_bytes} bytes, must be a multiple of {SECTOR_BYTES} above zero");
-            return invalid("size", problem);
+            return Err(Invalid::new("size", problem));
         }
         match self {
             StackSpec::Device(parameters) => parameters.validate()?,
-            StackSpec::Partition { offset_bytes, .. } => {
-                if !offset_bytes.is_multiple_of(SECTOR_BYTES) {
-                    let problem = format!("is {offset_bytes} bytes, must be a multiple of {SECTOR_BYTES}");
-                    return invalid("offset", problem);
-                }
+            StackSpec::Layer(layer, below) => {
+                layer.validate()?;
+                layer.check_count(below.len())?;
+                layer.check_sizes(&sizes(below))?;
             }
-            StackSpec::Raid { parameters, members } => parameters.validate(members.len())?,
-            StackSpec::Cache { parameters, .. } => parameters.validate()?,
-            StackSpec::Throttle { parameters, .. } => parameters.validate()?,
-            StackSpec::Fault { parameters, .. } => parameters.validate()?,
-            StackSpec::Mirror { parameters, .. } => parameters.validate()?,
-            StackSpec::Tier { parameters, .. } => parameters.validate()?,
-            StackSpec::IntentLog { parameters, .. } => parameters.validate()?,
-            StackSpec::Aged { ageing, .. } => ageing.validate()?,
         }
         if let Some(most) = self.most_bytes()
             && size_bytes > most
         {
             let what = match self {
                 StackSpec::Device(_) => "the drive's capacity",
-                _ => "what the stack below has room for",
+                StackSpec::Layer(..) => "what the stack below has room for",
             };
-            return invalid("size", format!("is {size_bytes} bytes, must be at most {what}, {most} bytes"));
+            let problem = format!("is {size_bytes} bytes, must be at most {what}, {most} bytes");
+            return Err(Invalid::new("size", problem));
         }
-        self.branches().try_for_each(|branch| branch.stack.validate(branch.size_bytes))
+        self.branches().iter().try_for_each(|branch| branch.stack.validate(branch.size_bytes))
     }
 
     /// The largest size that this stack can have; `None` when it has no bound. For a layer it is its natural size.
     pub fn most_bytes(&self) -> Option<u64> {
         match self {
             StackSpec::Device(parameters) => parameters.capacity_bytes(),
-            StackSpec::Partition { offset_bytes, below } => {
-                Some(below.size_bytes.saturating_sub(*offset_bytes))
-            }
-            StackSpec::Raid { parameters, members } => {
-                let smallest_bytes = members.iter().map(|member| member.size_bytes).min().unwrap_or(0);
-                Some(parameters.usable_bytes(members.len(), smallest_bytes))
-            }
-            StackSpec::Cache { below, .. }
-            | StackSpec::Aged { below, .. }
-            | StackSpec::Throttle { below, .. }
-            | StackSpec::Fault { below, .. } => Some(below.size_bytes),
-            StackSpec::Mirror { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
-            StackSpec::Tier { slow, .. } | StackSpec::IntentLog { slow, .. } => Some(slow.size_bytes),
+            StackSpec::Layer(layer, below) => Some(layer.size_bytes(&sizes(below))),
         }
     }
 
     /// What this layer is on; nothing for a device.
-    pub fn branches(&self) -> impl Iterator<Item = &Branch> {
-        let (one, two, many): (Option<&Branch>, Option<&Branch>, &[Branch]) = match self {
-            StackSpec::Device(_) => (None, None, &[]),
-            StackSpec::Partition { below, .. }
-            | StackSpec::Cache { below, .. }
-            | StackSpec::Aged { below, .. }
-            | StackSpec::Throttle { below, .. }
-            | StackSpec::Fault { below, .. } => (Some(below), None, &[]),
-            StackSpec::Raid { members, .. } => (None, None, members),
-            StackSpec::Mirror { local, peer, .. } => (Some(local), Some(peer), &[]),
-            StackSpec::Tier { fast, slow, .. } | StackSpec::IntentLog { fast, slow, .. } => {
-                (Some(fast), Some(slow), &[])
-            }
-        };
-        one.into_iter().chain(two).chain(many)
+    pub fn branches(&self) -> &[Branch] {
+        match self {
+            StackSpec::Device(_) => &[],
+            StackSpec::Layer(_, below) => below,
+        }
     }
 
     /// Whether any device of the stack is such a one.
     pub fn any_device(&self, is_such: &dyn Fn(&Parameters) -> bool) -> bool {
         match self {
             StackSpec::Device(parameters) => is_such(parameters),
-            _ => self.branches().any(|branch| branch.stack.any_device(is_such)),
+            StackSpec::Layer(_, below) => below.iter().any(|branch| branch.stack.any_device(is_such)),
         }
     }
 
@@ -157,62 +207,28 @@ impl StackSpec {
     pub fn has_volatile_cache(&self) -> bool {
         match self {
             StackSpec::Device(parameters) => parameters.write_cache() == WriteCache::Volatile,
-            // A controller tells the host that it is write-through, whatever it does.
-            StackSpec::Cache { .. } => false,
-            // Its memory is volatile, whatever the devices are.
-            StackSpec::IntentLog { .. } => true,
-            // It must get the FLUSH that it lies about.
-            StackSpec::Fault { parameters, .. } if parameters.lying_flush_ns.is_some() => true,
-            _ => self.branches().any(|branch| branch.stack.has_volatile_cache()),
+            StackSpec::Layer(layer, below) => {
+                layer.has_volatile_cache(below.iter().any(|branch| branch.stack.has_volatile_cache()))
+            }
         }
     }
 
     /// A running device of `size_bytes`; the same seed gives the same history.
     pub fn build(&self, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>, Invalid> {
         self.validate(size_bytes)?;
-        Ok(match self {
-            StackSpec::Device(Parameters::Null) => Box::new(Null::new(size_bytes)),
-            StackSpec::Device(Parameters::Disk(disk)) => Box::new(Disk::new(disk.clone(), size_bytes, seed)),
-            StackSpec::Device(Parameters::Flash(flash)) => {
-                Box::new(Flash::new(flash.clone(), size_bytes, seed))
-            }
-            StackSpec::Device(Parameters::Volume(volume)) => {
-                Box::new(Volume::new(volume.clone(), size_bytes, seed)?)
-            }
-            StackSpec::Partition { offset_bytes, below } => {
-                Box::new(Partition::new(*offset_bytes, size_bytes, below.build(seed)?))
-            }
-            StackSpec::Raid { parameters, members } => {
+        match self {
+            StackSpec::Device(parameters) => parameters.build(size_bytes, seed),
+            StackSpec::Layer(layer, below) => {
                 // Platters of different drives stand at different angles.
-                let built = (0..).zip(members).map(|(index, member)| member.build(seed ^ (index << 32)));
-                Box::new(Raid::new(parameters.clone(), built.collect::<Result<_, _>>()?)?)
+                let built = (0..).zip(below).map(|(index, branch)| branch.build(seed ^ (index << 32)));
+                layer.build(built.collect::<Result<_, _>>()?, size_bytes, seed)
             }
-            StackSpec::Cache { parameters, below } => {
-                Box::new(Cache::new(parameters.clone(), below.build(seed)?, seed)?)
-            }
-            StackSpec::Throttle { parameters, below } => {
-                Box::new(Throttle::new(*parameters, below.build(seed)?)?)
-            }
-            StackSpec::Fault { parameters, below } => {
-                Box::new(Fault::new(parameters.clone(), seed, below.build(seed)?)?)
-            }
-            StackSpec::Mirror { parameters, local, peer } => {
-                let peer = peer.build(seed ^ (1 << 32))?;
-                Box::new(Mirror::new(parameters.clone(), seed, local.build(seed)?, peer)?)
-            }
-            StackSpec::Aged { ageing, below } => {
-                let mut device = below.build(seed)?;
-                device.age(ageing);
-                device
-            }
-            StackSpec::Tier { parameters, fast, slow } => {
-                Box::new(Tier::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
-            }
-            StackSpec::IntentLog { parameters, fast, slow } => {
-                Box::new(IntentLog::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
-            }
-        })
+        }
     }
+}
+
+fn sizes(below: &[Branch]) -> Vec<u64> {
+    below.iter().map(|branch| branch.size_bytes).collect()
 }
 
 impl Branch {

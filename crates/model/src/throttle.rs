@@ -9,57 +9,22 @@
 //! Linux slices time into windows and lets a budget through per window; this is a token bucket, which is smoother.
 
 mod bucket;
+mod parameters;
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
 pub(crate) use bucket::TokenBucket;
+pub use parameters::{Limit, ThrottleParameters};
 
 use crate::children::{Child, in_host_terms};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut};
-use crate::profile::{Invalid, within};
+use crate::layer::LayerParameters;
+use crate::profile::Invalid;
 use crate::request::{Completion, Operation, Request};
 use crate::requests::{Requests, Slot};
 use crate::time::{Instant, SECOND};
-
-/// Highest rates; `None` is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limit {
-    pub iops: Option<u64>,
-    pub bytes_per_s: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ThrottleParameters {
-    pub read: Limit,
-    pub write: Limit,
-    /// Reads and writes together.
-    pub total: Limit,
-    /// Depth of each bucket, as the time in which its rate fills it; at least one operation, at least one byte.
-    pub burst_ns: u64,
-}
-
-impl ThrottleParameters {
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        let limits = [
-            ("read_iops", self.read.iops, "/s"),
-            ("read_rate", self.read.bytes_per_s, " bytes/s"),
-            ("write_iops", self.write.iops, "/s"),
-            ("write_rate", self.write.bytes_per_s, " bytes/s"),
-            ("iops", self.total.iops, "/s"),
-            ("rate", self.total.bytes_per_s, " bytes/s"),
-        ];
-        for (key, limit, unit) in limits {
-            if let Some(limit) = limit {
-                within(key, limit, 1, 1_000_000_000_000, unit)?;
-            }
-        }
-        within("burst", self.burst_ns, 0, 1_000_000 * SECOND, " ns")
-    }
-}
 
 #[derive(Debug)]
 struct Buckets {

@@ -18,15 +18,16 @@
 //! * No first-touch penalty of volumes restored from snapshots.
 
 mod latency;
+mod parameters;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
-pub use latency::LatencyQuantiles;
+pub use parameters::{LatencyQuantiles, VolumeParameters};
 
 use crate::device::{Counters, Device, Fate, PowerCut};
-use crate::profile::{Invalid, at_least, transfer_ns, within};
+use crate::profile::{DeviceParameters, Invalid, transfer_ns, within};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
 use crate::requests::{Requests, Slot, Submitted};
 use crate::rng::Rng;
@@ -35,73 +36,6 @@ use crate::time::{Instant, SECOND};
 use latency::Sampler;
 
 const GIBIBYTE: u64 = 1 << 30;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VolumeParameters {
-    /// Size that is paid for; what is emulated may be smaller.
-    pub capacity_bytes: u64,
-    /// Baseline operations per second per GiB of capacity; zero when the rate is bought apart from the size.
-    pub iops_per_gib: u64,
-    /// Bounds of the baseline; equal when the rate is bought.
-    pub iops_minimum: u64,
-    pub iops_maximum: u64,
-    /// Operations per second while there are credits.
-    pub burst_iops: u64,
-    /// Most credits that are kept, in operations; zero when the volume does not burst.
-    pub burst_credits: u64,
-    /// Baseline bytes per second.
-    pub bytes_per_s: u64,
-    /// Bytes per second while there are credits.
-    pub burst_bytes_per_s: u64,
-    /// Most credits that are kept, in bytes; zero when the rate does not burst.
-    pub burst_credit_bytes: u64,
-    /// Credits at power-on, of the most.
-    pub initial_credit_percent: u64,
-    /// Time over which the highest rate is enforced: requests that come at once pass at once within it.
-    pub window_ns: u64,
-    /// A request counts one operation per this many bytes.
-    pub operation_bytes: u64,
-    /// Whether a request that continues the one before, while that one is in flight, counts with it up to
-    /// `operation_bytes`.
-    pub merges_sequential: bool,
-    /// Link of the virtual machine to its volumes.
-    pub link_bytes_per_s: u64,
-    pub read_latency: LatencyQuantiles,
-    pub write_latency: LatencyQuantiles,
-    /// FLUSH, discard and write-zeroes.
-    pub flush_ns: u64,
-}
-
-impl VolumeParameters {
-    /// Operations per second without credits.
-    pub fn baseline_iops(&self) -> u64 {
-        let by_size = u128::from(self.iops_per_gib) * u128::from(self.capacity_bytes) / u128::from(GIBIBYTE);
-        (by_size as u64).clamp(self.iops_minimum, self.iops_maximum)
-    }
-
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        const RATE_LIMIT: u64 = 1_000_000_000_000;
-        within("capacity", self.capacity_bytes, 1 << 20, 1 << 60, " bytes")?;
-        within("iops_per_gib", self.iops_per_gib, 0, 1_000_000, "/s")?;
-        within("iops_minimum", self.iops_minimum, 1, 1_000_000_000, "/s")?;
-        within("iops_maximum", self.iops_maximum, 1, 1_000_000_000, "/s")?;
-        at_least("iops_maximum", self.iops_maximum, "iops_minimum", self.iops_minimum, "/s")?;
-        within("burst_iops", self.burst_iops, 0, 1_000_000_000, "/s")?;
-        within("burst_credits", self.burst_credits, 0, RATE_LIMIT, "")?;
-        within("rate", self.bytes_per_s, SECTOR_BYTES, RATE_LIMIT, " bytes/s")?;
-        within("burst_rate", self.burst_bytes_per_s, 0, RATE_LIMIT, " bytes/s")?;
-        within("burst_credit_bytes", self.burst_credit_bytes, 0, 1 << 60, " bytes")?;
-        within("initial_credit", self.initial_credit_percent, 0, 100, " %")?;
-        within("window", self.window_ns, 0, 1_000 * SECOND, " ns")?;
-        within("operation_size", self.operation_bytes, SECTOR_BYTES, 1 << 40, " bytes")?;
-        within("link_rate", self.link_bytes_per_s, 1 << 20, 1_000 * RATE_LIMIT, " bytes/s")?;
-        self.read_latency.validate()?;
-        self.write_latency.validate()?;
-        within("flush", self.flush_ns, 0, 100 * SECOND, " ns")
-    }
-}
 
 /// A baseline rate, and a higher one while there are credits.
 #[derive(Debug)]
@@ -178,7 +112,7 @@ impl Volume {
         within("size", size_bytes, SECTOR_BYTES, parameters.capacity_bytes, " bytes")?;
         if !size_bytes.is_multiple_of(SECTOR_BYTES) {
             let problem = format!("is {size_bytes} bytes, must be a multiple of {SECTOR_BYTES}");
-            return Err(Invalid { key: "size", problem });
+            return Err(Invalid::new("size", problem));
         }
         let operations = BurstRate::new(
             parameters.baseline_iops(),

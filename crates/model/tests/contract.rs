@@ -7,8 +7,8 @@ use common::contract::{
 };
 use proptest::prelude::*;
 use spindle_model::{
-    Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, RaidLevel,
-    RaidParameters, Request, RequestId, StackSpec, ThrottleParameters, WriteCache,
+    Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, PartitionParameters,
+    RaidLevel, RaidParameters, Request, RequestId, StackSpec, ThrottleParameters, WriteCache,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -38,23 +38,23 @@ fn flash_with_slc(write_cache: WriteCache) -> StackSpec {
 }
 
 fn partition(stack: StackSpec, size_bytes: u64) -> StackSpec {
-    StackSpec::Partition { offset_bytes: 1 << 20, below: Box::new(Branch { size_bytes, stack }) }
+    StackSpec::layer(PartitionParameters { offset_bytes: 1 << 20 }, [Branch { size_bytes, stack }])
 }
 
 fn raid_1(stack: StackSpec) -> StackSpec {
     let members = vec![Branch { size_bytes: SIZE_BYTES, stack }; 2];
-    StackSpec::Raid { parameters: RaidParameters::new(RaidLevel::Raid1), members }
+    StackSpec::layer(RaidParameters::new(RaidLevel::Raid1), members)
 }
 
 /// A tenth of what the device below could do.
 fn throttle(stack: StackSpec) -> StackSpec {
     let total = Limit { iops: Some(500), bytes_per_s: None };
-    let below = Box::new(Branch { size_bytes: SIZE_BYTES, stack });
-    StackSpec::Throttle { parameters: ThrottleParameters { total, ..ThrottleParameters::default() }, below }
+    let below = Branch { size_bytes: SIZE_BYTES, stack };
+    StackSpec::layer(ThrottleParameters { total, ..ThrottleParameters::default() }, [below])
 }
 
 fn every_stack() -> Vec<StackSpec> {
-    let mut stacks = vec![StackSpec::Device(Parameters::Null)];
+    let mut stacks = vec![StackSpec::Device(Parameters::NULL)];
     for write_cache in [WriteCache::Off, WriteCache::Volatile, WriteCache::Protected] {
         stacks.push(disk(write_cache));
         stacks.push(flash(write_cache, true));
@@ -116,11 +116,11 @@ proptest! {
 fn a_stack_that_does_not_fit_says_why() {
     let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).err().unwrap().to_string();
     assert_eq!(
-        sentence(StackSpec::Device(Parameters::Null), 1_000),
+        sentence(StackSpec::Device(Parameters::NULL), 1_000),
         "`size` is 1000 bytes, must be a multiple of 512 above zero"
     );
     assert_eq!(
-        sentence(partition(StackSpec::Device(Parameters::Null), 2 * SIZE_BYTES), 2 * SIZE_BYTES),
+        sentence(partition(StackSpec::Device(Parameters::NULL), 2 * SIZE_BYTES), 2 * SIZE_BYTES),
         "`size` is 134217728 bytes, must be at most what the stack below has room for, 133169152 bytes"
     );
     assert_eq!(

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
 use spindle_base::proc::CpuTimes;
-use spindle_model::{Ageing, Device};
+use spindle_model::{Ageing, Device, LayerParameters as _};
 
 use crate::control::{self, Command, Reply};
 use crate::driver::Driver;

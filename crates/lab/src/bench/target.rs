@@ -9,8 +9,9 @@ use serde::Deserialize;
 use spindle_mount::{disk, zfs};
 
 use super::plan::Abilities;
-use crate::stack::{PROFILES, StackFile, StackSpec, StackTable, built_in_stack, ready_made_names};
+use crate::stack::{StackFile, StackSpec, StackTable, built_in_names, built_in_stack};
 use spindle_base::Mistake;
+use spindle_base::explain::read_toml;
 use spindle_base::near::did_you_mean;
 
 /// Smallest target that the questions fit on.
@@ -91,7 +92,10 @@ impl Target {
     fn find_any(name: Name<'_>) -> Result<Target, Mistake> {
         let text = name.text;
         if let Some(file) = name.stacks_file {
-            return stack_of_file(file, name).map(Box::new).map(Target::Stack);
+            if name.size.is_some() {
+                return Err(Mistake::new("--size: a stack of a file has its size there".to_owned()));
+            }
+            return stack_of_file(file, text).map(Box::new).map(Target::Stack);
         }
         let is_built_in = built_in_stack(text).is_some();
         if !name.virtual_time
@@ -110,8 +114,7 @@ impl Target {
                 Err(Mistake::new(format!("{text}: cannot be measured: {error}")))
             }
             Err(_) => {
-                let profiles = PROFILES.iter().map(|(known, _)| *known);
-                let nearby = did_you_mean(text, &profiles.chain(ready_made_names()).collect::<Vec<_>>());
+                let nearby = did_you_mean(text, &built_in_names().collect::<Vec<_>>());
                 Err(Mistake::new(format!(
                     "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{nearby}"
                 )))
@@ -230,22 +233,21 @@ fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, Mistake> {
     Err(Mistake::new(format!("{}: is neither a block device nor a directory nor a file", path.display())))
 }
 
-fn stack_of_file(file: &Path, name: Name<'_>) -> Result<StackSpec, Mistake> {
+/// The stack of that name in a file that has some.
+///
+/// # Errors
+/// The file cannot be read, has no such stack, or it is a real disk.
+pub fn stack_of_file(file: &Path, name: &str) -> Result<StackSpec, Mistake> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|error| Mistake::new(format!("--stacks: {shown} cannot be read: {error}")))?;
-    let FileWithStacks { stacks } = toml::from_str(&text).map_err(|error| {
-        Mistake::new(format!("--stacks: {shown}: {}", error.message().replace('\n', " ")))
-    })?;
-    if name.size.is_some() {
-        return Err(Mistake::new("--size: a stack of a file has its size there".to_owned()));
-    }
-    let stack = StackFile { stacks }.resolve(&shown, name.text)?;
+    let FileWithStacks { stacks } =
+        read_toml(&text).map_err(|mistake| mistake.in_file(&shown).in_file("--stacks"))?;
+    let stack = StackFile { stacks }.resolve(&shown, name)?;
     match stack.real() {
-        Some(_) => Err(Mistake::new(format!(
-            "{shown}: stacks.{}: is a real disk; give its path as the target",
-            name.text
-        ))),
+        Some(_) => {
+            Err(Mistake::new(format!("{shown}: stacks.{name}: is a real disk; give its path as the target")))
+        }
         None => Ok(stack),
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use spindle_model::{Alignment, StackSpec as Tree};
+use spindle_model::{Alignment, Layer, StackSpec as Tree};
 
 use crate::stack::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
 use spindle_base::Mistake;
@@ -72,7 +72,7 @@ pub fn run(arguments: &AlignmentArguments) -> Result<()> {
         for &extent_alignment_bytes in &extents {
             let alignment =
                 Alignment { offset_bytes: *offset_bytes, chunk_bytes, page_bytes, extent_alignment_bytes };
-            alignment.validate().map_err(|invalid| Mistake::of_flag(invalid.key, invalid.problem))?;
+            alignment.validate().map_err(|invalid| Mistake::of_flag(&invalid.key, invalid.problem))?;
             let share = alignment.crossing_share();
             rows.push(Row {
                 start: start.clone(),
@@ -104,8 +104,8 @@ fn usual_starts() -> Vec<(String, u64)> {
 /// Chunk of the first array from the top.
 fn chunk_of(tree: &Tree) -> Option<u64> {
     match tree {
-        Tree::Raid { parameters, .. } => Some(parameters.chunk_bytes),
-        _ => tree.branches().find_map(|branch| chunk_of(&branch.stack)),
+        Tree::Layer(Layer::Raid(parameters), _) => Some(parameters.chunk_bytes),
+        _ => tree.branches().iter().find_map(|branch| chunk_of(&branch.stack)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod clone;
+mod profile;
 mod up;
 
 use std::io::Write as _;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use spindle_model::Ageing;
+use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
 
@@ -76,6 +77,8 @@ enum DiskCommand {
     Bench(bench::BenchArguments),
     /// Measure a device that is at hand and write a profile that does the same.
     Clone(clone::CloneArguments),
+    /// Show every parameter of a profile or a stack: its value, and the source or the assumption behind it.
+    Profile(profile::ProfileArguments),
     /// Check real time against virtual time, or a profile against a stored distribution; gives the demerit figure.
     ///
     /// Without --reference: read latencies of the mounted disk at several queue depths, with idle and with busy cores, against those
@@ -120,7 +123,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         }
         DiskCommand::Age { name, fill, overwrite } => {
             let ageing = Ageing { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
-            ageing.validate().map_err(|invalid| Mistake::of_flag(invalid.key, invalid.problem))?;
+            ageing.validate().map_err(|invalid| Mistake::of_flag(&invalid.key, invalid.problem))?;
             let Ageing { fill_percent, overwrite_percent, seed } = ageing;
             let command = ControlCommand::Age { fill_percent, overwrite_percent, seed };
             disk::connect(&name)?.call(&command).map(drop)
@@ -140,6 +143,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Down { .. } => down_all(),
         DiskCommand::Bench(arguments) => bench::run(&arguments),
         DiskCommand::Clone(arguments) => clone::run(&arguments),
+        DiskCommand::Profile(arguments) => profile::run(&arguments),
         DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => validate(&arguments),
         DiskCommand::Serve { state_directory } => serve_disk(&state_directory),

@@ -6,12 +6,13 @@
 
 use spindle_model::{
     Ageing, Branch, ClosedLoop, Completion, Device, Driver, Instant, Invalid, Measured, Operation as Command,
-    Order, Parameters, Request, RequestId, Rng, SECOND, StackSpec as Tree, Stroke, VirtualTime, WriteCache,
+    Order, Parameters, PartitionParameters, Request, RequestId, Rng, SECOND, StackSpec as Tree, Stroke,
+    VirtualTime, WriteCache,
 };
 
 use super::figure::{Cache, Figure, Operation, State, Zone};
 use super::unit::Sample;
-use crate::stack::{StackFile, StackSpec};
+use crate::stack::StackSpec;
 use spindle_base::units::{parse_duration_ns, parse_size_bytes};
 
 /// Enough requests for a mean within about a percent, few enough for seconds.
@@ -335,7 +336,8 @@ fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
     match tree {
         Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
         _ => {
-            let drives = tree.branches().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
+            let drives =
+                tree.branches().iter().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
             drives.max_by_key(|(_, parameters)| parameters.capacity_bytes())
         }
     }
@@ -359,19 +361,14 @@ fn sized(figure: &Figure, stack: &StackSpec, natural_bytes: u64) -> Result<Stack
         }
         _ => return Ok(stack.clone()),
     };
-    let mut tables =
-        StackFile::parse("the stack", &stack.to_stack_file()).map_err(|error| error.to_string())?;
-    let name = &stack.head().name;
-    let table = tables.stacks.get_mut(name).expect("a stack has a table of its own");
-    table.size = Some(format!("{size_bytes} B"));
-    tables.resolve("the stack", name).map_err(|mistake| mistake.to_string())
+    stack.with_size(size_bytes).map_err(|mistake| mistake.to_string())
 }
 
 fn partition(figure: &Figure, tree: Tree, size_bytes: u64) -> (Tree, u64) {
     let Some(offset) = &figure.partition_offset else { return (tree, size_bytes) };
     let offset_bytes = parse_size_bytes(offset).expect("checked when the file was read");
-    let below = Box::new(Branch { size_bytes, stack: tree });
-    (Tree::Partition { offset_bytes, below }, size_bytes.saturating_sub(offset_bytes))
+    let partition = PartitionParameters { offset_bytes };
+    (Tree::layer(partition, [Branch { size_bytes, stack: tree }]), size_bytes.saturating_sub(offset_bytes))
 }
 
 fn with_cache(tree: &Tree, cache: Option<Cache>) -> Result<Tree, String> {

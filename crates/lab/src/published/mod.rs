@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Bench, Place, Question, Row};
-use crate::stack::{StackSpec, built_in_misses, built_in_stack};
+use crate::stack::{StackSpec, built_in_stack, known_deviations_of};
 pub use figure::{Cache, Figure, Operation, Over, State, Zone, built_in, parse};
 use spindle_base::Mistake;
 pub use unit::Unit;
@@ -156,7 +156,7 @@ fn compared(figure: &Figure, measured: Option<f64>) -> Comparison {
 }
 
 fn reason(figure: &Figure) -> Option<String> {
-    let misses = built_in_misses(&figure.profile).into_iter();
+    let misses = known_deviations_of(&figure.profile).into_iter();
     let operation = figure.operation.name();
     let mut mine =
         misses.filter(|miss| miss.operation == operation && figure.source.starts_with(&miss.source));

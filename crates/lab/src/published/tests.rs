@@ -45,7 +45,7 @@ fn reasons_without_a_miss(known: &[&Comparison]) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     let is_used = |reason: &String| known.iter().any(|comparison| comparison.reason.as_ref() == Some(reason));
-    let reasons = names.into_iter().flat_map(built_in_misses).map(|miss| miss.reason);
+    let reasons = names.into_iter().flat_map(known_deviations_of).map(|miss| miss.reason);
     reasons.filter(|reason| !is_used(reason)).collect()
 }
 

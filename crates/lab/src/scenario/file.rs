@@ -1,4 +1,4 @@
-//! The scenario file as it is written: serde structures, and serde's complaints turned into sentences.
+//! The scenario file as it is written: serde structures, and what serde says about it as sentences.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use spindle_load::WorkloadSpec;
 use crate::record::FileClass;
 use crate::record::{ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
-use spindle_base::near;
+use spindle_base::Mistake;
+use spindle_base::explain::{explain, parse_toml};
 use spindle_base::units;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -169,75 +170,28 @@ impl TryFrom<String> for DurationText {
     }
 }
 
-/// Why a text is not a scenario, and at which key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint {
-    /// Dotted path; empty when the whole file is meant.
-    pub key: String,
-    pub message: String,
-}
-
-pub(super) fn parse(text: &str) -> Result<ScenarioFile, Complaint> {
-    let at = |key: &str, message: String| Complaint { key: key.to_owned(), message };
-    let deserializer = toml::Deserializer::parse(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        at(&format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
-    })?;
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+pub(super) fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
+    serde_path_to_error::deserialize(parse_toml(text)?).map_err(|error| {
         let path = error.path().to_string();
-        let path = if path == "." { "" } else { path.as_str() };
-        in_workload(text, path).unwrap_or_else(|| explain(path, error.inner().message()))
+        in_workload(text, &path).unwrap_or_else(|| explain(&path, error.inner().message()))
     })
 }
 
 /// Puts the content of the files that workloads name into them; paths are relative to the scenario.
-pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Complaint> {
+pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Mistake> {
     for (name, workload) in &mut file.workloads {
         workload
             .read_files(directory)
-            .map_err(|(key, message)| Complaint { key: format!("workloads.{name}.{key}"), message })?;
+            .map_err(|(key, message)| Mistake::at(key, message).under(&format!("workloads.{name}")))?;
     }
     Ok(())
 }
 
 /// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
-fn in_workload(text: &str, path: &str) -> Option<Complaint> {
+fn in_workload(text: &str, path: &str) -> Option<Mistake> {
     let name = path.strip_prefix("workloads.")?;
     let mut table = text.parse::<toml::Table>().ok()?.remove("workloads")?.get(name)?.as_table()?.clone();
     let kind = table.remove("kind")?;
     let error = WorkloadSpec::mistake_in(kind.as_str()?, table)?;
-    let below = error.path().to_string();
-    let path = if below == "." { path.to_owned() } else { join(path, &below) };
-    Some(explain(&path, error.inner().message()))
-}
-
-fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers.
-fn explain(path: &str, message: &str) -> Complaint {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let parent = |name: &str| {
-        let path = path.strip_suffix(name).unwrap_or(path);
-        path.strip_suffix('.').unwrap_or(path).to_owned()
-    };
-    match (message, quoted.split_first()) {
-        (_, Some((key, known))) if message.starts_with("unknown field") => Complaint {
-            key: join(&parent(key), key),
-            message: format!("unknown key{}", near::hint(key, known)),
-        },
-        (_, Some((key, _))) if message.starts_with("missing field") => {
-            Complaint { key: join(path, key), message: "is missing".to_owned() }
-        }
-        (_, Some((word, known))) if message.starts_with("unknown variant") => Complaint {
-            key: path.to_owned(),
-            message: format!("`{word}` is not known{}", near::hint(word, known)),
-        },
-        _ => Complaint { key: path.to_owned(), message: one_line(message) },
-    }
-}
-
-fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    Some(explain(&error.path().to_string(), error.inner().message()).under(path))
 }

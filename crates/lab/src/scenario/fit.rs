@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::file::Complaint;
-use super::validate::complaint;
 use super::{Bounds, Scenario, ServerSpec};
 use crate::record::FileClass;
 use crate::stack::layout::Layout;
+use spindle_base::Mistake;
 use spindle_base::text;
 
 use crate::server::reserved;
@@ -15,24 +14,24 @@ use crate::server::reserved;
 /// 100 from 8.0.30.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
-pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
+pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     for setting in reserved(&spec.settings, &spec.server().memory_settings()) {
         let (text, example) = (setting.value, setting.example);
         let path = format!("servers.{name}.settings.{}", setting.name);
         let bytes = setting.bytes.ok_or_else(|| {
-            complaint(&path, format!("`{text}` is not a size; write for example \"{example}\""))
+            Mistake::at(&path, format!("`{text}` is not a size; write for example \"{example}\""))
         })?;
         if bytes > bounds.memory_bytes {
             let machine = bounds.memory_bytes >> 20;
             let message = format!("{text} is more than this machine's memory ({machine} MiB)");
-            return Err(complaint(path, message));
+            return Err(Mistake::at(path, message));
         }
     }
     Ok(())
 }
 
 /// A primary and its replicas are on this machine together.
-pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
+pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
     let known = spec.server().memory_settings();
     let sum = |settings: &BTreeMap<String, String>| -> u64 {
@@ -46,7 +45,7 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
             bytes >> 20,
             bounds.memory_bytes >> 20
         );
-        return Err(complaint(format!("servers.{name}.replication"), message));
+        return Err(Mistake::at(format!("servers.{name}.replication"), message));
     }
     Ok(())
 }
@@ -58,7 +57,7 @@ fn largest(scenario: &Scenario, of: impl Fn(&ServerSpec) -> u64) -> u64 {
 
 /// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit
 /// for a database.
-pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
+pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];
         let Some(data) = spec.data() else { continue };
@@ -66,7 +65,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
             if scenario.stacks[name].head().file_system == "none" {
                 let message =
                     format!("is `none`, but workload `{workload}` runs a database, which needs one");
-                return Err(complaint(format!("stacks.{name}.file_system"), message));
+                return Err(Mistake::at(format!("stacks.{name}.file_system"), message));
             }
         }
         // InnoDB's is made in full before anything else, PostgreSQL's grows between checkpoints.
@@ -91,7 +90,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
                     data.words,
                     text::size(needed),
                 );
-                return Err(complaint(size_key(scenario, name), message));
+                return Err(Mistake::at(size_key(scenario, name), message));
             }
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
@@ -109,7 +108,7 @@ fn check_apart(
     class: FileClass,
     stack: &str,
     needed: u64,
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     let size = scenario.stacks[stack].head().size_bytes;
     if size < needed {
         let message = format!(
@@ -119,7 +118,7 @@ fn check_apart(
             layout.name,
             text::size(needed),
         );
-        return Err(complaint(size_key(scenario, stack), message));
+        return Err(Mistake::at(size_key(scenario, stack), message));
     }
     Ok(())
 }

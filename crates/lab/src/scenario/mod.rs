@@ -16,7 +16,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, ScenarioHead, StartState};
@@ -25,6 +24,7 @@ use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
+pub use spindle_base::hash::content_hash;
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -106,8 +106,7 @@ impl Scenario {
             .map_err(|error| Mistake::new(format!("{}: cannot be read: {error}", path.display())))?;
         let name = path.file_stem().map_or("scenario".into(), |stem| stem.to_string_lossy());
         let directory = path.parent().unwrap_or(Path::new(""));
-        Scenario::parse_in(directory, &name, &text, bounds)
-            .map_err(|complaint| Mistake::new(format!("{}: {complaint}", path.display())))
+        Scenario::parse_in(directory, &name, &text, bounds).map_err(|mistake| mistake.in_file(path.display()))
     }
 
     /// The error has no file name in front of it. Files that it names are looked for in the working directory.
@@ -116,12 +115,9 @@ impl Scenario {
     }
 
     fn parse_in(directory: &Path, name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
-        file::parse(text)
-            .and_then(|mut file| {
-                file::read_workload_files(&mut file, directory)?;
-                validate::validate(name, text, file, bounds)
-            })
-            .map_err(|complaint| Mistake::new(sentence(&complaint)))
+        let mut file = file::parse(text)?;
+        file::read_workload_files(&mut file, directory)?;
+        validate::validate(name, text, file, bounds)
     }
 
     /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of
@@ -180,17 +176,4 @@ impl Scenario {
             seed: self.run.seed,
         }
     }
-}
-
-fn sentence(complaint: &file::Complaint) -> String {
-    match complaint.key.as_str() {
-        "" => complaint.message.clone(),
-        key => format!("{key}: {}", complaint.message),
-    }
-}
-
-/// SHA-256 of the JSON of a value, in hexadecimal, 16 digits: enough to tell contents apart, short enough for names.
-pub fn content_hash(value: &impl Serialize) -> String {
-    let json = serde_json::to_vec(value).expect("plain data always becomes JSON");
-    Sha256::digest(&json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::ServerSpec;
-use super::file::{Complaint, DurationText, ReplicationTable, ScenarioFile};
-use super::validate::{complaint, layout};
+use super::file::{DurationText, ReplicationTable, ScenarioFile};
+use super::validate::layout;
 use crate::record::ReplicationMode;
 use crate::server::catalog;
 use crate::server::replication::ReplicationSpec;
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
+use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
 
@@ -28,8 +29,8 @@ pub(super) fn check(
     spec: &mut ServerSpec,
     file: &ScenarioFile,
     stacks: &BTreeMap<String, StackSpec>,
-) -> Result<(), Complaint> {
-    let at = |key: &str, words: String| complaint(format!("servers.{name}.replication{key}"), words);
+) -> Result<(), Mistake> {
+    let at = |key: &str, words: String| Mistake::at(format!("servers.{name}.replication{key}"), words);
     let server = spec.server();
     let Some(replication) = server.replication() else {
         let able = catalog::names_where(|kind| {
@@ -104,7 +105,7 @@ pub(super) fn check_drives(
     servers: &BTreeMap<String, ServerSpec>,
     stacks: &BTreeMap<String, StackSpec>,
     layouts: &[Layout],
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     for name in &file.matrix.server {
         let Some(spec) = &servers[name].replication else { continue };
         for layout in layouts {
@@ -116,7 +117,7 @@ pub(super) fn check_drives(
                         let stack = &mount.stack;
                         let words =
                             format!("`{stack}` is a real disk, which two servers of a set cannot share");
-                        return Err(complaint(key, words));
+                        return Err(Mistake::at(key, words));
                     }
                 }
             }

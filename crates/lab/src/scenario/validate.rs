@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use spindle_load::WorkloadSpec;
 
-use super::file::{Complaint, DurationText, LayoutTable, Measure, ScenarioFile, ServerTable};
+use super::file::{DurationText, LayoutTable, Measure, ScenarioFile, ServerTable};
 use super::{Bounds, Matrix, RunSettings, Scenario, ServerSpec, fit, replication};
 use crate::record::StartState;
 use crate::server::{SourceKeys, catalog};
 use crate::stack::layout::Layout;
 use crate::stack::{On, StackSpec, StackTable, built_in_stack};
 use crate::volume;
+use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
 
@@ -26,7 +27,7 @@ pub(super) fn validate(
     text: &str,
     mut file: ScenarioFile,
     bounds: &Bounds,
-) -> Result<Scenario, Complaint> {
+) -> Result<Scenario, Mistake> {
     add_built_in_stacks(&mut file);
     add_default_server(&mut file)?;
     for (table, names) in [
@@ -42,9 +43,9 @@ pub(super) fn validate(
     let mut stacks = BTreeMap::new();
     for (name, table) in &file.stacks {
         let stack = StackSpec::resolve(name, table, &file.stacks)
-            .map_err(|(key, message)| complaint(format!("stacks.{name}{}{key}", dot(&key)), message))?;
+            .map_err(|mistake| mistake.under(&format!("stacks.{name}")))?;
         if let Some((key, words)) = volume::refusal(&stack) {
-            return Err(complaint(format!("stacks.{name}.{key}"), words));
+            return Err(Mistake::at(format!("stacks.{name}.{key}"), words));
         }
         stacks.insert(name.clone(), stack);
     }
@@ -94,41 +95,33 @@ pub(super) fn validate(
 }
 
 /// For a scenario that says nothing about servers.
-fn add_default_server(file: &mut ScenarioFile) -> Result<(), Complaint> {
+fn add_default_server(file: &mut ScenarioFile) -> Result<(), Mistake> {
     if !file.servers.is_empty() || !file.matrix.server.is_empty() {
         return Ok(());
     }
     let workloads: Vec<&str> = file.workloads.values().map(WorkloadSpec::kind).collect();
     let kind = catalog::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
-        complaint("servers", "is missing; no server that is here runs all of the workloads")
+        Mistake::at("servers", "is missing; no server that is here runs all of the workloads")
     })?;
     file.servers.insert(kind.to_owned(), ServerTable { kind: kind.to_owned(), ..ServerTable::default() });
     file.matrix.server.push(kind.to_owned());
     Ok(())
 }
 
-pub(super) fn complaint(key: impl Into<String>, message: impl Into<String>) -> Complaint {
-    Complaint { key: key.into(), message: message.into() }
-}
-
-fn dot(key: &str) -> &'static str {
-    if key.is_empty() { "" } else { "." }
-}
-
 /// Names become file names, axis labels and parts of `hdd/mariadb`.
-fn check_name(table: &str, name: &str) -> Result<(), Complaint> {
+fn check_name(table: &str, name: &str) -> Result<(), Mistake> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(fits) {
         let message = "a name has 1 to 40 letters, digits, `-`, `_` or `.`";
-        return Err(complaint(format!("{table}.{name:?}"), message));
+        return Err(Mistake::at(format!("{table}.{name:?}"), message));
     }
     Ok(())
 }
 
-fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Complaint> {
+fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Mistake> {
     let kind = catalog::find(&table.kind).ok_or_else(|| {
         let hint = near::hint(&table.kind, &catalog::names());
-        complaint(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
+        Mistake::at(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
     })?;
     let keys = SourceKeys {
         program: table.program.as_deref(),
@@ -137,7 +130,7 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
         url: table.url.as_deref(),
     };
     let source = catalog::source(kind, &keys)
-        .map_err(|(key, words)| complaint(format!("servers.{name}.{key}"), words))?;
+        .map_err(|(key, words)| Mistake::at(format!("servers.{name}.{key}"), words))?;
     let settings = table.settings.iter().map(|(key, value)| (key.clone(), value.text())).collect();
     let spec =
         ServerSpec { kind: table.kind.clone(), source, settings, replication: None, trust: bounds.trust };
@@ -145,15 +138,15 @@ fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<Serv
     Ok(spec)
 }
 
-fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Complaint> {
+fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Mistake> {
     match workload.complaint() {
-        Some((key, message)) => Err(complaint(format!("workloads.{name}.{key}"), message)),
+        Some((key, message)) => Err(Mistake::at(format!("workloads.{name}.{key}"), message)),
         None => Ok(()),
     }
 }
 
 /// Every server of the matrix meets every workload of it.
-fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Complaint> {
+fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Mistake> {
     for server in &file.matrix.server {
         let accepted = servers[server].server().accepted_workloads();
         for workload in &file.matrix.workload {
@@ -161,17 +154,17 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
             let spec = &servers[server];
             spec.server().check_workload(kind, &spec.settings).map_err(|refusal| {
                 let message = format!("`{workload}` is of kind `{kind}`, and server `{server}` {refusal}");
-                complaint("matrix.workload", message)
+                Mistake::at("matrix.workload", message)
             })?;
             if !accepted.contains(&kind) {
                 let accepted = near::list(&accepted);
                 let message =
                     format!("`{workload}` is of kind `{kind}`, but server `{server}` runs only {accepted}");
-                return Err(complaint("matrix.workload", message));
+                return Err(Mistake::at("matrix.workload", message));
             }
             if file.workloads[workload].engine().is_some() && !spec.facts().has_storage_engines {
                 let message = format!("server `{server}` has no storage engines; leave it out");
-                return Err(complaint(format!("workloads.{workload}.engine"), message));
+                return Err(Mistake::at(format!("workloads.{workload}.engine"), message));
             }
         }
     }
@@ -183,18 +176,18 @@ fn check_running(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
     stacks: &BTreeMap<String, StackSpec>,
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     let is_running = |name: &&String| servers[*name].facts().runs_already();
     let Some(server) = file.matrix.server.iter().find(is_running) else { return Ok(()) };
     if file.run.start != StartState::Warm {
         let message = format!("must be \"warm\": server `{server}` runs already");
-        return Err(complaint("run.start", message));
+        return Err(Mistake::at("run.start", message));
     }
     if let Some((name, _)) = stacks.iter().find(|(_, stack)| stack.real().is_none()) {
         let message = format!(
             "is emulated, and server `{server}` is on storage of its own: give the directory of a disk (`path`)"
         );
-        return Err(complaint(format!("stacks.{name}"), message));
+        return Err(Mistake::at(format!("stacks.{name}"), message));
     }
     let data_sets: BTreeSet<String> =
         file.matrix.workload.iter().map(|name| file.workloads[name].data_set()).collect();
@@ -202,7 +195,7 @@ fn check_running(
         let message = format!(
             "has workloads with different databases, and server `{server}` has room for one at a time"
         );
-        return Err(complaint("matrix.workload", message));
+        return Err(Mistake::at("matrix.workload", message));
     }
     Ok(())
 }
@@ -212,20 +205,20 @@ fn check_axis<'a>(
     names: &[String],
     table: &str,
     defined: impl Iterator<Item = &'a String>,
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     let defined: Vec<&str> = defined.map(String::as_str).collect();
     let key = format!("matrix.{axis}");
     if names.is_empty() {
-        return Err(complaint(key, format!("is empty; name at least one of {}", near::list(&defined))));
+        return Err(Mistake::at(key, format!("is empty; name at least one of {}", near::list(&defined))));
     }
     let mut seen = BTreeSet::new();
     for name in names {
         if !defined.contains(&name.as_str()) {
             let message = format!("`{name}` is not defined under [{table}]{}", near::hint(name, &defined));
-            return Err(complaint(key, message));
+            return Err(Mistake::at(key, message));
         }
         if !seen.insert(name) {
-            return Err(complaint(key, format!("`{name}` is named twice")));
+            return Err(Mistake::at(key, format!("`{name}` is named twice")));
         }
     }
     Ok(())
@@ -247,13 +240,13 @@ fn add_built_in_stacks(file: &mut ScenarioFile) {
 }
 
 /// The stacks that a layout names exist, and are drives of their own.
-fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<(), Complaint> {
+fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<(), Mistake> {
     let defined: Vec<&str> = file.stacks.keys().map(String::as_str).collect();
     let named = table.named();
     for (class, stack) in &named {
         if !defined.contains(stack) {
             let message = format!("`{stack}` is not defined under [stacks]{}", near::hint(stack, &defined));
-            return Err(complaint(format!("layouts.{name}.{}", class.key()), message));
+            return Err(Mistake::at(format!("layouts.{name}.{}", class.key()), message));
         }
     }
     // Two partitions would each get an emulated drive of its own, and the one arm would be in two places.
@@ -275,7 +268,7 @@ fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<
                     "`{stack}` and `{earlier}` are parts of one drive, which two mounts cannot share yet: \
                      put both classes on one stack"
                 );
-                return Err(complaint(format!("layouts.{name}.{}", class.key()), message));
+                return Err(Mistake::at(format!("layouts.{name}.{}", class.key()), message));
             }
         }
     }
@@ -283,10 +276,7 @@ fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<
 }
 
 /// The axis of the storage: stacks or layouts.
-fn check_storage(
-    file: &ScenarioFile,
-    stacks: &BTreeMap<String, StackSpec>,
-) -> Result<Vec<Layout>, Complaint> {
+fn check_storage(file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>) -> Result<Vec<Layout>, Mistake> {
     match (&file.matrix.stack, &file.matrix.layout) {
         (Some(names), None) => {
             check_axis("stack", names, "stacks", stacks.keys())?;
@@ -297,10 +287,10 @@ fn check_storage(
             Ok(names.iter().map(|name| layout(name, &file.layouts[name])).collect())
         }
         (Some(_), Some(_)) => {
-            Err(complaint("matrix.layout", "cannot be there together with `stack`: name one of the two"))
+            Err(Mistake::at("matrix.layout", "cannot be there together with `stack`: name one of the two"))
         }
         (None, None) => {
-            Err(complaint("matrix.stack", "is missing; name stacks, or layouts with `layout = [...]`"))
+            Err(Mistake::at("matrix.stack", "is missing; name stacks, or layouts with `layout = [...]`"))
         }
     }
 }
@@ -315,7 +305,7 @@ fn check_placement(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
     layouts: &[Layout],
-) -> Result<(), Complaint> {
+) -> Result<(), Mistake> {
     for name in &file.matrix.server {
         let (server, settings) = (servers[name].server(), &servers[name].settings);
         let replication = servers[name].replication.as_ref();
@@ -327,7 +317,7 @@ fn check_placement(
             for (class, _) in layout.apart() {
                 server.files_of(class, settings).map_err(|refusal| {
                     let key = format!("layouts.{}.{}", layout.name, class.key());
-                    complaint(key, format!("{whose} `{name}` {refusal}"))
+                    Mistake::at(key, format!("{whose} `{name}` {refusal}"))
                 })?;
             }
         }
@@ -335,27 +325,27 @@ fn check_placement(
     Ok(())
 }
 
-fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
+fn check_run(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let run = &file.run;
     if !(1..=TRIALS_MAX).contains(&run.trials) {
         let message = format!("{} is out of range; it can be 1 to {TRIALS_MAX}", run.trials);
-        return Err(complaint("run.trials", message));
+        return Err(Mistake::at("run.trials", message));
     }
     let seed = u64::try_from(run.seed)
-        .map_err(|_| complaint("run.seed", format!("{} is negative; it can be 0 or more", run.seed)))?;
+        .map_err(|_| Mistake::at("run.seed", format!("{} is negative; it can be 0 or more", run.seed)))?;
     let bounded = |key: &str, duration: Duration, shortest: Duration| {
         if duration > DURATION_MAX || duration < shortest {
             let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
             let message =
                 format!("{} is out of range; it can be {shortest} to {longest}", text::duration(duration));
-            return Err(complaint(format!("run.{key}"), message));
+            return Err(Mistake::at(format!("run.{key}"), message));
         }
         Ok(duration)
     };
     let optional = |key: &str, value: Option<DurationText>, allowed: bool| match value {
         Some(_) if !allowed => {
             let start = start_name(run.start);
-            Err(complaint(
+            Err(Mistake::at(
                 format!("run.{key}"),
                 format!("has no meaning with start = \"{start}\"; leave it out"),
             ))
@@ -368,19 +358,19 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
         run.warm_up.or_else(|| of_kits().filter(|_| run.start != StartState::Cold).map(DurationText));
     if run.start != StartState::Cold && warm_up.is_none() {
         let message = format!("is missing; start = \"{}\" needs it", start_name(run.start));
-        return Err(complaint("run.warm_up", message));
+        return Err(Mistake::at("run.warm_up", message));
     }
     let once = run.measure == Measure::Once;
     let (key, measure) = match (run.measure, run.at_most) {
         (Measure::For(_), Some(_)) => {
             let message = "has no meaning unless measure = \"once\"; leave it out";
-            return Err(complaint("run.at_most", message.to_owned()));
+            return Err(Mistake::at("run.at_most", message.to_owned()));
         }
         (Measure::For(duration), None) => ("measure", duration),
         (Measure::Once, Some(DurationText(duration))) => ("at_most", duration),
         (Measure::Once, None) => {
             let message = "is missing; measure = \"once\" needs it, so that a trial ends on slow storage too";
-            return Err(complaint("run.at_most", message.to_owned()));
+            return Err(Mistake::at("run.at_most", message.to_owned()));
         }
     };
     if once {
@@ -398,10 +388,10 @@ fn check_run(file: &ScenarioFile) -> Result<RunSettings, Complaint> {
 }
 
 /// Fixed work is done once, and begins with the server.
-fn check_fixed_work(file: &ScenarioFile) -> Result<(), Complaint> {
+fn check_fixed_work(file: &ScenarioFile) -> Result<(), Mistake> {
     if file.run.start != StartState::Cold {
         let message = "must be \"cold\" with measure = \"once\": fixed work is done from its beginning";
-        return Err(complaint("run.start", message.to_owned()));
+        return Err(Mistake::at("run.start", message.to_owned()));
     }
     let other = file.matrix.workload.iter().find(|name| !file.workloads[*name].facts().is_fixed_work);
     let Some(name) = other else { return Ok(()) };
@@ -410,11 +400,11 @@ fn check_fixed_work(file: &ScenarioFile) -> Result<(), Complaint> {
     let message = format!(
         "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` goes on for ever; the kinds of fixed work are {known}"
     );
-    Err(complaint("run.measure", message))
+    Err(Mistake::at("run.measure", message))
 }
 
 /// Foreign tools run for whole seconds.
-fn check_windows(scenario: &Scenario) -> Result<(), Complaint> {
+fn check_windows(scenario: &Scenario) -> Result<(), Mistake> {
     let measure = scenario.run.measure;
     let foreign = scenario.matrix.workload.iter().find(|name| scenario.workloads[*name].facts().has_tool);
     match foreign.filter(|_| measure.subsec_nanos() > 0) {
@@ -424,7 +414,7 @@ fn check_windows(scenario: &Scenario) -> Result<(), Complaint> {
                 "{} is not a number of whole seconds, and workload `{name}` of kind `{kind}` can measure no other",
                 text::duration(measure)
             );
-            Err(complaint("run.measure", message))
+            Err(Mistake::at("run.measure", message))
         }
         None => Ok(()),
     }

@@ -17,13 +17,6 @@ pub const LVM_DATA_STARTS_BYTES: [(&str, u64); 3] = [
 /// 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
 pub const PARTITION_STARTS_BYTES: [(&str, u64); 2] = [("sector 63", 63 * 512), ("1 MiB", 1 << 20)];
 
-/// Names that a stack table may give in place of an offset.
-pub(super) const NAMED_STARTS_BYTES: [(&str, u64); 3] = [
-    ("lvm", LVM_DATA_STARTS_BYTES[0].1),
-    ("lvm-before-2010", LVM_DATA_STARTS_BYTES[1].1),
-    ("sector-63", PARTITION_STARTS_BYTES[0].1),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,6 +26,19 @@ mod tests {
 
     fn alignment(offset_bytes: u64, chunk_bytes: u64, page_bytes: u64) -> Alignment {
         Alignment { offset_bytes, chunk_bytes, page_bytes, extent_alignment_bytes: chunk_bytes }
+    }
+
+    #[test]
+    fn the_names_that_a_partition_knows_are_these_starts() {
+        let kinds = spindle_model::Layer::kinds();
+        let partition = kinds.iter().find(|kind| kind.names.contains(&"partition")).unwrap();
+        let offset = partition.fields.iter().find(|field| field.key == "offset").unwrap();
+        let expect = [
+            ("lvm", LVM_DATA_STARTS_BYTES[0].1),
+            ("lvm-before-2010", LVM_DATA_STARTS_BYTES[1].1),
+            ("sector-63", PARTITION_STARTS_BYTES[0].1),
+        ];
+        assert_eq!(offset.names, expect);
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
 use spindle_model::{Device, Parameters};
 use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk, size_refusal};
 
 use crate::host::provenance;
-use crate::stack::{StackFile, StackSpec};
+use crate::stack::{StackSpec, served_device};
 use crate::volume::Volume;
 use spindle_base::Mistake;
 use spindle_base::units;
@@ -23,13 +22,6 @@ pub struct Wishes<'a> {
     pub snapshot: Option<&'a Path>,
     pub spill_directory: &'a Path,
     pub die_with_parent: bool,
-}
-
-/// How a stack travels to the process that serves it.
-#[derive(Debug, Serialize, Deserialize)]
-struct ServedStack {
-    name: String,
-    tables: String,
 }
 
 /// Written data beyond this share of the machine's memory goes to a file.
@@ -63,10 +55,9 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         Some(_) => FileSystem::None,
         None => FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
     };
-    let served = ServedStack { name: stack.head().name.clone(), tables: stack.to_stack_file() };
     Ok(DiskOptions {
         name: wishes.name.clone(),
-        stack: serde_json::to_string(&served)?,
+        stack: stack.to_served(),
         seed: wishes.seed,
         rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
         volatile_cache: stack.tree().has_volatile_cache(),
@@ -92,12 +83,9 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
 /// The running model of a disk that [`options`] described.
 ///
 /// # Errors
-/// The description is not ours, or a profile of the user has changed since.
+/// The description is not ours.
 pub fn device(options: &DiskOptions) -> Result<Box<dyn Device>> {
-    let served: ServedStack = serde_json::from_str(&options.stack).context("reading the stack to serve")?;
-    let stack = StackFile::parse("stack", &served.tables)?.resolve("stack", &served.name)?;
-    ensure!(stack.size_bytes() == options.serve.size_bytes, "the stack's size has changed");
-    Ok(stack.build(options.seed))
+    served_device(&options.stack, options.serve.size_bytes, options.seed)
 }
 
 /// # Errors

@@ -15,7 +15,7 @@ use super::schedule::Schedule;
 use super::terminal::{PanicReport, Samples, Shared, run};
 use super::window::{Window, second};
 
-use crate::protocol::{Command, Event};
+use crate::protocol::{Command, Event, Summary};
 use crate::workload::Workload;
 
 /// How long a stop waits for the transactions under way before it leaves them behind.
@@ -153,14 +153,9 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                     if window.is_some() {
                         bail!("a second measurement was asked for while one is running");
                     }
-                    let duration = Duration::try_from_secs_f64(duration_s)
-                        .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
-                    // What ended before the window belongs to nobody.
-                    self.take_samples();
-                    let began = Instant::now();
-                    next_second = began + SECOND;
-                    window = Some(Window::new(workload, began, duration));
-                    self.let_go();
+                    let begun = self.begin_window(workload, duration_s)?;
+                    next_second = begun.began + SECOND;
+                    window = Some(begun);
                     continue;
                 }
                 Ok(Message::Parent(CommandLine::Command(Command::Stop) | CommandLine::Closed)) => {
@@ -186,22 +181,43 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             }
             let is_through = at_work == 0;
             if let Some(ended) = window.take_if(|window| is_through || now >= window.ends_at()) {
-                let mut summary = match (self.run.once, is_through) {
-                    (false, _) => ended.summary(workload, now),
-                    (true, true) => ended.summary_of_fixed_work(workload, now),
-                    (true, false) => bail!(
-                        "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
-                        ended.duration.as_secs_f64(),
-                        ended.count()
-                    ),
-                };
-                if let Some(schedule) = &self.schedule {
-                    summary.behind_s = Some(schedule.behind(now).as_secs_f64());
-                }
+                let summary = self.end_window(ended, workload, is_through, now)?;
                 self.send(&Event::Summary(summary))?;
                 next_second = now + SECOND;
             }
         }
+    }
+
+    fn begin_window(&mut self, workload: &dyn Workload, duration_s: f64) -> Result<Window> {
+        let duration = Duration::try_from_secs_f64(duration_s)
+            .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
+        // What ended before the window belongs to nobody.
+        self.take_samples();
+        let window = Window::new(workload, Instant::now(), duration);
+        self.let_go();
+        Ok(window)
+    }
+
+    /// # Errors
+    /// Fixed work was not done.
+    fn end_window(
+        &self,
+        window: Window,
+        workload: &dyn Workload,
+        is_through: bool,
+        now: Instant,
+    ) -> Result<Summary> {
+        let mut summary = match (self.run.once, is_through) {
+            (false, _) => window.summary(workload, now),
+            (true, true) => window.summary_of_fixed_work(workload, now),
+            (true, false) => bail!(
+                "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
+                window.duration.as_secs_f64(),
+                window.count()
+            ),
+        };
+        summary.behind_s = self.schedule.as_ref().map(|schedule| schedule.behind(now).as_secs_f64());
+        Ok(summary)
     }
 
     /// Of all terminals together.

@@ -111,9 +111,48 @@ impl Shared {
         false
     }
 
+    /// Why the terminal cannot go on after what a transaction came to.
+    fn note(
+        &self,
+        kind: usize,
+        latency: Duration,
+        busy: Duration,
+        result: Result<Outcome, Failure>,
+        failures_in_a_row: &mut u32,
+    ) -> Option<String> {
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.busy += busy;
+        match result {
+            Ok(outcome) => {
+                samples.end(kind, latency, &outcome);
+                *failures_in_a_row = 0;
+                None
+            }
+            Err(Failure::Transaction(message)) => {
+                samples.fail(kind, message.clone());
+                *failures_in_a_row += 1;
+                (*failures_in_a_row == MAXIMUM_FAILURES_IN_A_ROW)
+                    .then(|| format!("{failures_in_a_row} failures in a row, the last: {message}"))
+            }
+            Err(Failure::Fatal(message)) => Some(message),
+        }
+    }
+
     fn pause(&self, duration: Duration) -> bool {
         duration.is_zero() || self.sleep_until(Instant::now() + duration)
     }
+}
+
+/// Of fixed work; a failure is sent and ends it, too.
+fn is_done(client: &mut dyn Client, messages: &Sender<Message>) -> bool {
+    let message = match client.is_through() {
+        Ok(false) => return false,
+        Ok(true) => Message::Through,
+        Err(Failure::Transaction(message) | Failure::Fatal(message)) => Message::Fatal(message),
+    };
+    // Nobody listens any more when the coordinator has already given up.
+    let _ = messages.send(message);
+    true
 }
 
 /// Runs until told to stop; a failure that ends the run is sent, not returned.
@@ -124,18 +163,8 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {
-        if shared.once {
-            match client.is_through() {
-                Ok(false) => {}
-                Ok(true) => {
-                    let _ = messages.send(Message::Through);
-                    return;
-                }
-                Err(Failure::Transaction(message) | Failure::Fatal(message)) => {
-                    let _ = messages.send(Message::Fatal(message));
-                    return;
-                }
-            }
+        if shared.once && is_done(&mut *client, messages) {
+            return;
         }
         let kind = client.choose();
         let intended_start = match &shared.schedule {
@@ -150,24 +179,7 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
         let answered = Instant::now();
         // Without a schedule nobody meant the time that a sleep takes too long.
         let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
-        let fatal = {
-            let mut samples = shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
-            samples.busy += answered - sent;
-            match result {
-                Ok(outcome) => {
-                    samples.end(kind, latency, &outcome);
-                    failures_in_a_row = 0;
-                    None
-                }
-                Err(Failure::Transaction(message)) => {
-                    samples.fail(kind, message.clone());
-                    failures_in_a_row += 1;
-                    (failures_in_a_row == MAXIMUM_FAILURES_IN_A_ROW)
-                        .then(|| format!("{failures_in_a_row} failures in a row, the last: {message}"))
-                }
-                Err(Failure::Fatal(message)) => Some(message),
-            }
-        };
+        let fatal = shared.note(kind, latency, answered - sent, result, &mut failures_in_a_row);
         if let Some(message) = fatal {
             // Nobody listens any more when the coordinator has already given up.
             let _ = messages.send(Message::Fatal(message));

@@ -199,6 +199,9 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
     })
 }
 
+/// Why an engine cannot be chosen anywhere else.
+pub const NO_ENGINES: &str = "only MariaDB and MySQL have storage engines; leave it out";
+
 /// The server's default storage engine, if it has no transactions.
 ///
 /// # Errors

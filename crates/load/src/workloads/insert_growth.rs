@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric, committed};
-use crate::sql::{Dialect, Engine, Session, connect, connect_and_create_database};
+use crate::sql::{Dialect, Engine, NO_ENGINES, Session, connect, connect_and_create_database};
 use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
@@ -153,7 +153,7 @@ fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     if spec.engine.is_some() && dialect != Dialect::Mysql {
-        bail!("insert-growth: engine: only MariaDB and MySQL have storage engines; leave it out");
+        bail!("insert-growth: engine: {NO_ENGINES}");
     }
     let mut execute =
         |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
-use crate::sql::{Dialect, Engine, Session, SqlError, connect, connect_and_create_database};
+use crate::sql::{Dialect, Engine, NO_ENGINES, Session, SqlError, connect, connect_and_create_database};
 use crate::workload::Violations;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
@@ -337,7 +337,7 @@ impl Workload for Slap {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         if self.spec.engine.is_some() && session.dialect() != Dialect::Mysql {
-            bail!("slap: engine: only MariaDB and MySQL have storage engines; leave it out");
+            bail!("slap: engine: {NO_ENGINES}");
         }
         make_table(&mut *session, &self.spec, seed).context("making the table")?;
         progress(Progress { rows_done: ROWS.into(), rows_total: ROWS.into() })

@@ -3,7 +3,7 @@
 use super::Disk;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
 use crate::device::{Device, Fate};
-use crate::profile::{DiskParameters, ReadRetries, Stroke, WriteCache};
+use crate::profile::{DeviceParameters, DiskParameters, ReadRetries, Stroke, WriteCache};
 use crate::request::{Operation, Request, RequestId};
 use crate::time::{Instant, MICROSECOND, MILLISECOND};
 use crate::virtual_time::VirtualTime;

@@ -3,7 +3,7 @@
 use super::{Flash, ftl_tests};
 use crate::closed_loop::{ClosedLoop, Driver};
 use crate::device::{Ageing, Device};
-use crate::profile::{FlashParameters, SlcParameters};
+use crate::profile::{DeviceParameters, FlashParameters, SlcParameters};
 use crate::request::{Operation, Request, RequestId};
 use crate::time::{MICROSECOND, SECOND};
 use crate::virtual_time::VirtualTime;

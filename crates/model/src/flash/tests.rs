@@ -3,7 +3,7 @@
 use super::Flash;
 use crate::closed_loop::{ClosedLoop, Driver, Measured};
 use crate::device::{Device, Fate};
-use crate::profile::{FlashParameters, VictimChoice, WriteCache};
+use crate::profile::{DeviceParameters, FlashParameters, VictimChoice, WriteCache};
 use crate::request::{Operation, Request, RequestId, SECTOR_BYTES};
 use crate::time::{Instant, MICROSECOND};
 use crate::virtual_time::VirtualTime;

@@ -7,38 +7,8 @@
 //! The table is built with square roots and products only, which every machine rounds alike: one seed gives one
 //! history everywhere.
 
-use crate::profile::{Invalid, at_least, within};
+use super::LatencyQuantiles;
 use crate::rng::Rng;
-use crate::time::SECOND;
-
-/// Time of one request in the service, without waiting for a rate or for the link. In nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LatencyQuantiles {
-    pub minimum_ns: u64,
-    pub median_ns: u64,
-    pub p99_ns: u64,
-    pub p999_ns: u64,
-}
-
-impl LatencyQuantiles {
-    /// Every request takes this long.
-    pub fn constant(nanoseconds: u64) -> LatencyQuantiles {
-        LatencyQuantiles {
-            minimum_ns: nanoseconds,
-            median_ns: nanoseconds,
-            p99_ns: nanoseconds,
-            p999_ns: nanoseconds,
-        }
-    }
-
-    pub(super) fn validate(&self) -> Result<(), Invalid> {
-        within("latency_minimum", self.minimum_ns, 0, 100 * SECOND, " ns")?;
-        at_least("latency_median", self.median_ns, "latency_minimum", self.minimum_ns, " ns")?;
-        at_least("latency_p99", self.p99_ns, "latency_median", self.median_ns, " ns")?;
-        at_least("latency_p999", self.p999_ns, "latency_p99", self.p99_ns, " ns")?;
-        within("latency_p999", self.p999_ns, 0, 100 * SECOND, " ns")
-    }
-}
 
 /// Share of a normal distribution beyond `k / 8` of its 99 % quantile (2.32635 standard deviations).
 const TAIL_TO_P99: [f64; 9] = [

@@ -255,7 +255,7 @@ fn what_no_volume_can_have_is_refused() {
     let sentence = |parameters: VolumeParameters| parameters.validate().unwrap_err().to_string();
     assert_eq!(
         sentence(VolumeParameters { read_latency: tail_below, ..plain() }),
-        "`latency_p99` is 1 ns, must be at least `latency_median`, 10 ns"
+        "`read_latency_p99` is 1 ns, must be at least `read_latency_median`, 10 ns"
     );
     assert_eq!(
         sentence(VolumeParameters { iops_minimum: 4_000, ..plain() }),

@@ -1,77 +1,92 @@
 //! A profile that is being written: a built-in one of the same kind, in which what was measured replaces what was assumed.
 
-use std::collections::BTreeMap;
-
-use spindle_model::Parameters;
-use toml::Value;
-
-use crate::stack::{PROFILES, Profile};
 use spindle_base::Mistake;
+use spindle_model::{Field, Parameters, Style, Value, Values};
+
+use crate::stack::{Origin, Profile, toml_text};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draft {
-    name: String,
-    kind: String,
+    kind: &'static str,
     summary: String,
-    entries: BTreeMap<String, Entry>,
+    /// Those that the template has, in the order in which the kind declares them.
+    entries: Vec<Entry>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
+    field: Field,
     value: Value,
     origin: Origin,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Origin {
-    Source(String),
-    Assumption(String),
-}
-
 impl Draft {
     /// All assumptions, as `template` has them.
-    pub(super) fn from_template(name: &str, summary: &str, template: &str) -> Draft {
-        let text = PROFILES.iter().find(|(known, _)| *known == template).map_or("", |(_, text)| *text);
-        let read: toml::Table = toml::from_str(text).expect("built-in profiles are tested");
-        let parameters = read.get("parameters").and_then(Value::as_table).cloned().unwrap_or_default();
-        let entries = parameters.into_iter().filter_map(|(key, entry)| {
-            let value = entry.get("value")?.clone();
+    pub(super) fn from_template(summary: &str, template: &str) -> Draft {
+        let parameters = Profile::find(template).expect("built-in profiles are tested").parameters;
+        let fields = Parameters::fields_of(parameters.kind()).expect("a kind has fields");
+        let values = parameters.values();
+        let entry = |field: Field| {
+            // Not the profile's to say, as the stroke is not.
+            let value = values.get(field.key.as_ref()).filter(|_| field.default.is_none())?.clone();
             let origin = Origin::Assumption(format!("Not measured; as in the built-in profile {template}."));
-            Some((key, Entry { value, origin }))
-        });
-        Draft {
-            name: name.to_owned(),
-            kind: read.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            summary: summary.to_owned(),
-            entries: entries.collect(),
-        }
+            Some(Entry { field, value, origin })
+        };
+        let entries = fields.into_iter().filter_map(entry).collect();
+        Draft { kind: parameters.kind(), summary: summary.to_owned(), entries }
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
-        self.entries.contains_key(key)
+        self.entry(key).is_some()
     }
 
-    pub(super) fn value(&self, key: &str) -> Option<&Value> {
-        self.entries.get(key).map(|entry| &entry.value)
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.field.key == key)
     }
 
-    /// Where the template has such a key; models gain and lose parameters.
-    pub(super) fn set(&mut self, key: &str, value: impl Into<Value>, origin: &Origin) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            *entry = Entry { value: value.into(), origin: origin.clone() };
+    /// In the unit of its kind.
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        match self.entry(key)?.value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Where the template has such a key. In the unit of its kind.
+    pub(super) fn set(&mut self, key: &str, number: u64, origin: &Origin) {
+        self.set_value(key, Value::Number(number), origin);
+    }
+
+    /// One of the key's choices.
+    pub(super) fn set_word(&mut self, key: &str, word: &'static str, origin: &Origin) {
+        self.set_value(key, Value::Word(word), origin);
+    }
+
+    fn set_value(&mut self, key: &str, value: Value, origin: &Origin) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.field.key == key) {
+            (entry.value, entry.origin) = (value, origin.clone());
+        }
+    }
+
+    /// The value stays as it is.
+    pub(super) fn set_origin(&mut self, key: &str, origin: &Origin) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.field.key == key) {
+            entry.origin = origin.clone();
         }
     }
 
     pub(super) fn text(&self) -> String {
-        let quoted = |text: &str| Value::from(text).to_string();
+        let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut text =
-            format!("kind = {}\nsummary = {}\n\n[parameters]\n", quoted(&self.kind), quoted(&self.summary));
-        for (key, Entry { value, origin }) in &self.entries {
+            format!("kind = {}\nsummary = {}\n\n[parameters]\n", quoted(self.kind), quoted(&self.summary));
+        for Entry { field, value, origin } in &self.entries {
+            let value = toml_text(&field.written(value, Style::Shortest));
             let (word, sentence) = match origin {
-                Origin::Source(sentence) => ("source", sentence),
-                Origin::Assumption(sentence) => ("assumption", sentence),
+                Origin::Source(sentence) => ("source", sentence.as_str()),
+                Origin::Assumption(sentence) => ("assumption", sentence.as_str()),
+                Origin::Given | Origin::Default => ("assumption", "As given."),
             };
-            text.push_str(&format!("{key} = {{ value = {value}, {word} = {} }}\n", quoted(sentence)));
+            text.push_str(&format!("{} = {{ value = {value}, {word} = {} }}\n", field.key, quoted(sentence)));
         }
         text
     }
@@ -79,7 +94,9 @@ impl Draft {
     /// # Errors
     /// The values do not make a device, as a sentence.
     pub(super) fn parameters(&self) -> Result<Parameters, Mistake> {
-        Profile::parse(&self.name, &self.name, &self.text()).map(|profile| profile.parameters)
+        let value = |entry: &Entry| (entry.field.key.clone().into_owned(), entry.value.clone());
+        let values: Values = self.entries.iter().map(value).collect();
+        Ok(Parameters::from_values(self.kind, values)?)
     }
 }
 
@@ -90,10 +107,11 @@ mod tests {
     #[test]
     fn a_template_is_a_device_of_assumptions() {
         for template in ["hdd-7200", "x25m-80"] {
-            let draft = Draft::from_template("mine", "A \"clone\".", template);
+            let draft = Draft::from_template("A \"clone\".", template);
             let profile = Profile::parse("mine", "mine", &draft.text()).unwrap();
             let original = Profile::find(template).unwrap();
             assert_eq!(profile.parameters, original.parameters);
+            assert_eq!(draft.parameters().unwrap(), original.parameters);
             assert_eq!(
                 (profile.summary.as_str(), profile.assumptions.len()),
                 ("A \"clone\".", draft.entries.len())
@@ -103,8 +121,8 @@ mod tests {
 
     #[test]
     fn what_was_measured_has_a_source() {
-        let mut draft = Draft::from_template("mine", "s", "hdd-7200");
-        draft.set("seek_average", "7 ms", &Origin::Source("measured".to_owned()));
+        let mut draft = Draft::from_template("s", "hdd-7200");
+        draft.set("seek_average", 7_000_000, &Origin::Source("measured".to_owned()));
         draft.set("no_such_parameter", 3, &Origin::Source("measured".to_owned()));
         assert!(draft.text().contains("seek_average = { value = \"7 ms\", source = \"measured\" }\n"));
         assert!(!draft.text().contains("no_such_parameter"));

@@ -6,12 +6,12 @@
 
 use spindle_model::StackSpec as Tree;
 use spindle_stats::{QuantileFunction, demerit};
-use toml::Value;
 
-use super::draft::{Draft, Origin};
+use super::draft::Draft;
 use crate::bench::fio::Figures;
 use crate::bench::raw;
 use crate::bench::{Question, Row};
+use crate::stack::Origin;
 
 const SEED: u64 = 1;
 /// Of each question; a disk's mean is then within about a percent.
@@ -41,31 +41,26 @@ pub(super) struct Observation {
 /// A parameter that may be moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Knob {
-    /// In nanoseconds.
-    Duration(&'static str),
-    /// In bytes per second.
-    Rate(&'static str),
+    /// By factors.
+    Scaled(&'static str),
     /// One of these.
-    Count(&'static str, &'static [i64]),
+    OneOf(&'static str, &'static [u64]),
 }
 
 impl Knob {
     pub(super) fn key(self) -> &'static str {
         match self {
-            Knob::Duration(key) | Knob::Rate(key) | Knob::Count(key, _) => key,
+            Knob::Scaled(key) | Knob::OneOf(key, _) => key,
         }
     }
 
-    fn candidates(self, draft: &Draft, factors: &[f64]) -> Vec<Value> {
-        let scaled = |parse: fn(&str) -> Result<u64, String>, unit: &str| -> Vec<Value> {
-            let now = draft.value(self.key()).and_then(Value::as_str).and_then(|text| parse(text).ok());
-            let scale = |factor: &f64| Value::from(format!("{:.0} {unit}", now.unwrap_or(0) as f64 * factor));
-            factors.iter().map(scale).collect()
-        };
+    fn candidates(self, draft: &Draft, factors: &[f64]) -> Vec<u64> {
         match self {
-            Knob::Duration(_) => scaled(spindle_base::units::parse_duration_ns, "ns"),
-            Knob::Rate(_) => scaled(spindle_base::units::parse_rate_bytes_per_s, "B/s"),
-            Knob::Count(_, counts) => counts.iter().map(|&count| Value::from(count)).collect(),
+            Knob::Scaled(key) => {
+                let now = draft.number(key).unwrap_or(0) as f64;
+                factors.iter().map(|factor| (now * factor).round() as u64).collect()
+            }
+            Knob::OneOf(_, numbers) => numbers.to_vec(),
         }
     }
 }
@@ -75,9 +70,9 @@ pub(super) fn fit(draft: &mut Draft, size_bytes: u64, knobs: &[Knob], seen: &[Ob
     let mut error = error(draft, size_bytes, seen);
     for factors in ROUNDS {
         for knob in knobs {
-            for value in knob.candidates(draft, factors) {
+            for number in knob.candidates(draft, factors) {
                 let mut moved = draft.clone();
-                moved.set(knob.key(), value, origin);
+                moved.set(knob.key(), number, origin);
                 let new_error = self::error(&moved, size_bytes, seen);
                 if new_error < error - GAIN {
                     (*draft, error) = (moved, new_error);
@@ -87,9 +82,7 @@ pub(super) fn fit(draft: &mut Draft, size_bytes: u64, knobs: &[Knob], seen: &[Ob
     }
     // What did not have to move was found right, which is a measurement too.
     for knob in knobs {
-        if let Some(value) = draft.value(knob.key()).cloned() {
-            draft.set(knob.key(), value, origin);
-        }
+        draft.set_origin(knob.key(), origin);
     }
 }
 

@@ -16,7 +16,8 @@ use crate::bench::fio::{self, Figures, Job};
 use crate::bench::reference::Reference;
 use crate::bench::{Access, Place, Question};
 use crate::host::interrupt::Interrupt;
-use draft::{Draft, Origin};
+use crate::stack::Origin;
+use draft::Draft;
 use fit::{Knob, Observation};
 
 const SEED: u64 = 1;
@@ -28,9 +29,9 @@ const DISK_LATENCY_US: f64 = 1_000.0;
 const NEAR_SHARE: u64 = 50;
 /// Share of the device that a stream at its end reads.
 const END_SHARE: u64 = 20;
-const CHANNELS: [i64; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
+const CHANNELS: [u64; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
 /// What spindles turn at.
-const ROTATIONS: [i64; 5] = [5_400, 5_900, 7_200, 10_000, 15_000];
+const ROTATIONS: [u64; 5] = [5_400, 5_900, 7_200, 10_000, 15_000];
 /// Above this share of the observed mean, the spindle's speed was not recognised.
 const DISTANCE_HIGH: f64 = 0.25;
 
@@ -57,7 +58,6 @@ pub struct Source {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options<'a> {
-    pub name: &'a str,
     /// Of each measurement.
     pub seconds: u64,
     /// UTC, for example `2026-01-31`.
@@ -137,8 +137,7 @@ fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Res
     let summary = format!("A clone of {}, {by}.", source.description);
     let (question, latencies_ns) = (first.question, first.figures.latencies_ns.clone());
     let reference = Reference::of_latencies(&question, &latencies_ns, &source.description, &by);
-    let mut draft =
-        Draft::from_template(options.name, &summary, if kind == Kind::Disk { "hdd-7200" } else { "x25m-80" });
+    let mut draft = Draft::from_template(&summary, if kind == Kind::Disk { "hdd-7200" } else { "x25m-80" });
     set_size(&mut draft, source.size_bytes, &by);
     let (seen, notes) = match kind {
         Kind::Disk => disk(&mut draft, source, &by, first, ask)?,
@@ -165,24 +164,16 @@ fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Res
 
 fn set_size(draft: &mut Draft, size_bytes: u64, by: &str) {
     // Spare flash keeps its share, whatever the drive's size.
-    let size = |draft: &Draft, key| {
-        let text = draft.value(key).and_then(toml::Value::as_str)?;
-        spindle_base::units::parse_size_bytes(text).ok()
-    };
-    if let (Some(raw), Some(capacity)) = (size(draft, "raw_capacity"), size(draft, "capacity")) {
+    if let (Some(raw), Some(capacity)) = (draft.number("raw_capacity"), draft.number("capacity")) {
         let scaled = (u128::from(raw) * u128::from(size_bytes) / u128::from(capacity)) as u64;
         let origin = Origin::Assumption("Spare flash in the proportion of the built-in profile.".to_owned());
-        draft.set("raw_capacity", format!("{scaled} B"), &origin);
+        draft.set("raw_capacity", scaled, &origin);
     }
-    draft.set(
-        "capacity",
-        format!("{size_bytes} B"),
-        &Origin::Source(format!("{by}: the size of the device")),
-    );
+    draft.set("capacity", size_bytes, &Origin::Source(format!("{by}: the size of the device")));
 }
 
-fn rate_text(figures: &Figures) -> String {
-    format!("{:.0} B/s", figures.row.bytes_per_s)
+fn rate(figures: &Figures) -> u64 {
+    figures.row.bytes_per_s.round() as u64
 }
 
 fn flash(
@@ -208,16 +199,16 @@ fn flash(
         &Origin::Assumption("One, so that channels and dies are the same.".to_owned()),
     );
     let knobs = [
-        Knob::Count("channels", &CHANNELS),
-        Knob::Duration("page_read"),
-        Knob::Duration("read_overhead"),
-        Knob::Rate("link_rate"),
-        Knob::Rate("channel_rate"),
-        Knob::Duration("command_interval"),
+        Knob::OneOf("channels", &CHANNELS),
+        Knob::Scaled("page_read"),
+        Knob::Scaled("read_overhead"),
+        Knob::Scaled("link_rate"),
+        Knob::Scaled("channel_rate"),
+        Knob::Scaled("command_interval"),
     ];
     let mut starts = [draft.clone(), draft.clone(), draft.clone()];
-    start_at_the_front(&mut starts[0], "4 KiB", &seen, &origin);
-    start_at_the_front(&mut starts[1], "8 KiB", &seen, &origin);
+    start_at_the_front(&mut starts[0], 4 << 10, &seen, &origin);
+    start_at_the_front(&mut starts[1], 8 << 10, &seen, &origin);
     start_at_the_dies(&mut starts[2], &seen, &origin);
     for start in &mut starts {
         fit::fit(start, size, &knobs, &seen, &origin);
@@ -235,11 +226,8 @@ fn flash(
         let origin = Origin::Source(format!(
             "{by}: fitted to random writes of 16 KiB by 1 and 16 threads and to writes with fsync"
         ));
-        let knobs = [
-            Knob::Duration("page_program"),
-            Knob::Duration("write_overhead"),
-            Knob::Duration("flush_commit"),
-        ];
+        let knobs =
+            [Knob::Scaled("page_program"), Knob::Scaled("write_overhead"), Knob::Scaled("flush_commit")];
         fit::fit(draft, size, &knobs, &written, &origin);
         seen.append(&mut written);
     } else {
@@ -258,22 +246,22 @@ fn alone_ns(seen: &[Observation]) -> f64 {
 }
 
 /// As if commands and the link were the limit: where most drives are.
-fn start_at_the_front(draft: &mut Draft, page: &str, seen: &[Observation], origin: &Origin) {
+fn start_at_the_front(draft: &mut Draft, page_bytes: u64, seen: &[Observation], origin: &Origin) {
     let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
     let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
     let latency_ns = alone_ns(seen);
-    draft.set("link_rate", format!("{fastest:.0} B/s"), origin);
-    draft.set("command_interval", format!("{:.0} ns", 1e9 / commands_per_s), origin);
+    draft.set("link_rate", fastest.round() as u64, origin);
+    draft.set("command_interval", (1e9 / commands_per_s).round() as u64, origin);
     // Which decides over how many dies a request is spread.
     let tried = Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned());
-    draft.set("page", page, &tried);
+    draft.set("page", page_bytes, &tried);
     draft.set(
         "mapping_unit",
-        "4 KiB",
+        4 << 10,
         &Origin::Assumption("No larger than any page that was tried.".to_owned()),
     );
-    draft.set("page_read", format!("{:.0} ns", latency_ns * 0.5), origin);
-    draft.set("read_overhead", format!("{:.0} ns", latency_ns * 0.2), origin);
+    draft.set("page_read", (latency_ns * 0.5).round() as u64, origin);
+    draft.set("read_overhead", (latency_ns * 0.2).round() as u64, origin);
 }
 
 /// As if the dies were the limit: with so many of them as the highest rate needs.
@@ -282,16 +270,16 @@ fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
     let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
     let page_read_ns = alone_ns(seen) * 0.9;
     let wanted = commands_per_s * page_read_ns / 1e9;
-    let far = |count: &i64| (*count as f64 / wanted.max(1.0)).ln().abs();
+    let far = |count: &u64| (*count as f64 / wanted.max(1.0)).ln().abs();
     let channels = CHANNELS.into_iter().min_by(|left, right| far(left).total_cmp(&far(right)));
     draft.set("channels", channels.unwrap_or(1), origin);
     // A request of 16 KiB then waits for one die, not for four.
-    draft.set("page", "16 KiB", &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
-    draft.set("page_read", format!("{page_read_ns:.0} ns"), origin);
-    draft.set("read_overhead", "1 us", origin);
-    draft.set("command_interval", "1 us", origin);
-    draft.set("link_rate", format!("{:.0} B/s", 3.0 * fastest), origin);
-    draft.set("channel_rate", format!("{fastest:.0} B/s"), origin);
+    draft.set("page", 16 << 10, &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
+    draft.set("page_read", page_read_ns.round() as u64, origin);
+    draft.set("read_overhead", 1_000, origin);
+    draft.set("command_interval", 1_000, origin);
+    draft.set("link_rate", (3.0 * fastest).round() as u64, origin);
+    draft.set("channel_rate", fastest.round() as u64, origin);
 }
 
 fn disk(
@@ -310,33 +298,29 @@ fn disk(
         ask(Access::SequentialRead, MEBIBYTE, 4, (size - end_bytes) / MEBIBYTE * MEBIBYTE, end_bytes)?;
     let mut notes = Vec::new();
     let from = |what: &str| Origin::Source(format!("{by}: {what}"));
-    draft.set("outer_rate", rate_text(&outer.figures), &from("a stream of 1 MiB at the start of the device"));
+    draft.set("outer_rate", rate(&outer.figures), &from("a stream of 1 MiB at the start of the device"));
     let inner_is_slower = inner.figures.row.bytes_per_s < outer.figures.row.bytes_per_s;
     let slower = if inner_is_slower { &inner } else { &outer };
-    draft.set("inner_rate", rate_text(&slower.figures), &from("a stream of 1 MiB at the end of the device"));
+    draft.set("inner_rate", rate(&slower.figures), &from("a stream of 1 MiB at the end of the device"));
     let is_mechanical = near.figures.row.latency_us_mean >= DISK_LATENCY_US;
     let mut seen = vec![first];
-    let mut knobs = vec![Knob::Duration("seek_average")];
+    let mut knobs = vec![Knob::Scaled("seek_average")];
     if is_mechanical {
         seen.push(near);
-        knobs.push(Knob::Duration("seek_track_to_track"));
+        knobs.push(Knob::Scaled("seek_track_to_track"));
     } else {
         notes.push(format!(
             "reads within 1/{NEAR_SHARE} of the device came from a cache, so short seeks are an assumption"
         ));
     }
     if draft.has("seek_minimum") && is_mechanical {
-        knobs.push(Knob::Duration("seek_minimum"));
+        knobs.push(Knob::Scaled("seek_minimum"));
     }
     let origin = from("fitted to random reads of 4 KiB on the whole device and near its start");
     let mut best: Option<(f64, Draft)> = None;
     for rotation in ROTATIONS {
         let mut tried = draft.clone();
-        tried.set(
-            "rotation",
-            format!("{rotation} rpm"),
-            &from("the speed whose distribution of read times fits best"),
-        );
+        tried.set("rotation", rotation, &from("the speed whose distribution of read times fits best"));
         fit::fit(&mut tried, size, &knobs, &seen, &origin);
         let distance = |observation| fit::distance(&tried, size, observation).unwrap_or(f64::INFINITY);
         let error = seen.iter().map(distance).sum::<f64>() / seen.len() as f64;
@@ -356,7 +340,7 @@ fn disk(
         notes.push("that is far: this may not be a disk with one arm".to_owned());
     }
     seen.push(many);
-    let depth = [Knob::Count("queue_depth", &[1, 2, 4, 8, 16, 32, 64])];
+    let depth = [Knob::OneOf("queue_depth", &[1, 2, 4, 8, 16, 32, 64])];
     fit::fit(draft, size, &depth, &seen, &from("fitted to random reads of 4 KiB by 32 threads"));
     if source.writes {
         let fsync = ask(Access::Fsync, 4 << 10, 1, 0, size)?;
@@ -373,14 +357,13 @@ fn disk(
 
 /// A disk that commits faster than it turns does not put the data on the platter first.
 fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by: &str) {
-    let turn = draft.value("rotation").and_then(toml::Value::as_str).and_then(|text| text.split(' ').next());
-    let turns_per_s = turn.and_then(|text| text.parse::<f64>().ok()).map_or(0.0, |rpm| rpm / 60.0);
+    let turns_per_s = draft.number("rotation").map_or(0.0, |per_minute| per_minute as f64 / 60.0);
     let commits_per_s = fsync.figures.row.per_second;
     if commits_per_s > 1.5 * turns_per_s {
         let origin = Origin::Source(format!(
             "{by}: {commits_per_s:.0} writes with fsync a second, more than turns of the platter"
         ));
-        draft.set("write_cache", "protected", &origin);
+        draft.set_word("write_cache", "protected", &origin);
         notes.push(
             "it commits faster than it turns: its cache is protected, or it lies about FLUSH".to_owned(),
         );

@@ -15,7 +15,7 @@ fn cloned(profile: &str, writes: bool) -> (Clone, StackSpec) {
         rotational: None,
         description: "a model".to_owned(),
     };
-    let options = Options { name: "mine", seconds: 1, date: "2026-01-31", real_time: false };
+    let options = Options { seconds: 1, date: "2026-01-31", real_time: false };
     let mut ask = |access, unit_bytes, threads, offset: u64, span_bytes| {
         let question = Question { place: Place::Raw, access, unit_bytes, threads };
         // The model's closed loop begins at the start of the device.

@@ -53,12 +53,8 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let (source, _own_file, real_time) = source(&target, arguments)?;
     let now = provenance::now();
-    let options = Options {
-        name: &arguments.name,
-        seconds: arguments.seconds,
-        date: now.split('T').next().unwrap_or(&now),
-        real_time,
-    };
+    let options =
+        Options { seconds: arguments.seconds, date: now.split('T').next().unwrap_or(&now), real_time };
     let clone = clone::clone(&source, options, &interrupt)?;
     let [profile, reference] = &paths;
     write_new(profile, &clone.profile)?;

@@ -69,8 +69,11 @@ fn add_run_options(command: Command, open_loops: &[String]) -> Command {
     let is_open_loop = command.get_arguments().any(|argument| argument.get_id() == RATE);
     let known = near::list(&open_loops.iter().map(String::as_str).collect::<Vec<_>>());
     let refusal = format!("has no meaning for `{}`; of open loops there are {known}", command.get_name());
-    let refused =
-        Arg::new(RATE).long(RATE).hide(true).value_parser(move |_: &str| Err::<u32, String>(refusal.clone()));
+    let refused = Arg::new(RATE)
+        .long(RATE)
+        .value_name("RATE")
+        .hide(true)
+        .value_parser(move |_: &str| Err::<u32, String>(refusal.clone()));
     let command = if is_open_loop { command } else { command.arg(refused) };
     // So that a negative number is read as one, and refused by the option that it is given to.
     let command = command.mut_args(|argument| match argument.get_action() {

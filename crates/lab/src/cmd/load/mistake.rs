@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use spindle_load::foreign::Length;
-use spindle_load::sql::describe;
+use spindle_load::sql::{NO_ENGINES, describe};
 use spindle_load::workload::Complaint;
 use spindle_load::{Target, WorkloadSpec};
 
@@ -28,8 +28,7 @@ pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> 
         .map_err(|complaint| at_option(workload, complaint))?;
     let target = Target::of(&args.server);
     if workload.engine().is_some() && target != Target::Mysql {
-        let message = "only MariaDB and MySQL have storage engines; leave it out".to_owned();
-        return Err(at_option(workload, ("engine", message)).into());
+        return Err(at_option(workload, ("engine", NO_ENGINES.to_owned())).into());
     }
     let plan = Plan::new(workload, args);
     let kind = workload.kind();

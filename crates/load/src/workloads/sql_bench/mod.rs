@@ -17,7 +17,7 @@ pub use list::Operation;
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{
-    Dialect, Engine, connect, connect_and_create_database, default_engine_without_transactions,
+    Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
 };
 use crate::workload::Violations;
 use crate::workload::{
@@ -226,7 +226,7 @@ impl Workload for SqlBench {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
         if self.spec.engine.is_some() && dialect != Dialect::Mysql {
-            bail!("sql-bench: engine: only MariaDB and MySQL have storage engines; leave it out");
+            bail!("sql-bench: engine: {NO_ENGINES}");
         }
         if self.spec.engine.is_none()
             && self.spec.tests.contains(&Test::Transactions)

@@ -55,5 +55,8 @@ fn a_power_cut_takes_the_writes_that_the_host_still_has() {
 #[test]
 fn only_copies_have_a_thread() {
     let refused = hosted(RaidLevel::Raid0, 0, SEND_NS).validate(2).unwrap_err();
-    assert_eq!((refused.key, refused.problem.as_str()), ("host_write", "belongs to levels 1 and 10"));
+    assert_eq!(
+        (refused.key.as_ref(), refused.problem.as_str()),
+        ("host_write", "belongs to levels 1 and 10")
+    );
 }

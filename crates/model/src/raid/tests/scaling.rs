@@ -143,7 +143,7 @@ fn check_invalid(parameters: RaidParameters, member_count: usize, expect: &str) 
 
 #[test]
 fn an_array_that_cannot_be_says_why() {
-    check_invalid(whole(RaidLevel::Raid5), 2, "`members` are 2, must be 3 to 64");
+    check_invalid(whole(RaidLevel::Raid5), 2, "`on` has 2 members, must have 3 to 64");
     check_invalid(
         RaidParameters { chunk_bytes: 48 << 10, ..whole(RaidLevel::Raid0) },
         2,

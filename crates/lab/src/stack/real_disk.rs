@@ -7,10 +7,13 @@ use spindle_model::{Parameters, StackSpec as Tree};
 use spindle_mount::real::{Kind, Place, block_device_bytes, kind_of};
 use spindle_mount::{FileSystem, device_under, file_system_under};
 
-use super::{Complaint, StackFile, StackSpec, StackTable, complaint};
+use super::explained::Explained;
+use super::spec::StackSpec;
+use super::table::StackTable;
 use crate::record::StackHead;
+use spindle_base::Mistake;
 
-pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Complaint> {
+pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Mistake> {
     let emulated = [
         ("profile", table.profile.is_some()),
         ("layer", table.layer.is_some()),
@@ -19,27 +22,35 @@ pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Compl
     ];
     let own = table.keys.keys().next().map(String::as_str);
     if let Some(key) = emulated.iter().find(|(_, there)| *there).map(|(key, _)| *key).or(own) {
-        return Err(complaint(key, "belongs to an emulated stack, and this one is a real disk (`path`)"));
+        return Err(Mistake::at(key, "belongs to an emulated stack, and this one is a real disk (`path`)"));
     }
     let path = Path::new(table.path.as_deref().unwrap_or_default());
     if !path.is_absolute() {
-        return Err(complaint("path", format!("`{}` must begin with /", path.display())));
+        return Err(Mistake::at("path", format!("`{}` must begin with /", path.display())));
     }
-    let (head, place) = match kind_of(path).map_err(|message| complaint("path", message))? {
+    let (head, place) = match kind_of(path).map_err(|message| Mistake::at("path", message))? {
         Kind::Directory => directory(name, path, table)?,
         Kind::BlockDevice => block_device(name, path, table)?,
     };
     Ok(StackSpec {
+        explained: Explained {
+            name: name.to_owned(),
+            kind: "real disk".to_owned(),
+            size_bytes: head.size_bytes,
+            parameters: Vec::new(),
+            below: Vec::new(),
+        },
         head,
         label: table.label.clone().unwrap_or_else(|| name.to_owned()),
-        tree: Tree::Device(Parameters::Null),
+        tree: Tree::Device(Parameters::NULL),
         real: Some(place),
         pool: None,
-        tables: StackFile { stacks: BTreeMap::from([(name.to_owned(), table.clone())]) },
+        table: table.clone(),
+        tables: BTreeMap::new(),
     })
 }
 
-fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Complaint> {
+fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Mistake> {
     let own = [
         ("file_system", table.file_system.is_some()),
         ("mkfs_options", table.mkfs_options.is_some()),
@@ -47,10 +58,10 @@ fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, 
         ("destroy_content", table.destroy_content.is_some()),
     ];
     if let Some((key, _)) = own.iter().find(|(_, there)| *there) {
-        return Err(complaint(key, "belongs to a block device; a directory is used as it is"));
+        return Err(Mistake::at(*key, "belongs to a block device; a directory is used as it is"));
     }
     let status = rustix::fs::statvfs(path)
-        .map_err(|error| complaint("path", format!("{}: {error}", path.display())))?;
+        .map_err(|error| Mistake::at("path", format!("{}: {error}", path.display())))?;
     let file_system = file_system_under(path).unwrap_or_else(|| "unknown".to_owned());
     let on = device_under(path).map(|device| format!(" on {}", device.display())).unwrap_or_default();
     let head = StackHead {
@@ -68,16 +79,16 @@ fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, 
     Ok((head, Place::Directory { path: path.to_owned() }))
 }
 
-fn block_device(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Complaint> {
+fn block_device(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, Place), Mistake> {
     if table.destroy_content != Some(true) {
         let message = format!(
             "{} is a block device, and making a file system on it destroys what it holds: \
              say `destroy_content = true` if that is meant",
             path.display()
         );
-        return Err(complaint("path", message));
+        return Err(Mistake::at("path", message));
     }
-    let size_bytes = block_device_bytes(path).map_err(|error| complaint("path", format!("{error:#}")))?;
+    let size_bytes = block_device_bytes(path).map_err(|error| Mistake::at("path", format!("{error:#}")))?;
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
     let (mkfs_options, mount_options) =
         (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());

@@ -21,63 +21,27 @@
 //! * The write throttle is a wall at the limit; ZFS delays writes from 60 % on.
 //! * A log block in flight when the power fails is taken for lost. The replay of the log takes no time.
 
+mod parameters;
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
-use crate::children::{Child, request};
+pub use parameters::IntentLogParameters;
+
+use crate::children::{Child, request, sector_request};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
+use crate::layer::LayerParameters;
 use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
-use crate::time::{Instant, SECOND};
+use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
 
-use super::sector_request;
-
 /// Longest writes to the log and to the pool: see the module.
-const LOG_WRITE_BYTES: u64 = 128 << 10;
+pub(super) const LOG_WRITE_BYTES: u64 = 128 << 10;
 const POOL_WRITE_SECTORS: u64 = 2_048;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IntentLogParameters {
-    /// Part of the fast device that is used.
-    pub log_bytes: u64,
-    /// What the log adds to each contiguous write.
-    pub record_header_bytes: u64,
-    /// A log write is rounded up to a multiple of this.
-    pub log_block_bytes: u64,
-    /// A read or write in memory.
-    pub memory_ns: u64,
-    /// A group is closed this long after its first write.
-    pub group_interval_ns: u64,
-    /// Dirty data that closes a group early.
-    pub group_bytes: u64,
-    /// Dirty data above which writes wait.
-    pub dirty_limit_bytes: u64,
-    /// Writes of a group that the pool has at once.
-    pub pool_queue_depth: u64,
-}
-
-impl IntentLogParameters {
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        within("log", self.log_bytes, 1 << 20, 1 << 50, " bytes")?;
-        within("record_header", self.record_header_bytes, 0, 1 << 16, " bytes")?;
-        within("log_block", self.log_block_bytes, SECTOR_BYTES, LOG_WRITE_BYTES, " bytes")?;
-        for (key, value) in [("log", self.log_bytes), ("log_block", self.log_block_bytes)] {
-            if !value.is_multiple_of(SECTOR_BYTES) {
-                let problem = format!("is {value} bytes, must be a multiple of {SECTOR_BYTES}");
-                return Err(Invalid { key, problem });
-            }
-        }
-        within("memory", self.memory_ns, 0, SECOND, " ns")?;
-        within("group_interval", self.group_interval_ns, 1, 100_000 * SECOND, " ns")?;
-        within("dirty_limit", self.dirty_limit_bytes, SECTOR_BYTES, 1 << 50, " bytes")?;
-        within("group", self.group_bytes, SECTOR_BYTES, self.dirty_limit_bytes, " bytes")?;
-        within("pool_queue_depth", self.pool_queue_depth, 1, 1_024, "")
-    }
-}
 
 #[derive(Debug, Clone, Copy)]
 enum Log {
@@ -122,6 +86,8 @@ struct Group {
 #[derive(Debug)]
 pub struct IntentLog {
     parameters: IntentLogParameters,
+    /// Of the fast device.
+    log_bytes: u64,
     requests: Requests,
     log: Child<Log>,
     pool: Child<Pool>,
@@ -155,9 +121,11 @@ impl IntentLog {
         slow: Box<dyn Device>,
     ) -> Result<IntentLog, Invalid> {
         parameters.validate()?;
-        within("log", parameters.log_bytes, 1 << 20, fast.size_bytes(), " bytes")?;
+        let log_bytes = parameters.log_bytes.unwrap_or(fast.size_bytes());
+        within("log", log_bytes, 1 << 20, fast.size_bytes(), " bytes")?;
         Ok(IntentLog {
             parameters,
+            log_bytes,
             requests: Requests::default(),
             log: Child::new(fast),
             pool: Child::new(slow),
@@ -252,7 +220,7 @@ impl IntentLog {
         let (pieces, sectors) = self.memory_pieces();
         let payload_bytes = sectors * SECTOR_BYTES + pieces * self.parameters.record_header_bytes;
         let log_bytes = payload_bytes.next_multiple_of(self.parameters.log_block_bytes);
-        if self.log_used_bytes + log_bytes > self.parameters.log_bytes {
+        if self.log_used_bytes + log_bytes > self.log_bytes {
             self.waiting_for_group.push(slot);
             self.group_is_due = true;
             self.start_group_if_due(at);
@@ -277,10 +245,10 @@ impl IntentLog {
     fn write_log(&mut self, at: Instant, batch: u64, mut bytes: u64) -> usize {
         let mut count = 0;
         while bytes > 0 {
-            let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.parameters.log_bytes - self.log_head_bytes);
+            let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.log_head_bytes);
             let write = request(Operation::Write, self.log_head_bytes, size_bytes);
             self.log.submit_late(at, write, Log::Write { batch });
-            self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.parameters.log_bytes;
+            self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.log_bytes;
             bytes -= size_bytes;
             count += 1;
         }

@@ -1,5 +1,4 @@
-//! A layer that puts a fast device in front of a slow one: as a cache of blocks (here), or as a log of synchronous
-//! writes ([`IntentLog`], in `tier/intent_log.rs`).
+//! A layer that puts a fast device in front of a slow one as a cache of blocks: an SSD cache.
 //!
 //! The cache holds blocks of the slow device, valid by the sector, and gives up the clean one unused for longest.
 //! * Reads come from the fast device as far as it holds them. What was read from the slow device is copied, if the
@@ -28,90 +27,33 @@
 //! * A failed read or write of a drain or a promotion is taken for done.
 
 mod drain;
-mod intent_log;
 mod map;
+mod parameters;
 mod records;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
-pub use intent_log::{IntentLog, IntentLogParameters};
+pub(crate) use parameters::SLOW_AND_FAST;
+pub use parameters::{Promotion, SsdCacheParameters, WritePolicy};
 
-use crate::children::{Child, request};
+use crate::children::{Child, sector_request};
 use crate::device::{Ageing, Counters, Device, PowerCut, WriteFate};
-use crate::profile::{Invalid, at_least, within};
+use crate::layer::LayerParameters;
+use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::requests::{Requests, Slot};
 use crate::throttle::TokenBucket;
 use crate::time::Instant;
 use drain::{Drain, Drainer};
-use map::{MOST_SECTORS, Map, Sectors, SlotIndex, pieces, sectors_between};
+use map::{Map, Sectors, SlotIndex, pieces, sectors_between};
 use records::{Record, Records};
 
 /// Streams that are known.
 const STREAM_COUNT: usize = 128;
 /// Records above which it is worth asking a device whether it has anything volatile.
 const MANY_RECORDS: usize = 4_096;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WritePolicy {
-    Back,
-    Through,
-    Around,
-}
-
-/// When what was read from the slow device is copied to the fast one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Promotion {
-    Never,
-    Always,
-    /// Up to this rate, with a second's worth at once; reads beyond it are not copied.
-    AtRate {
-        bytes_per_s: u64,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TierParameters {
-    /// Granularity of the map: a power of two up to 64 KiB.
-    pub block_bytes: u64,
-    /// Part of the fast device that is used.
-    pub cache_bytes: u64,
-    pub write_policy: WritePolicy,
-    pub promotion: Promotion,
-    /// A stream bypasses the cache from this length on; zero: never.
-    pub sequential_cutoff_bytes: u64,
-    /// Write-back: share of dirty blocks above which they are drained.
-    pub writeback_percent: u64,
-    /// Write-back: rate of draining.
-    pub writeback_bytes_per_s: u64,
-    /// Write-back: share of dirty blocks above which writes bypass the cache.
-    pub dirty_limit_percent: u64,
-    /// Whether the map of clean blocks outlives a power cut; that of dirty ones always does.
-    pub keeps_clean_blocks: bool,
-}
-
-impl TierParameters {
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        within("block", self.block_bytes, SECTOR_BYTES, MOST_SECTORS * SECTOR_BYTES, " bytes")?;
-        if !self.block_bytes.is_power_of_two() {
-            let problem = format!("is {} bytes, must be a power of two", self.block_bytes);
-            return Err(Invalid { key: "block", problem });
-        }
-        at_least("cache", self.cache_bytes, "block", self.block_bytes, " bytes")?;
-        if let Promotion::AtRate { bytes_per_s } = self.promotion {
-            within("promotion_rate", bytes_per_s, 1, 1_000_000_000_000, " bytes/s")?;
-        }
-        within("sequential_cutoff", self.sequential_cutoff_bytes, 0, 1 << 50, " bytes")?;
-        within("writeback", self.writeback_percent, 0, 100, " %")?;
-        within("writeback_rate", self.writeback_bytes_per_s, 1, 1_000_000_000_000, " bytes/s")?;
-        at_least("dirty_limit", self.dirty_limit_percent, "writeback", self.writeback_percent, " %")?;
-        within("dirty_limit", self.dirty_limit_percent, 0, 100, " %")
-    }
-}
 
 #[derive(Debug)]
 enum Fast {
@@ -158,8 +100,8 @@ struct BlockPart {
 }
 
 #[derive(Debug)]
-pub struct Tier {
-    parameters: TierParameters,
+pub struct SsdCache {
+    parameters: SsdCacheParameters,
     block_sectors: u64,
     now: Instant,
     requests: Requests,
@@ -173,22 +115,23 @@ pub struct Tier {
     drainer: Drainer,
 }
 
-impl Tier {
+impl SsdCache {
     /// # Errors
-    /// Parameters that [`TierParameters::validate`] refuses, and a cache larger than the fast device.
+    /// Parameters that [`SsdCacheParameters::validate`] refuses, and a cache larger than the fast device.
     pub fn new(
-        parameters: TierParameters,
+        parameters: SsdCacheParameters,
         fast: Box<dyn Device>,
         slow: Box<dyn Device>,
-    ) -> Result<Tier, Invalid> {
+    ) -> Result<SsdCache, Invalid> {
         parameters.validate()?;
-        within("cache", parameters.cache_bytes, parameters.block_bytes, fast.size_bytes(), " bytes")?;
+        let cache_bytes = parameters.cache_bytes.unwrap_or(fast.size_bytes());
+        within("cache", cache_bytes, parameters.block_bytes, fast.size_bytes(), " bytes")?;
         let promotion = match parameters.promotion {
             Promotion::AtRate { bytes_per_s } => Some(TokenBucket::new(bytes_per_s, bytes_per_s)),
             Promotion::Never | Promotion::Always => None,
         };
-        let capacity = parameters.cache_bytes / parameters.block_bytes;
-        Ok(Tier {
+        let capacity = cache_bytes / parameters.block_bytes;
+        Ok(SsdCache {
             block_sectors: parameters.block_bytes / SECTOR_BYTES,
             now: Instant::ZERO,
             requests: Requests::default(),
@@ -497,11 +440,7 @@ impl Tier {
     }
 }
 
-fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
-    request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
-}
-
-impl Device for Tier {
+impl Device for SsdCache {
     fn size_bytes(&self) -> u64 {
         self.slow.size_bytes()
     }

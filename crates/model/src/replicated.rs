@@ -25,96 +25,28 @@
 //! * Resync data does not count in the send buffer. A discard that the peer missed is not repeated.
 
 mod link;
+mod parameters;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
+pub use parameters::{Congestion, Outage, Protocol, ReplicatedParameters, Survivor};
+
 use crate::children::{Child, in_host_terms, request};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
-use crate::profile::{Invalid, transfer_ns, within};
+use crate::layer::LayerParameters;
+use crate::profile::{Invalid, transfer_ns};
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
 use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
-use crate::time::{Instant, SECOND};
+use crate::time::Instant;
 use crate::volatile::VolatileWrites;
 use link::Link;
 
 /// Longest piece of a resync.
 const RESYNC_SECTORS: u64 = 256;
-
-/// When a write completes: see the module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    A,
-    B,
-    C,
-}
-
-/// The link is down; model time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outage {
-    pub starts_at_ns: u64,
-    pub duration_ns: u64,
-}
-
-/// Other traffic leaves this rate; model time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Congestion {
-    pub starts_at_ns: u64,
-    pub duration_ns: u64,
-    pub bytes_per_s: u64,
-}
-
-/// The machine on which the host goes on after this one lost its power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Survivor {
-    /// This one, after power-on: the fates are those of the local device.
-    Local,
-    /// The peer: what had not reached it is lost, whatever the local device has.
-    Peer,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorParameters {
-    pub protocol: Protocol,
-    /// Payload rate of the link.
-    pub bytes_per_s: u64,
-    pub round_trip_ns: u64,
-    /// Each message takes up to this much longer, evenly drawn; messages do not overtake.
-    pub jitter_ns: u64,
-    /// Bytes that were sent stay in it until the peer's acknowledgement of receipt.
-    pub send_buffer_bytes: u64,
-    pub outages: Vec<Outage>,
-    pub congestions: Vec<Congestion>,
-    /// A link down for longer than this disconnects.
-    pub timeout_ns: u64,
-    pub resync_bytes_per_s: u64,
-    pub survivor: Survivor,
-}
-
-impl MirrorParameters {
-    /// # Errors
-    /// Names the key, as a profile file spells it, and the bound.
-    pub fn validate(&self) -> Result<(), Invalid> {
-        const RATE_LIMIT: u64 = 1_000_000_000_000;
-        within("link_rate", self.bytes_per_s, 1_000, RATE_LIMIT, " bytes/s")?;
-        within("round_trip", self.round_trip_ns, 0, 100 * SECOND, " ns")?;
-        within("jitter", self.jitter_ns, 0, 100 * SECOND, " ns")?;
-        within("send_buffer", self.send_buffer_bytes, SECTOR_BYTES, 1 << 40, " bytes")?;
-        within("timeout", self.timeout_ns, 1, 1_000_000 * SECOND, " ns")?;
-        within("resync_rate", self.resync_bytes_per_s, 1_000, RATE_LIMIT, " bytes/s")?;
-        for outage in &self.outages {
-            within("outage", outage.duration_ns, 1, 1_000_000 * SECOND, " ns")?;
-        }
-        for congestion in &self.congestions {
-            within("congestion", congestion.duration_ns, 1, 1_000_000 * SECOND, " ns")?;
-            within("congestion_rate", congestion.bytes_per_s, 1_000, RATE_LIMIT, " bytes/s")?;
-        }
-        Ok(())
-    }
-}
 
 /// Sectors that the peer lacked when the copy was read.
 #[derive(Debug, Clone, Copy)]
@@ -174,8 +106,8 @@ enum Peer {
 }
 
 #[derive(Debug)]
-pub struct Mirror {
-    parameters: MirrorParameters,
+pub struct Replicated {
+    parameters: ReplicatedParameters,
     size_bytes: u64,
     rng: Rng,
     requests: Requests,
@@ -202,15 +134,15 @@ pub struct Mirror {
     to_resync: VecDeque<(u64, u64)>,
 }
 
-impl Mirror {
+impl Replicated {
     /// # Errors
-    /// Parameters that [`MirrorParameters::validate`] refuses.
+    /// Parameters that [`ReplicatedParameters::validate`] refuses.
     pub fn new(
-        parameters: MirrorParameters,
+        parameters: ReplicatedParameters,
         seed: u64,
         local: Box<dyn Device>,
         peer: Box<dyn Device>,
-    ) -> Result<Mirror, Invalid> {
+    ) -> Result<Replicated, Invalid> {
         parameters.validate()?;
         let link = Link::new(parameters.bytes_per_s, &parameters.outages, &parameters.congestions);
         let outages = link.outages().into_iter();
@@ -221,7 +153,7 @@ impl Mirror {
                 [timed_out, (end + parameters.round_trip_ns, LinkEvent::Back)]
             })
             .collect();
-        Ok(Mirror {
+        Ok(Replicated {
             size_bytes: local.size_bytes().min(peer.size_bytes()),
             rng: Rng::new(seed),
             requests: Requests::default(),
@@ -477,7 +409,7 @@ impl Mirror {
     }
 }
 
-impl Device for Mirror {
+impl Device for Replicated {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }

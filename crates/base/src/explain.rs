@@ -1,0 +1,89 @@
+//! What serde says about a file that a user wrote, as a sentence at a key: with the nearest name for one that is unknown.
+
+use serde::de::DeserializeOwned;
+
+use crate::Mistake;
+use crate::near;
+
+/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers. `path` is the
+/// dotted path of the error, empty or `.` for the whole file.
+pub fn explain(path: &str, message: &str) -> Mistake {
+    let path = if path == "." { "" } else { path };
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let parent = |name: &str| {
+        let path = path.strip_suffix(name).unwrap_or(path);
+        path.strip_suffix('.').unwrap_or(path).to_owned()
+    };
+    match (message, quoted.split_first()) {
+        (_, Some((key, known))) if message.starts_with("unknown field") => {
+            Mistake::at(join(&parent(key), key), format!("unknown key{}", near::hint(key, known)))
+        }
+        (_, Some((key, _))) if message.starts_with("missing field") => {
+            Mistake::at(join(path, key), "is missing")
+        }
+        (_, Some((word, known))) if message.starts_with("unknown variant") => {
+            Mistake::at(path, format!("`{word}` is not known{}", near::hint(word, known)))
+        }
+        _ => Mistake::at(path, one_line(message)),
+    }
+}
+
+/// # Errors
+/// It is not TOML, with the line; or it is not what is wanted, with the key.
+pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
+    let read = serde_path_to_error::deserialize(parse_toml(text)?);
+    read.map_err(|error| explain(&error.path().to_string(), error.inner().message()))
+}
+
+/// # Errors
+/// It is not TOML, with the line.
+pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
+    toml::Deserializer::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        Mistake::at(format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
+    })
+}
+
+fn one_line(message: &str) -> String {
+    message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, message: &str, expect: &str) {
+        assert_eq!(explain(path, message).to_string(), expect);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_nearest() {
+        check(
+            "run",
+            "unknown field `trails`, expected `trials` or `seed`",
+            "run.trails: unknown key; did you mean `trials`?",
+        );
+        check("", "unknown field `x`, expected `a` or `b`", "x: unknown key; known here: `a` and `b`");
+        // Some formats have the key in the path already.
+        check(
+            "run.trails",
+            "unknown field `trails`, expected `seed`",
+            "run.trails: unknown key; known here: `seed`",
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_key() {
+        check("run", "missing field `seed`", "run.seed: is missing");
+    }
+
+    #[test]
+    fn anything_else_is_one_line_at_its_key() {
+        check("run.seed", "invalid type\nexpected a number\n", "run.seed: invalid type, expected a number");
+    }
+}

@@ -1,0 +1,66 @@
+//! What a profile or a ready-made stack is known to get wrong, and why: kept in its file, where its user sees it.
+
+use serde::{Deserialize, Serialize};
+
+use super::built_in::built_in_stack;
+use super::profile::Profile;
+
+/// Published figures that it does not meet within the tolerance of `published_raw`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownDeviation {
+    /// Of the figures, as their file spells it.
+    pub operation: String,
+    /// How the source of the figures begins.
+    pub source: String,
+    pub reason: String,
+}
+
+/// Of a ready-made stack or of a profile inside the binary; none of any other name.
+pub fn known_deviations_of(name: &str) -> Vec<KnownDeviation> {
+    match built_in_stack(name) {
+        None => Vec::new(),
+        Some(table) if table.profile.as_deref() == Some(name) => {
+            Profile::find(name).map_or_else(|_| Vec::new(), |profile| profile.known_deviations)
+        }
+        Some(table) => table.known_deviations,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::StackFile;
+
+    const STACK: &str = "[stacks.pair]\nlayer = \"raid\"\nlevel = 1\non = \"null\"\nmembers = 2\n\
+        [[stacks.pair.known_deviations]]\noperation = \"fsync\"\nsource = \"a sheet\"\nreason = \"Nobody knows.\"\n";
+
+    fn read(text: &str) -> Vec<KnownDeviation> {
+        StackFile::parse("mine.toml", text).unwrap().stacks["pair"].known_deviations.clone()
+    }
+
+    #[test]
+    fn a_stack_says_what_it_gets_wrong_under_the_old_key_too() {
+        let expected = KnownDeviation {
+            operation: "fsync".to_owned(),
+            source: "a sheet".to_owned(),
+            reason: "Nobody knows.".to_owned(),
+        };
+        assert_eq!(read(STACK), [expected]);
+        assert_eq!(read(&STACK.replace("known_deviations", "misses")), read(STACK));
+    }
+
+    #[test]
+    fn a_deviation_without_a_reason_is_refused() {
+        let text = STACK.replace("reason = \"Nobody knows.\"\n", "");
+        let sentence = StackFile::parse("mine.toml", &text).unwrap_err().to_string();
+        assert!(sentence.contains("reason"), "{sentence}");
+    }
+
+    #[test]
+    fn a_name_that_is_not_built_in_deviates_from_nothing() {
+        assert_eq!(known_deviations_of("nowhere"), []);
+        assert!(!known_deviations_of("micron7300-pro").is_empty());
+        assert!(!known_deviations_of("raid10-8x15k").is_empty());
+    }
+}

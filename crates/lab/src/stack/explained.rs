@@ -1,0 +1,92 @@
+//! A stack with every parameter: its value, and where that comes from.
+
+use serde::Serialize;
+use spindle_base::units::format_size_bytes;
+use spindle_model::{Field, Style, Values};
+
+use super::values::{Entries, Origin};
+
+/// A device or a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explained {
+    /// Of its table, or of the profile.
+    pub name: String,
+    /// The name of the layer, or the kind of the device.
+    pub kind: String,
+    pub size_bytes: u64,
+    pub parameters: Vec<Explanation>,
+    /// By the keys that name them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<ExplainedBelow>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ExplainedBelow {
+    pub key: String,
+    /// That many of the same.
+    pub count: usize,
+    pub stack: Explained,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    pub key: String,
+    /// With its unit.
+    pub value: String,
+    pub origin: Origin,
+}
+
+/// In the order in which they are declared; what is not there has no row. `given` are the values with an origin of their own.
+pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -> Vec<Explanation> {
+    let explain = |field: &Field| {
+        let value = field.written(values.get(field.key.as_ref())?, Style::Shortest).to_string();
+        let origin = given.get(field.key.as_ref()).map(|entry| entry.origin.clone());
+        let by_default = || match field.assumption {
+            Some(why) => Origin::Assumption(why.to_owned()),
+            None => Origin::Default,
+        };
+        Some(Explanation {
+            key: field.key.clone().into_owned(),
+            value,
+            origin: origin.unwrap_or_else(by_default),
+        })
+    };
+    fields.iter().filter_map(explain).collect()
+}
+
+impl Explained {
+    /// As text.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text, 0);
+        text
+    }
+
+    fn write(&self, text: &mut String, depth: usize) {
+        let indent = "  ".repeat(depth);
+        let size = format_size_bytes(self.size_bytes);
+        text.push_str(&format!("{}, {}, {size}\n", self.name, self.kind));
+        let width = |of: fn(&Explanation) -> &String| {
+            self.parameters.iter().map(|row| of(row).chars().count()).max().unwrap_or(0)
+        };
+        let (key_width, value_width) = (width(|row| &row.key), width(|row| &row.value));
+        for Explanation { key, value, origin } in &self.parameters {
+            let origin = match origin {
+                Origin::Source(source) => format!("source: {source}"),
+                Origin::Assumption(why) => format!("assumption: {why}"),
+                Origin::Given => "given".to_owned(),
+                Origin::Default => "default".to_owned(),
+            };
+            text.push_str(&format!("{indent}  {key:key_width$}  {value:value_width$}  {origin}\n"));
+        }
+        for (index, ExplainedBelow { key, count, stack }) in self.below.iter().enumerate() {
+            if let Some(same) = self.below[..index].iter().find(|earlier| earlier.stack == *stack) {
+                text.push_str(&format!("{indent}  {key}: another of the same as `{}`\n", same.key));
+                continue;
+            }
+            let times = if *count > 1 { format!("{count} x ") } else { String::new() };
+            text.push_str(&format!("{indent}  {key}: {times}"));
+            stack.write(text, depth + 1);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Profiles: one TOML file describes a device, and every parameter says where it comes from.
+//!
+//! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
+//! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::Deserialize;
+use spindle_base::Mistake;
+use spindle_base::explain::read_toml;
+use spindle_base::near;
+use spindle_model::{Field, Parameters};
+
+use super::built_in::{PROFILES, unknown};
+use super::deviations::KnownDeviation;
+use super::values::{self, Entries, Form, Origin};
+
+/// Of a profile's file.
+const TEXT_BYTES_MOST: u64 = 1 << 20;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    pub name: String,
+    /// One sentence: what is emulated.
+    pub summary: String,
+    pub parameters: Parameters,
+    /// Parameters without a source, as sentences.
+    pub assumptions: Vec<String>,
+    /// Published figures that it does not meet.
+    pub known_deviations: Vec<KnownDeviation>,
+    pub(super) entries: Entries,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    kind: String,
+    summary: String,
+    parameters: toml::Table,
+    #[serde(default, alias = "misses")]
+    known_deviations: Vec<KnownDeviation>,
+}
+
+impl Profile {
+    /// A built-in profile by its name, or the user's own by its path (one that has a `/` or ends in `.toml`).
+    pub fn find(name: &str) -> Result<Profile, Mistake> {
+        if name.contains('/') || name.ends_with(".toml") {
+            let text = read(Path::new(name))
+                .map_err(|error| Mistake::at(name, format!("the profile cannot be read: {error}")))?;
+            let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            return Profile::parse(name, &stem.unwrap_or_default(), &text);
+        }
+        match PROFILES.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Profile::parse(&format!("profiles/{name}.toml"), name, text),
+            None => Err(Mistake::new(unknown(name))),
+        }
+    }
+
+    /// `file` is what errors call it.
+    pub fn parse(file: &str, name: &str, text: &str) -> Result<Profile, Mistake> {
+        Profile::of_text(name, text).map_err(|mistake| mistake.in_file(file))
+    }
+
+    fn of_text(name: &str, text: &str) -> Result<Profile, Mistake> {
+        let file: ProfileFile = read_toml(text)?;
+        let Some(fields) = Parameters::fields_of(&file.kind) else {
+            let hint = near::hint(&file.kind, Parameters::KINDS);
+            return Err(Mistake::at("kind", format!("`{}` is not known{hint}", file.kind)));
+        };
+        let under = |mistake: Mistake| mistake.under("parameters");
+        let entries = values::read(file.parameters, Form::Sourced, &fields, &[]).map_err(under)?;
+        let parameters = Parameters::from_values(&file.kind, values::values(&entries));
+        Ok(Profile {
+            name: name.to_owned(),
+            summary: file.summary,
+            parameters: parameters.map_err(Mistake::from).map_err(under)?,
+            assumptions: fields.iter().filter_map(|field| assumption(field, &entries)).collect(),
+            known_deviations: file.known_deviations,
+            entries,
+        })
+    }
+}
+
+fn assumption(field: &Field, entries: &Entries) -> Option<String> {
+    let entry = entries.get(field.key.as_ref())?;
+    let Origin::Assumption(why) = &entry.origin else { return None };
+    Some(format!("{} = {}: {why}", field.key, entry.written))
+}
+
+/// # Errors
+/// It is far too long for a profile, as `/dev/zero` is.
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(TEXT_BYTES_MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > TEXT_BYTES_MOST {
+        let words = format!("it has more than {TEXT_BYTES_MOST} bytes");
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, words));
+    }
+    Ok(text)
+}

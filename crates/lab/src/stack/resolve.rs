@@ -1,0 +1,302 @@
+//! From stack tables to a stack that can be built.
+
+mod device;
+mod layer;
+
+use std::collections::BTreeMap;
+
+use spindle_base::Mistake;
+use spindle_base::near::did_you_mean;
+use spindle_base::units::parse_size_bytes;
+use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
+use spindle_mount::FILE_SYSTEMS;
+
+use super::built_in::built_in_names;
+use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
+use super::pool::{self, PoolSpec};
+use super::profile::Profile;
+use super::real_disk;
+use super::spec::StackSpec;
+use super::table::{COMMON_KEYS, StackTable, find};
+use super::values::{self, Entries, Form};
+use crate::record::StackHead;
+
+/// Size of a stack whose table names none, or the drive's capacity if that is smaller.
+const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
+
+/// Of the emulator's store.
+const BLOCK_BYTES: u64 = 4096;
+
+/// A file of a few lines can name a stack twice in each of its layers, and so on downwards. Beyond any storage that was ever built.
+const DEVICES_MOST: usize = 256;
+const DEPTH_MOST: usize = 16;
+
+/// Where the names of other stacks are looked up.
+pub(super) struct Context<'a> {
+    tables: &'a BTreeMap<String, StackTable>,
+    /// From the stack that was asked for down to the present one.
+    path: Vec<String>,
+    /// In that stack so far.
+    device_count: usize,
+    /// The last mistake is about the stack that was asked for, and about none below it.
+    is_whole: bool,
+}
+
+/// A stack without its name.
+struct Parts {
+    tree: Tree,
+    size_bytes: u64,
+    summary: String,
+    assumptions: Vec<String>,
+    /// Of the device or layer.
+    kind: String,
+    parameters: Vec<Explanation>,
+    below: Vec<ExplainedBelow>,
+}
+
+pub(super) fn resolve(
+    name: &str,
+    table: &StackTable,
+    tables: &BTreeMap<String, StackTable>,
+) -> Result<StackSpec, Mistake> {
+    let mut context = Context { tables, path: vec![name.to_owned()], device_count: 0, is_whole: false };
+    Ok(StackSpec { tables: tables.clone(), ..context.resolve(name, table, None)? })
+}
+
+impl Context<'_> {
+    /// The stack of that name, as a layer's `key` gives it; `size_bytes` counts if its own table has none.
+    pub(super) fn below(
+        &mut self,
+        key: &str,
+        name: &str,
+        size_bytes: Option<u64>,
+    ) -> Result<StackSpec, Mistake> {
+        if self.path.iter().any(|above| above == name) {
+            let path = self.path.join(" on ");
+            return Err(self.whole(key, format!("makes a cycle: {path} on {name}")));
+        }
+        if self.path.len() >= DEPTH_MOST {
+            return Err(self.whole(key, format!("makes the whole stack more than {DEPTH_MOST} stacks deep")));
+        }
+        let Some(table) = find(name, self.tables) else {
+            let mut known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
+            built_in_names().for_each(|name| known.push(name));
+            return Err(Mistake::at(
+                key,
+                format!("there is no stack `{name}`{}", did_you_mean(name, &known)),
+            ));
+        };
+        if table.path.is_some() {
+            return Err(Mistake::at(key, format!("`{name}` is a real disk, and layers are emulated")));
+        }
+        self.path.push(name.to_owned());
+        let resolved = self.resolve(name, &table, size_bytes);
+        self.path.pop();
+        let stack = resolved.map_err(|mistake| match self.is_whole {
+            true => Mistake::at(key, mistake.message),
+            false => Mistake::at(key, mistake.under(&format!("stacks.{name}")).to_string()),
+        })?;
+        match stack.pool {
+            Some(_) => {
+                Err(Mistake::at(key, format!("`{name}` is a ZFS pool, on which nothing else can be built")))
+            }
+            None => Ok(stack),
+        }
+    }
+
+    fn whole(&mut self, key: &str, message: String) -> Mistake {
+        self.is_whole = true;
+        Mistake::at(key, message)
+    }
+
+    fn resolve(
+        &mut self,
+        name: &str,
+        table: &StackTable,
+        size_above: Option<u64>,
+    ) -> Result<StackSpec, Mistake> {
+        let own_table = table;
+        let table = &table.with_ready_made();
+        let size = table.size.as_deref().map(parse_size_bytes).transpose();
+        let size = size.map_err(|message| Mistake::at("size", message))?.or(size_above);
+        let file_system = file_system(table)?;
+        if table.path.is_some() {
+            return real_disk::resolve(name, table);
+        }
+        if table.destroy_content.is_some() {
+            let message = "belongs to a real disk (`path`), and this stack is emulated";
+            return Err(Mistake::at("destroy_content", message));
+        }
+        let (mut parts, pool) = match (&table.profile, &table.layer) {
+            (Some(profile), None) => self.device(profile, table, size)?,
+            (None, Some(layer)) => self.layer(layer, table, size)?,
+            (Some(_), Some(_)) => {
+                let message = "cannot be there together with `profile`: a stack is one of the two";
+                return Err(Mistake::at("layer", message));
+            }
+            (None, None) => return Err(Mistake::new("needs a `profile`, a `layer` or a `path`")),
+        };
+        let pool = pool.map(|entries| self.pool(&entries, &mut parts)).transpose()?;
+        let Parts { tree, size_bytes, summary, assumptions, kind, parameters, below } = parts;
+        tree.validate(size_bytes)?;
+        let head = StackHead {
+            name: name.to_owned(),
+            summary,
+            size_bytes,
+            file_system: file_system.to_owned(),
+            mkfs_options: table.mkfs_options.clone().unwrap_or_default(),
+            mount_options: table.mount_options.clone().unwrap_or_default(),
+            real: false,
+            zfs: pool.as_ref().map(PoolSpec::head),
+            assumptions,
+        };
+        Ok(StackSpec {
+            head,
+            label: table.label.clone().unwrap_or_else(|| name.to_owned()),
+            tree,
+            explained: Explained { name: name.to_owned(), kind, size_bytes, parameters, below },
+            real: None,
+            pool: pool.map(Box::new),
+            table: own_table.clone(),
+            tables: BTreeMap::new(),
+        })
+    }
+
+    /// The pool, of which the parts get to know.
+    fn pool(&mut self, entries: &Entries, parts: &mut Parts) -> Result<PoolSpec, Mistake> {
+        let pool = PoolSpec::resolve(entries, parts.size_bytes, self)?;
+        parts.summary.push_str(&pool.summary());
+        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| stack.assumptions()));
+        parts.parameters.extend(pool.explanations(entries));
+        let device = |(key, stack): (&str, &StackSpec)| ExplainedBelow {
+            key: key.to_owned(),
+            count: 1,
+            stack: stack.explained.clone(),
+        };
+        parts.below.extend(pool.devices().map(device));
+        Ok(pool)
+    }
+
+    /// The second is what the table says about a ZFS pool, if it is one.
+    fn device(
+        &mut self,
+        profile: &str,
+        table: &StackTable,
+        size: Option<u64>,
+    ) -> Result<(Parts, Option<Entries>), Mistake> {
+        self.device_count += 1;
+        if self.device_count > DEVICES_MOST {
+            let message = format!("makes the whole stack larger than {DEVICES_MOST} devices");
+            return Err(self.whole("profile", message));
+        }
+        if table.on.is_some() {
+            return Err(Mistake::at("on", "belongs to a layer, and this stack is a device"));
+        }
+        let profile =
+            Profile::find(profile).map_err(|mistake| Mistake::at("profile", mistake.to_string()))?;
+        let kind = profile.parameters.kind();
+        let fields = Parameters::fields_of(kind).expect("a kind has fields");
+        let (own, pool) = keys(table, &device::of_table(&fields))?;
+        let (parameters, entries, told) = device::overridden(&profile, &fields, &own)?;
+        let capacity = parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
+        // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
+        let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
+        let parts = Parts {
+            size_bytes,
+            summary: format!("{}{told}", profile.summary),
+            assumptions: profile.assumptions,
+            kind: format!("{kind} of profile {}", profile.name),
+            parameters: explanations(&fields, &parameters.values(), &entries),
+            below: Vec::new(),
+            tree: Tree::Device(parameters),
+        };
+        Ok((parts, pool))
+    }
+
+    fn layer(
+        &mut self,
+        name: &str,
+        table: &StackTable,
+        size: Option<u64>,
+    ) -> Result<(Parts, Option<Entries>), Mistake> {
+        let kinds = Layer::kinds();
+        let Some(kind) = kinds.iter().find(|kind| kind.names.contains(&name)) else {
+            let known: Vec<&str> = kinds.iter().flat_map(|kind| kind.names).copied().collect();
+            let near = did_you_mean(name, &known);
+            let message = format!("`{name}` is unknown{near}; known are {}", known.join(", "));
+            return Err(Mistake::at("layer", message));
+        };
+        let mut fields = kind.fields_below();
+        fields.extend(kind.fields.iter().cloned());
+        let (entries, pool) = keys(table, &fields)?;
+        let names = layer::names_below(kind, table, &entries)?;
+        let of_layer = |key: &String| kind.fields.iter().any(|field| field.key == *key);
+        let given: Values = values::values(&entries).into_iter().filter(|(key, _)| of_layer(key)).collect();
+        let layer = Layer::from_values(name, given)?;
+        if let Some(hint) = layer.idle_hint() {
+            return Err(Mistake::new(hint));
+        }
+        layer.check_count(names.len())?;
+        let mut below = Vec::new();
+        for (key, size_key, stack) in &names {
+            let wanted = match size_key {
+                Some(size_key) => layer::number(&entries, size_key),
+                None => size.map(|size_bytes| layer.size_below_bytes(size_bytes, names.len())),
+            };
+            below.push((*key, self.below(key, stack, wanted)?));
+        }
+        let given = |field: &Field| entries.contains_key(field.key.as_ref());
+        let defaults = kind.fields.iter().filter(|field| !given(field) && layer.uses(&field.key));
+        let assumed: Vec<String> = defaults.filter_map(Field::assumed).collect();
+        let parameters = explanations(&kind.fields, &layer.values(), &entries);
+        Ok((layer::parts(layer, &below, size, assumed, parameters)?, pool))
+    }
+}
+
+/// Those that are not there yet.
+fn extend<'a>(assumptions: &mut Vec<String>, more: impl Iterator<Item = &'a String>) {
+    for assumption in more {
+        if !assumptions.contains(assumption) {
+            assumptions.push(assumption.clone());
+        }
+    }
+}
+
+fn file_system(table: &StackTable) -> Result<&str, Mistake> {
+    let file_system = table.file_system.as_deref().unwrap_or("xfs");
+    if !FILE_SYSTEMS.contains(&file_system) && file_system != pool::FILE_SYSTEM {
+        let message =
+            format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"zfs\", \"none\"");
+        return Err(Mistake::at("file_system", message));
+    }
+    for (key, options) in [("mkfs_options", &table.mkfs_options), ("mount_options", &table.mount_options)] {
+        let is_given = options.as_ref().is_some_and(|options| !options.is_empty());
+        if (file_system == "none" || file_system == pool::FILE_SYSTEM) && is_given {
+            let message = format!("has no meaning with file_system = \"{file_system}\"; leave it out");
+            return Err(Mistake::at(key, message));
+        }
+    }
+    if table.path.is_some() && file_system == pool::FILE_SYSTEM {
+        let message = "`zfs` belongs to an emulated stack, and this one is a real disk (`path`)";
+        return Err(Mistake::at("file_system", message));
+    }
+    Ok(file_system)
+}
+
+/// The keys of the device or layer, and if the file system is ZFS those of the pool, less what the layer calls the same.
+fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>), Mistake> {
+    let is_own = |key: &str| own.iter().any(|field| field.key == key);
+    let of_pool: Vec<Field> = pool::fields().into_iter().filter(|field| !is_own(&field.key)).collect();
+    let is_pool = table.file_system.as_deref() == Some(pool::FILE_SYSTEM);
+    let stray = of_pool.iter().find(|field| !is_pool && table.keys.contains_key(field.key.as_ref()));
+    if let Some(field) = stray {
+        return Err(Mistake::at(field.key.clone(), "belongs to file_system = \"zfs\""));
+    }
+    let mut fields = own.to_vec();
+    if is_pool {
+        fields.extend(of_pool);
+    }
+    let entries = values::read(table.keys.clone(), Form::Plain, &fields, &COMMON_KEYS)?;
+    let (own, pool): (Entries, Entries) = entries.into_iter().partition(|(key, _)| is_own(key));
+    Ok((own, is_pool.then_some(pool)))
+}

@@ -1,0 +1,134 @@
+//! A stack that can be built: its tree, and what a record says about it.
+
+use std::collections::BTreeMap;
+
+use spindle_base::Mistake;
+use spindle_model::{Device, StackSpec as Tree};
+use spindle_mount::real::Place;
+
+use super::built_in::ready_made;
+use super::canonical;
+use super::explained::Explained;
+use super::pool::{self, PoolSpec};
+use super::resolve::resolve;
+use super::table::StackTable;
+use crate::record::StackHead;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StackSpec {
+    pub(super) head: StackHead,
+    pub(super) label: String,
+    /// Of a real disk a device that is never built.
+    pub(super) tree: Tree,
+    pub(super) explained: Explained,
+    pub(super) real: Option<Place>,
+    pub(super) pool: Option<Box<PoolSpec>>,
+    /// Its own table, and those that its layers may be on.
+    pub(super) table: StackTable,
+    pub(super) tables: BTreeMap<String, StackTable>,
+}
+
+impl StackSpec {
+    /// `tables` are those that a layer may be on. The mistake is at a key of the table.
+    pub fn resolve(
+        name: &str,
+        table: &StackTable,
+        tables: &BTreeMap<String, StackTable>,
+    ) -> Result<StackSpec, Mistake> {
+        resolve(name, table, tables)
+    }
+
+    /// A ready-made stack or a profile alone, as `spindle disk up NAME --size SIZE` wants it.
+    pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, Mistake> {
+        if StackSpec::usual_file_system(name) == pool::FILE_SYSTEM && file_system != pool::FILE_SYSTEM {
+            return Err(Mistake::new(format!(
+                "`{name}` is a ZFS pool, no device: `spindle disk up {name}` mounts it, and then its directory can be measured"
+            )));
+        }
+        let mut table = ready_made(name)
+            .cloned()
+            .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
+        table.size = size.map(str::to_owned).or(table.size);
+        table.file_system = Some(file_system.to_owned());
+        resolve(name, &table, &BTreeMap::new()).map_err(|mistake| match mistake.place.as_str() {
+            "size" | "file_system" => Mistake::of_flag(&mistake.place, mistake.message),
+            _ => Mistake::new(mistake.message),
+        })
+    }
+
+    /// The same of another size.
+    ///
+    /// # Errors
+    /// A size that it cannot have.
+    pub fn with_size(&self, size_bytes: u64) -> Result<StackSpec, Mistake> {
+        let table = StackTable { size: Some(format!("{size_bytes} B")), ..self.table.clone() };
+        resolve(&self.head.name, &table, &self.tables)
+    }
+
+    /// What `spindle disk up NAME` mounts unless another is asked for.
+    pub fn usual_file_system(name: &str) -> &'static str {
+        let is_pool =
+            ready_made(name).is_some_and(|table| table.file_system.as_deref() == Some(pool::FILE_SYSTEM));
+        if is_pool { pool::FILE_SYSTEM } else { "xfs" }
+    }
+
+    pub fn head(&self) -> &StackHead {
+        &self.head
+    }
+
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        self.head.size_bytes
+    }
+
+    /// One sentence: what is emulated.
+    pub fn summary(&self) -> &str {
+        &self.head.summary
+    }
+
+    /// Parameters without a source, as sentences.
+    pub fn assumptions(&self) -> &[String] {
+        &self.head.assumptions
+    }
+
+    /// Every parameter, and where it comes from.
+    pub fn explained(&self) -> &Explained {
+        &self.explained
+    }
+
+    /// Where it is, when it is a real disk and not emulated.
+    pub fn real(&self) -> Option<&Place> {
+        self.real.as_ref()
+    }
+
+    /// What belongs to it besides its device, when its file system is ZFS.
+    pub fn pool(&self) -> Option<&PoolSpec> {
+        self.pool.as_deref()
+    }
+
+    /// A running device. The stack was validated when it was resolved.
+    ///
+    /// # Panics
+    /// The stack is a real disk.
+    pub fn build(&self, seed: u64) -> Box<dyn Device> {
+        assert!(self.real.is_none(), "a real disk has no model");
+        self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
+    }
+
+    /// Its device, to hand it to the process that serves it; [`super::served_device`] reads it.
+    pub fn to_served(&self) -> String {
+        canonical::served(self)
+    }
+
+    /// Names what decides how the stack behaves: equal hashes, equal devices.
+    pub fn hash(&self) -> String {
+        canonical::hash(self)
+    }
+}

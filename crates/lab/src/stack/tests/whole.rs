@@ -1,0 +1,136 @@
+//! What a stack is as a whole: its hash, what travels to the emulator, what is told of it.
+
+use spindle_model::Branch;
+
+use super::*;
+use crate::stack::values::Origin;
+
+fn stack(text: &str) -> StackSpec {
+    StackFile::parse("s.toml", text).unwrap().resolve("s.toml", "a").unwrap()
+}
+
+const ARRAY: &str = "[stacks.a]\nlayer = \"raid\"\nlevel = 1\non = \"b\"\nmembers = 2\nsize = \"1 GiB\"\n\
+     missing_members = [1]\nmkfs_options = [\"-K\"]\n[stacks.b]\nprofile = \"null\"\n";
+
+/// A change here makes every run that was stopped begin anew.
+#[test]
+fn the_format_behind_the_hash_is_pinned() {
+    let array = stack(ARRAY);
+    insta::assert_snapshot!(canonical::text(&array), @r#"
+    {
+      "file_system": "xfs",
+      "mkfs_options": [
+        "-K"
+      ],
+      "stack": {
+        "below": [
+          {
+            "kind": "null",
+            "parameters": {},
+            "size": "1073741824 B"
+          },
+          {
+            "kind": "null",
+            "parameters": {},
+            "size": "1073741824 B"
+          }
+        ],
+        "layer": "raid",
+        "parameters": {
+          "chunk": "65536 B",
+          "host_latency": "0 ns",
+          "host_write": "0 ns",
+          "level": 1,
+          "missing_members": [
+            1
+          ],
+          "rebuild_idle": "20000000 ns",
+          "rebuild_least": "1024000 B/s",
+          "rebuild_most": "204800000 B/s",
+          "resync": "never"
+        },
+        "size": "1073741824 B"
+      }
+    }
+    "#);
+    assert_eq!(array.hash(), "227b2df7914a5968");
+}
+
+#[test]
+fn a_hash_is_of_values_whatever_they_are_called_and_however_they_are_written() {
+    let hash = |text: &str| stack(text).hash();
+    let array = hash(ARRAY);
+    assert_eq!(hash(&ARRAY.replace("stacks.a]", "stacks.a]\nlabel = \"Pair\"")), array);
+    assert_eq!(hash(&ARRAY.replace("1 GiB", "1024 MiB")), array);
+    assert_eq!(hash(&ARRAY.replace("level = 1\n", "level = 1\nchunk = \"64 KiB\"\n")), array);
+    for (from, to) in
+        [("1 GiB", "2 GiB"), ("[1]", "[0]"), ("-K", "-q"), ("level = 1\n", "level = 1\nchunk = \"4 KiB\"\n")]
+    {
+        assert_ne!(hash(&ARRAY.replace(from, to)), array, "{from} -> {to}");
+    }
+    let tier = |layer: &str| {
+        hash(&format!(
+            "[stacks.a]\nlayer = \"{layer}\"\npolicy = \"write-around\"\nfast = \"null\"\non = \"null\""
+        ))
+    };
+    assert_eq!(tier("tier"), tier("ssd-cache"));
+}
+
+#[test]
+fn every_built_in_stack_survives_the_way_to_the_emulator() {
+    for name in built_in_names() {
+        let stack = StackSpec::of_name(name, Some("2 GiB"), StackSpec::usual_file_system(name)).unwrap();
+        let Branch { size_bytes, stack: tree } = canonical::parse(&stack.to_served()).unwrap();
+        assert_eq!((&tree, size_bytes), (stack.tree(), stack.size_bytes()), "{name}");
+        let device = served_device(&stack.to_served(), size_bytes, 1).unwrap();
+        assert_eq!(device.size_bytes(), stack.size_bytes(), "{name}");
+    }
+}
+
+#[test]
+fn the_emulator_refuses_what_it_does_not_understand() {
+    let served = stack(ARRAY).to_served();
+    let refusal = |text: &str| served_device(text, 1 << 30, 1).err().unwrap().to_string();
+    assert_eq!(
+        refusal(&served.replace("\"chunk\"", "\"chunks\"")),
+        "chunks: unknown key; did you mean `chunk`?"
+    );
+    assert_eq!(refusal(&served.replace("\"raid\"", "\"raids\"")), "`raids` is unknown");
+    assert!(served_device(&served, 1 << 20, 1).is_err());
+}
+
+#[test]
+fn every_parameter_is_told_with_where_it_comes_from() {
+    let used = stack(
+        "[stacks.a]\nlayer = \"aged\"\nfill = \"50 %\"\non = \"b\"\n[stacks.b]\nprofile = \"x25m-80\"\nwrite_cache = \"off\"",
+    );
+    let explained = used.explained();
+    let row = |explained: &Explained, key: &str| {
+        let row = explained.parameters.iter().find(|row| row.key == key).unwrap();
+        (row.value.clone(), row.origin.clone())
+    };
+    assert_eq!(row(explained, "fill"), ("50 %".to_owned(), Origin::Given));
+    assert_eq!(row(explained, "overwrite"), ("300 %".to_owned(), Origin::Default));
+    let drive = &explained.below[0].stack;
+    assert_eq!(row(drive, "write_cache"), ("off".to_owned(), Origin::Given));
+    assert!(matches!(row(drive, "capacity").1, Origin::Source(_)), "{drive:?}");
+    assert_eq!(drive.parameters.len(), 25);
+}
+
+#[test]
+fn a_pool_is_told_with_its_devices() {
+    let pool = StackSpec::of_name("barracuda-zfs-log-cache", None, "zfs").unwrap();
+    let explained = pool.explained();
+    let record = explained.parameters.iter().find(|row| row.key == "recordsize").unwrap();
+    assert_eq!((record.value.as_str(), &record.origin), ("16 KiB", &Origin::Given));
+    let below: Vec<(&str, &str)> =
+        explained.below.iter().map(|below| (below.key.as_str(), below.stack.name.as_str())).collect();
+    assert_eq!(below, [("log", "agility3-1g"), ("cache", "agility3-1g")]);
+    assert!(explained.table().contains("cache: another of the same as `log`"), "{}", explained.table());
+}
+
+#[test]
+fn the_reference_page_is_up_to_date() {
+    let page = include_str!("../../../../../docs/parameters.md");
+    assert!(page == reference::page(), "run `spindle disk profile --reference > docs/parameters.md`");
+}

@@ -1,0 +1,265 @@
+//! Values of declared parameters as serde reads and writes them: the one reader of profiles, stack tables and what travels to the
+//! emulator. A key that is not declared, a unit that does not fit and a word that is not known are serde's errors, with their path.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use spindle_base::Mistake;
+use spindle_base::explain::explain;
+use spindle_base::near;
+use spindle_base::units;
+use spindle_model::{Field, Kind, Style, Value, Values, Written};
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A text that gives it.
+    Source(String),
+    /// No text does; why it is this value.
+    Assumption(String),
+    /// A table of a stack.
+    Given,
+    /// Nobody gave it.
+    Default,
+}
+
+/// A value of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub(super) value: Value,
+    /// As the table has it.
+    pub(super) written: String,
+    pub(super) origin: Origin,
+}
+
+pub(super) type Entries = BTreeMap<String, Entry>;
+
+/// How a table gives its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `key = value`.
+    Plain,
+    /// `key = { value = ..., source = "..." }`, or `assumption`.
+    Sourced,
+}
+
+/// Reads a table of declared keys. `others` are keys that somebody else has read.
+///
+/// # Errors
+/// The key is not declared, or its value is none.
+pub(super) fn read<'de, D>(
+    table: D,
+    form: Form,
+    fields: &[Field],
+    others: &[&str],
+) -> Result<Entries, Mistake>
+where
+    D: Deserializer<'de>,
+{
+    let mut track = serde_path_to_error::Track::new();
+    let deserializer = serde_path_to_error::Deserializer::new(table, &mut track);
+    Table { form, fields, others }.deserialize(deserializer).map_err(|error: D::Error| {
+        let message = error.to_string();
+        explain(&track.path().to_string(), message.lines().next().unwrap_or_default())
+    })
+}
+
+/// Without where they come from.
+pub(super) fn values(entries: &Entries) -> Values {
+    entries.iter().map(|(key, entry)| (key.clone(), entry.value.clone())).collect()
+}
+
+/// In the smallest units, by their keys: equal texts, equal values.
+pub(super) fn canonical(fields: &[Field], values: &Values) -> BTreeMap<String, serde_json::Value> {
+    let of_field = |field: &Field| {
+        let written = field.written(values.get(field.key.as_ref())?, Style::Canonical);
+        Some((field.key.clone().into_owned(), json(&written)))
+    };
+    fields.iter().filter_map(of_field).collect()
+}
+
+fn json(written: &Written) -> serde_json::Value {
+    match written {
+        Written::Text(text) => text.as_str().into(),
+        Written::Number(number) => (*number).into(),
+        Written::Switch(on) => (*on).into(),
+        Written::List(items) => items.iter().map(json).collect(),
+    }
+}
+
+/// As TOML files write it.
+pub fn toml_text(written: &Written) -> String {
+    match written {
+        Written::Text(text) => toml::Value::from(text.as_str()).to_string(),
+        Written::List(items) => {
+            format!("[{}]", items.iter().map(toml_text).collect::<Vec<_>>().join(", "))
+        }
+        Written::Number(_) | Written::Switch(_) => written.to_string(),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Table<'a> {
+    form: Form,
+    fields: &'a [Field],
+    others: &'a [&'a str],
+}
+
+impl<'de> DeserializeSeed<'de> for Table<'_> {
+    type Value = Entries;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entries, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Table<'_> {
+    type Value = Entries;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a table of parameters")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Entries, M::Error> {
+        let mut entries = Entries::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let Some(field) = self.fields.iter().find(|field| field.key == key) else {
+                let known = self.fields.iter().map(|field| field.key.as_ref());
+                let known: Vec<&str> = known.chain(self.others.iter().copied()).collect();
+                let known = near::list(&known);
+                return Err(M::Error::custom(format!("unknown field `{key}`, expected one of {known}")));
+            };
+            let entry = map.next_value_seed(Cell { form: self.form, field })?;
+            entries.insert(key, entry);
+        }
+        Ok(entries)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    form: Form,
+    field: &'a Field,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sourced {
+    value: toml::Value,
+    source: Option<String>,
+    assumption: Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Cell<'_> {
+    type Value = Entry;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
+        let (value, origin) = match self.form {
+            Form::Plain => (toml::Value::deserialize(deserializer)?, Origin::Given),
+            Form::Sourced => {
+                let Sourced { value, source, assumption } = Sourced::deserialize(deserializer)?;
+                (value, origin(source, assumption).map_err(D::Error::custom)?)
+            }
+        };
+        let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let value = parse(self.field, &value).map_err(D::Error::custom)?;
+        Ok(Entry { value, written, origin })
+    }
+}
+
+/// A number that nobody can check must not pass for a fact.
+fn origin(source: Option<String>, assumption: Option<String>) -> Result<Origin, &'static str> {
+    match (source, assumption) {
+        (Some(source), None) if source.contains("UNVERIFIED") => {
+            Err("has an unverified source: say `assumption` instead of `source`")
+        }
+        (Some(source), None) if !source.trim().is_empty() => Ok(Origin::Source(source.trim().to_owned())),
+        (None, Some(assumption)) if !assumption.trim().is_empty() => {
+            Ok(Origin::Assumption(assumption.trim().to_owned()))
+        }
+        (None, None) => Err("needs a `source`, or an `assumption` that says why this value"),
+        (Some(_), Some(_)) => Err("has both a `source` and an `assumption`, must have one of them"),
+        _ => Err("has an empty `source` or `assumption`"),
+    }
+}
+
+fn parse(field: &Field, written: &toml::Value) -> Result<Value, String> {
+    if let Some(text) = written.as_str() {
+        if let Some(word) = field.words.iter().find(|word| **word == text) {
+            return Ok(Value::Word(word));
+        }
+        if let Some((_, number)) = field.names.iter().find(|(name, _)| *name == text) {
+            return Ok(Value::Number(*number));
+        }
+    }
+    match field.kind {
+        Kind::Choice => Err(format!("{written} must be one of \"{}\"", field.words.join("\", \""))),
+        Kind::Switch => {
+            let on = written.as_bool();
+            on.map(Value::Switch).ok_or_else(|| format!("`{written}` must be true or false, without quotes"))
+        }
+        Kind::Name => {
+            let name = written.as_str();
+            name.map(|name| Value::Name(name.to_owned())).ok_or_else(|| format!("`{written}` must be a text"))
+        }
+        Kind::List => rows(field, written).map(Value::List),
+        kind => number(kind, written).map(Value::Number).map_err(|problem| match field.words {
+            [] => problem,
+            words => format!("{problem}; or one of \"{}\"", words.join("\", \"")),
+        }),
+    }
+}
+
+/// A list; where its rows have one value, that alone is a list of one.
+fn rows(field: &Field, written: &toml::Value) -> Result<Vec<Vec<u64>>, String> {
+    let row = |written: &toml::Value| match (field.columns, written.as_array()) {
+        ([kind], None) => Ok(vec![number(*kind, written)?]),
+        (kinds, Some(cells)) if cells.len() == kinds.len() && kinds.len() > 1 => {
+            kinds.iter().zip(cells).map(|(kind, cell)| number(*kind, cell)).collect()
+        }
+        (kinds, _) => {
+            let examples: Vec<String> = kinds.iter().map(|kind| format!("\"{}\"", example(*kind))).collect();
+            Err(format!("`{written}` must be a list of such as [{}]", examples.join(", ")))
+        }
+    };
+    match written.as_array() {
+        Some(rows) => rows.iter().map(row).collect(),
+        None => Ok(vec![row(written)?]),
+    }
+}
+
+fn example(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Size => "20 GiB",
+        Kind::Duration => "8.5 ms",
+        Kind::Rate => "250 MB/s",
+        Kind::Rotation => "7200 rpm",
+        Kind::Percent => "50 %",
+        Kind::Share => "0.5 %",
+        _ => "1",
+    }
+}
+
+/// In the unit of its kind.
+fn number(kind: Kind, written: &toml::Value) -> Result<u64, String> {
+    let parse: fn(&str) -> Result<u64, String> = match kind {
+        Kind::Size => units::parse_size_bytes,
+        Kind::Duration => units::parse_duration_ns,
+        Kind::Rate => units::parse_rate_bytes_per_s,
+        Kind::Rotation => units::parse_rotations_per_minute,
+        Kind::Percent => units::parse_percent,
+        Kind::Share => units::parse_share_per_million,
+        _ => {
+            let count = written.as_integer().and_then(|count| u64::try_from(count).ok());
+            return count
+                .ok_or_else(|| format!("`{written}` is not a whole number, zero or above, without quotes"));
+        }
+    };
+    match written.as_str() {
+        Some(text) => parse(text),
+        None => Err(format!("`{written}` has no unit; write for example \"{}\"", example(kind))),
+    }
+}

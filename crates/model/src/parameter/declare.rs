@@ -1,0 +1,106 @@
+//! The one place of a parameter.
+
+/// Makes a struct whose fields are parameters. After the type of a field come its kind and its key, then what else there is to say, in
+/// this order:
+///
+/// ```text
+/// pub chunk_bytes: u64 = Size "chunk" in 4_096..=1 << 30, step Step::PowerOfTwo, default 64 << 10,
+///     assumed "most controllers'";
+/// ```
+///
+/// * `in LOW..=HIGH`: the bounds of a number
+/// * `step`: a [`Step`](crate::parameter::Step)
+/// * `names`: numbers that a file may call by a name
+/// * `default`: what it is when the key is left out; `assumed`: why, where no source says so
+/// * `hint`: for who left it out, where there is no default
+/// * `table`: the key by which a stack table may give a device another value, and the sentence that tells so
+///
+/// The comment of the field is its text in the reference.
+#[macro_export]
+macro_rules! declare {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                pub $field:ident: $type:ty = $kind:ident $key:literal
+                    $(in $bounds:expr)?
+                    $(, step $step:expr)?
+                    $(, names $names:expr)?
+                    $(, default $default:expr)?
+                    $(, assumed $assumption:literal)?
+                    $(, hint $hint:literal)?
+                    $(, table $table_key:literal $sentence:literal)?
+                    ;
+            )*
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility struct $name {
+            $( $(#[doc = $doc])* pub $field: $type, )*
+        }
+
+        impl $crate::parameter::Declared for $name {
+            fn declarations(_prefix: &str) -> Vec<$crate::parameter::Field> {
+                vec![$(
+                    $crate::parameter::Field {
+                        $( least: *($bounds).start(), most: *($bounds).end(), )?
+                        $( step: $step, )?
+                        $( names: $names, )?
+                        $( default: $crate::parameter::value_of::<$type>(&$default), )?
+                        $( assumption: Some($assumption), )?
+                        $( hint: Some($hint), )?
+                        $( of_table: Some(($table_key, $sentence)), )?
+                        ..$crate::parameter::Field::new(
+                            _prefix, $key, $crate::parameter::Kind::$kind, concat!($($doc),*),
+                        )
+                    },
+                )*]
+            }
+
+            fn fields_under(prefix: &str) -> Vec<$crate::parameter::Field> {
+                let mut _declared = Self::declarations(prefix).into_iter();
+                let fields: Vec<Vec<$crate::parameter::Field>> = vec![$(
+                    <$type as $crate::parameter::Part>::all_fields(_declared.next().expect(stringify!($field))),
+                )*];
+                fields.concat()
+            }
+
+            fn read_under(
+                prefix: &str,
+                _values: &mut $crate::parameter::Values,
+            ) -> Result<Self, $crate::parameter::Invalid> {
+                let mut _declared = Self::declarations(prefix).into_iter();
+                Ok($name {
+                    $( $field: $crate::parameter::Part::read(
+                        &_declared.next().expect(stringify!($field)), _values,
+                    )?, )*
+                })
+            }
+
+            fn write_under(&self, prefix: &str, _values: &mut $crate::parameter::Values) {
+                let mut _declared = Self::declarations(prefix).into_iter();
+                $( $crate::parameter::Part::write(
+                    &self.$field, &_declared.next().expect(stringify!($field)), _values,
+                ); )*
+            }
+        }
+
+        impl $crate::parameter::Part for $name {
+            fn all_fields(declared: $crate::parameter::Field) -> Vec<$crate::parameter::Field> {
+                <Self as $crate::parameter::Declared>::fields_under(&declared.key)
+            }
+
+            fn read(
+                declared: &$crate::parameter::Field,
+                values: &mut $crate::parameter::Values,
+            ) -> Result<Self, $crate::parameter::Invalid> {
+                <Self as $crate::parameter::Declared>::read_under(&declared.key, values)
+            }
+
+            fn write(&self, declared: &$crate::parameter::Field, values: &mut $crate::parameter::Values) {
+                $crate::parameter::Declared::write_under(self, &declared.key, values);
+            }
+        }
+    };
+}
