@@ -150,7 +150,7 @@ fn read_retries_have_both_keys_or_none() {
 #[test]
 fn broken_toml_is_named_with_its_line() {
     let sentence = profile_with(("kind = \"disk\"", "kind = \"tape\""));
-    assert!(sentence.starts_with("my.toml, line 3: unknown variant `tape`"), "{sentence}");
+    assert!(sentence.starts_with("my.toml, line 4: unknown variant `tape`"), "{sentence}");
 }
 
 #[test]
