@@ -1,7 +1,8 @@
 //! The one reader of `/proc` (proc(5)): cores, processes and their threads, the machine.
 //!
-//! What is gone reads as nothing: processes end at any moment, and whoever looks at them must live with that. Tables of
-//! mounts are read where mounts are (`spindle-mount`). The crate `procfs` would be a dependency for these few fields.
+//! What is gone reads as nothing: processes end at any moment, and whoever looks at them must live with that.
+//! Tables of mounts are read where mounts are (`spindle-mount`). The crate `procfs` would be a dependency for
+//! these few fields.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,8 +127,8 @@ pub fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// Whether a process is alive and has this path among its arguments, so that a number that was used again is never
-/// mistaken for ours.
+/// Whether a process is alive and has this path among its arguments, so that a number that was used again is
+/// never mistaken for ours.
 pub fn is_started_with(process: u32, argument: &Path) -> bool {
     let line = fs::read(path(&format!("{process}/cmdline"))).unwrap_or_default();
     line.split(|&byte| byte == 0).any(|word| word == argument.as_os_str().as_encoded_bytes())

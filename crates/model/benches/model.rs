@@ -4,9 +4,9 @@
 
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, ClosedLoop, DiskParameters, FaultParameters,
-    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, MirrorParameters, Parameters,
-    Promotion, Protocol, RaidLevel, RaidParameters, Spikes, StackSpec, Stroke, Survivor, ThrottleParameters,
-    TierParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
+    FlashParameters, IntentLogParameters, Limit, MICROSECOND, MILLISECOND, Parameters, Promotion, Protocol,
+    RaidLevel, RaidParameters, ReplicatedParameters, Spikes, SsdCacheParameters, StackSpec, Stroke, Survivor,
+    ThrottleParameters, VictimChoice, VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 20 << 30;
@@ -86,7 +86,7 @@ fn layers() -> [(&'static str, StackSpec); 11] {
     let throttle = ThrottleParameters { read: limit, write: limit, total: limit, burst_ns: 0 };
     let spikes = Some(Spikes { per_million: 1_000, extra_ns: MILLISECOND });
     let fault = FaultParameters { spikes, ..FaultParameters::default() };
-    let mirror = MirrorParameters {
+    let replicated = ReplicatedParameters {
         protocol: Protocol::C,
         bytes_per_s: 1_000_000_000,
         round_trip_ns: 100 * MICROSECOND,
@@ -98,7 +98,7 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         resync_bytes_per_s: 100_000_000,
         survivor: Survivor::Local,
     };
-    let tier = TierParameters {
+    let ssd_cache = SsdCacheParameters {
         block_bytes: 16 << 10,
         cache_bytes: 1 << 30,
         write_policy: WritePolicy::Back,
@@ -129,8 +129,8 @@ fn layers() -> [(&'static str, StackSpec); 11] {
         ("cache", StackSpec::Cache { parameters: cache, below: below() }),
         ("throttle", StackSpec::Throttle { parameters: throttle, below: below() }),
         ("fault", StackSpec::Fault { parameters: fault, below: below() }),
-        ("mirror", StackSpec::Mirror { parameters: mirror, local: below(), peer: below() }),
-        ("tier", StackSpec::Tier { parameters: tier, fast: below(), slow: below() }),
+        ("replicated", StackSpec::Replicated { parameters: replicated, local: below(), peer: below() }),
+        ("SSD cache", StackSpec::SsdCache { parameters: ssd_cache, fast: below(), slow: below() }),
         ("intent log", StackSpec::IntentLog { parameters: intent_log, fast: below(), slow: below() }),
     ]
 }

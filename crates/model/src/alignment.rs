@@ -13,7 +13,8 @@ use crate::profile::Invalid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
-    /// From the start of the array to the first byte that the file system manages: partition plus volume manager.
+    /// From the start of the array to the first byte that the file system manages: partition plus volume
+    /// manager.
     pub offset_bytes: u64,
     /// Chunk of the array.
     pub chunk_bytes: u64,

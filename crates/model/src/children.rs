@@ -6,13 +6,14 @@
 //!
 //! An event of a layer has its own time, which is before the present when a request of the host came late
 //! ([`Device::submit_late`]). What the layer sends below then is late as well: [`Child::pass_on`] and
-//! [`Child::submit_late`]. Work that nobody waits for begins when the device below can do it: [`Child::submit`].
+//! [`Child::submit_late`]. Work that nobody waits for begins when the device below can do it:
+//! [`Child::submit`].
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use crate::device::{Ageing, Counters, Device, WriteFate};
-use crate::request::{Completion, Operation, Request, RequestId};
+use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::Requests;
 use crate::time::Instant;
 
@@ -70,14 +71,14 @@ impl<Purpose> Child<Purpose> {
         self.in_flight.binary_search_by_key(&id, |&(other, _)| other).is_ok()
     }
 
-    /// Passes a request of the host on; at most once per request and device. Returns by how many nanoseconds the device took it
-    /// to have come later than that: zero where it can look back.
+    /// Passes a request of the host on; at most once per request and device. Returns how many nanoseconds
+    /// after `at` it counts as having come: zero where the device can look back.
     pub(crate) fn pass_on(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         self.send(at, Request { id: id_of_host(request.id), ..request }, purpose)
     }
 
-    /// Submits a request of the layer's own that the host waits for. Its `id` is replaced by the one returned; with it comes
-    /// what [`Child::pass_on`] returns.
+    /// Submits a request of the layer's own that the host waits for. Its `id` is replaced by the one
+    /// returned; with it comes what [`Child::pass_on`] returns.
     pub(crate) fn submit_late(
         &mut self,
         at: Instant,
@@ -103,7 +104,8 @@ impl<Purpose> Child<Purpose> {
         self.submit(at, request(Operation::Flush, 0, 0), purpose);
     }
 
-    /// Sends a request under the id that it has: for a layer that numbers its own requests to several devices together.
+    /// Sends a request under the id that it has: for a layer that numbers its own requests to several devices
+    /// together.
     pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         if self.in_flight.back().is_some_and(|&(last, _)| last > request.id) {
             let place = self.in_flight.partition_point(|&(id, _)| id < request.id);
@@ -166,8 +168,8 @@ impl<Purpose> Child<Purpose> {
     }
 }
 
-/// Fates that a device below gave for the host's writes, as the host must see them: a device below has told the
-/// layer of a completion of which the host may not have been told yet.
+/// Fates that a device below gave for the host's writes, as the host must see them: a device below has told
+/// the layer of a completion of which the host may not have been told yet.
 pub(crate) fn in_host_terms(writes: Vec<WriteFate>, requests: &Requests) -> Vec<WriteFate> {
     writes
         .into_iter()
@@ -181,6 +183,11 @@ pub(crate) fn in_host_terms(writes: Vec<WriteFate>, requests: &Requests) -> Vec<
 /// A request of a layer's own; [`Child::submit`] gives it its id.
 pub(crate) fn request(operation: Operation, offset_bytes: u64, size_bytes: u64) -> Request {
     Request { id: RequestId(0), operation, offset_bytes, size_bytes, force_unit_access: false }
+}
+
+/// As [`request`], from one sector to before another.
+pub(crate) fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
+    request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
 }
 
 impl<Purpose> fmt::Debug for Child<Purpose> {

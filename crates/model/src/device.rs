@@ -26,9 +26,11 @@ pub trait Device: Send {
         self.submit_late(now, now, request);
     }
 
-    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the device has done already. That
-    /// stays as it was, but a part that has been idle begins with the request at its own time. So a completion may be due before others that
-    /// were collected. Returns when the device took the request to have come: `now` where it makes no use of `sent`.
+    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the
+    /// device has done already. That stays as it was, but a part that has been idle begins with the request at
+    /// its own time. So a completion may be due before others that were collected. A layer passes `sent` on,
+    /// later by the time that the request spent in the layer. Returns when the device took the request to have
+    /// come: `now` where it makes no use of `sent`.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant;
 
     fn poll_at(&self) -> Option<Instant>;

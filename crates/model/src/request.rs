@@ -42,8 +42,8 @@ impl Request {
         (self.offset_bytes / SECTOR_BYTES, self.end_bytes() / SECTOR_BYTES)
     }
 
-    /// When work on a request that was sent at `sent` may begin. Reads and writes may begin in the past, where nothing else was
-    /// in their way; the others are about what the device holds now.
+    /// When work on a request that was sent at `sent` may begin. Reads and writes may begin in the past,
+    /// where nothing else was in their way; the others are about what the device holds now.
     pub(crate) fn begins_at(&self, sent: Instant, now: Instant) -> Instant {
         match self.operation {
             Operation::Read | Operation::Write => sent.min(now),

@@ -1,5 +1,5 @@
-//! The requests inside a device or a layer: a slot per request from submission until its completion is collected,
-//! the finished ones in order, and those held back behind a FLUSH.
+//! The requests inside a device or a layer: a slot per request from submission until its completion is
+//! collected, the finished ones in order, and those held back behind a FLUSH.
 //!
 //! Every model needs this and nothing in it is physics, so it is written once.
 
@@ -132,8 +132,8 @@ impl Requests {
         }
     }
 
-    /// The request is done at `at`, which may be in the future; of a request that came late it may be before a completion
-    /// that was collected already.
+    /// The request is done at `at`, which may be in the future; of a request that came late it may be before
+    /// a completion that was collected already.
     pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
         let submitted = &mut self.slots[slot];
         submitted.done_at = at;

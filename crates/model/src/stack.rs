@@ -5,14 +5,15 @@ use crate::device::{Ageing, Device};
 use crate::disk::Disk;
 use crate::fault::{Fault, FaultParameters};
 use crate::flash::Flash;
-use crate::mirror::{Mirror, MirrorParameters};
+use crate::intent_log::{IntentLog, IntentLogParameters};
 use crate::null::Null;
 use crate::partition::Partition;
 use crate::profile::{Invalid, Parameters, WriteCache};
 use crate::raid::{Raid, RaidParameters};
+use crate::replicated::{Replicated, ReplicatedParameters};
 use crate::request::SECTOR_BYTES;
+use crate::ssd_cache::{SsdCache, SsdCacheParameters};
 use crate::throttle::{Throttle, ThrottleParameters};
-use crate::tier::{IntentLog, IntentLogParameters, Tier, TierParameters};
 use crate::volume::Volume;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,13 +39,13 @@ pub enum StackSpec {
         parameters: FaultParameters,
         below: Box<Branch>,
     },
-    Mirror {
-        parameters: MirrorParameters,
+    Replicated {
+        parameters: ReplicatedParameters,
         local: Box<Branch>,
         peer: Box<Branch>,
     },
-    Tier {
-        parameters: TierParameters,
+    SsdCache {
+        parameters: SsdCacheParameters,
         fast: Box<Branch>,
         slow: Box<Branch>,
     },
@@ -90,8 +91,8 @@ impl StackSpec {
             StackSpec::Cache { parameters, .. } => parameters.validate()?,
             StackSpec::Throttle { parameters, .. } => parameters.validate()?,
             StackSpec::Fault { parameters, .. } => parameters.validate()?,
-            StackSpec::Mirror { parameters, .. } => parameters.validate()?,
-            StackSpec::Tier { parameters, .. } => parameters.validate()?,
+            StackSpec::Replicated { parameters, .. } => parameters.validate()?,
+            StackSpec::SsdCache { parameters, .. } => parameters.validate()?,
             StackSpec::IntentLog { parameters, .. } => parameters.validate()?,
             StackSpec::Aged { ageing, .. } => ageing.validate()?,
         }
@@ -122,8 +123,8 @@ impl StackSpec {
             | StackSpec::Aged { below, .. }
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => Some(below.size_bytes),
-            StackSpec::Mirror { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
-            StackSpec::Tier { slow, .. } | StackSpec::IntentLog { slow, .. } => Some(slow.size_bytes),
+            StackSpec::Replicated { local, peer, .. } => Some(local.size_bytes.min(peer.size_bytes)),
+            StackSpec::SsdCache { slow, .. } | StackSpec::IntentLog { slow, .. } => Some(slow.size_bytes),
         }
     }
 
@@ -137,8 +138,8 @@ impl StackSpec {
             | StackSpec::Throttle { below, .. }
             | StackSpec::Fault { below, .. } => (Some(below), None, &[]),
             StackSpec::Raid { members, .. } => (None, None, members),
-            StackSpec::Mirror { local, peer, .. } => (Some(local), Some(peer), &[]),
-            StackSpec::Tier { fast, slow, .. } | StackSpec::IntentLog { fast, slow, .. } => {
+            StackSpec::Replicated { local, peer, .. } => (Some(local), Some(peer), &[]),
+            StackSpec::SsdCache { fast, slow, .. } | StackSpec::IntentLog { fast, slow, .. } => {
                 (Some(fast), Some(slow), &[])
             }
         };
@@ -196,17 +197,17 @@ impl StackSpec {
             StackSpec::Fault { parameters, below } => {
                 Box::new(Fault::new(parameters.clone(), seed, below.build(seed)?)?)
             }
-            StackSpec::Mirror { parameters, local, peer } => {
+            StackSpec::Replicated { parameters, local, peer } => {
                 let peer = peer.build(seed ^ (1 << 32))?;
-                Box::new(Mirror::new(parameters.clone(), seed, local.build(seed)?, peer)?)
+                Box::new(Replicated::new(parameters.clone(), seed, local.build(seed)?, peer)?)
             }
             StackSpec::Aged { ageing, below } => {
                 let mut device = below.build(seed)?;
                 device.age(ageing);
                 device
             }
-            StackSpec::Tier { parameters, fast, slow } => {
-                Box::new(Tier::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
+            StackSpec::SsdCache { parameters, fast, slow } => {
+                Box::new(SsdCache::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)
             }
             StackSpec::IntentLog { parameters, fast, slow } => {
                 Box::new(IntentLog::new(*parameters, fast.build(seed ^ (1 << 32))?, slow.build(seed)?)?)

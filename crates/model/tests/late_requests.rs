@@ -1,13 +1,13 @@
-//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins with the read
-//! when it was sent.
+//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins
+//! with the read when it was sent.
 
 mod common;
 
 use spindle_model::{
     Branch, CacheParameters, CachePolicy, Completion, Device, FaultParameters, Instant, IntentLogParameters,
-    Limit, MICROSECOND, MILLISECOND, MirrorParameters, Operation, Promotion, Protocol, RaidLevel,
-    RaidParameters, Request, RequestId, SECOND, StackSpec, Survivor, ThrottleParameters, TierParameters,
-    WriteCache, WritePolicy,
+    Limit, MICROSECOND, MILLISECOND, Operation, Promotion, Protocol, RaidLevel, RaidParameters,
+    ReplicatedParameters, Request, RequestId, SECOND, SsdCacheParameters, StackSpec, Survivor,
+    ThrottleParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -52,8 +52,8 @@ fn throttle(below: Branch) -> StackSpec {
     StackSpec::Throttle { parameters: ThrottleParameters::default(), below: Box::new(below) }
 }
 
-fn mirror(protocol: Protocol) -> StackSpec {
-    let parameters = MirrorParameters {
+fn replicated(protocol: Protocol) -> StackSpec {
+    let parameters = ReplicatedParameters {
         protocol,
         bytes_per_s: 100_000_000,
         round_trip_ns: 200 * MICROSECOND,
@@ -65,11 +65,11 @@ fn mirror(protocol: Protocol) -> StackSpec {
         resync_bytes_per_s: 10_000_000,
         survivor: Survivor::Local,
     };
-    StackSpec::Mirror { parameters, local: below(), peer: below() }
+    StackSpec::Replicated { parameters, local: below(), peer: below() }
 }
 
-fn tier(write_policy: WritePolicy, promotion: Promotion) -> StackSpec {
-    let parameters = TierParameters {
+fn ssd_cache(write_policy: WritePolicy, promotion: Promotion) -> StackSpec {
+    let parameters = SsdCacheParameters {
         block_bytes: 16 << 10,
         cache_bytes: 1 << 20,
         write_policy,
@@ -80,7 +80,7 @@ fn tier(write_policy: WritePolicy, promotion: Promotion) -> StackSpec {
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };
-    StackSpec::Tier { parameters, fast: below(), slow: below() }
+    StackSpec::SsdCache { parameters, fast: below(), slow: below() }
 }
 
 fn intent_log() -> StackSpec {
@@ -109,10 +109,10 @@ fn every_layer() -> Vec<(&'static str, StackSpec)> {
         ("fault", StackSpec::Fault { parameters: fault, below: below() }),
         ("throttle", throttle(flash())),
         ("throttle that is not reached", StackSpec::Throttle { parameters: limit, below: below() }),
-        ("mirror A", mirror(Protocol::A)),
-        ("mirror C", mirror(Protocol::C)),
-        ("write-back", tier(WritePolicy::Back, Promotion::Never)),
-        ("write-around", tier(WritePolicy::Around, Promotion::Always)),
+        ("replicated A", replicated(Protocol::A)),
+        ("replicated C", replicated(Protocol::C)),
+        ("write-back", ssd_cache(WritePolicy::Back, Promotion::Never)),
+        ("write-around", ssd_cache(WritePolicy::Around, Promotion::Always)),
         ("intent log", intent_log()),
         ("controller", controller(flash())),
         ("raid 0", raid(RaidLevel::Raid0, 0, &[])),
@@ -165,7 +165,8 @@ fn fresh_done_ns(stack: &StackSpec, reads: &[Read]) -> Vec<u64> {
     done_ns(&mut *stack.build(size_bytes, 1).expect("a valid stack"), Instant::ZERO, reads)
 }
 
-/// Through each layer the reads are done when they are in the flash drive alone, plus the time that a layer takes for any read.
+/// Through each layer the reads are done when they are in the flash drive alone, plus the time that a layer
+/// takes for any read.
 fn check(layers: Vec<(&'static str, StackSpec)>, reads: &[Read]) {
     let alone = |reads: &[Read]| fresh_done_ns(&flash().stack, reads);
     let one = [read(0, 0, 0)];
@@ -195,7 +196,7 @@ fn a_late_read_through_a_layer_waits_for_what_its_die_was_doing() {
 #[test]
 fn a_late_read_of_what_a_fast_device_holds_is_done_as_if_it_had_come_in_time() {
     let warm_done_ns = |late_us| {
-        let stack = branch(tier(WritePolicy::Around, Promotion::Always));
+        let stack = branch(ssd_cache(WritePolicy::Around, Promotion::Always));
         let mut device = stack.stack.build(stack.size_bytes, 1).expect("a valid stack");
         done_ns(&mut *device, Instant::ZERO, &[read(0, 0, 0), read(16, 0, 0)]);
         let slow_reads = device.counters().reads;

@@ -11,9 +11,9 @@ use common::{device, disk, flash};
 use proptest::prelude::*;
 use spindle_model::{
     Completion, Congestion, Device, Dying, Fault, FaultParameters, IntentLog, IntentLogParameters,
-    LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Mirror, MirrorParameters, Operation, Outage,
-    Promotion, Protocol, ReadErrors, SECOND, Spikes, Stalls, Stuck, Survivor, Throttle, ThrottleParameters,
-    Tier, TierParameters, Volume, VolumeParameters, WriteCache, WritePolicy,
+    LatencyQuantiles, Limit, MICROSECOND, MILLISECOND, Operation, Outage, Promotion, Protocol, ReadErrors,
+    Replicated, ReplicatedParameters, SECOND, Spikes, SsdCache, SsdCacheParameters, Stalls, Stuck, Survivor,
+    Throttle, ThrottleParameters, Volume, VolumeParameters, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 64 << 20;
@@ -74,8 +74,8 @@ fn fault(lying: bool, seed: u64, below: Box<dyn Device>) -> Box<dyn Device> {
 }
 
 /// With a link that is too slow for the load and slower for a while.
-fn link(protocol: Protocol, survivor: Survivor, outages: Vec<Outage>) -> MirrorParameters {
-    MirrorParameters {
+fn link(protocol: Protocol, survivor: Survivor, outages: Vec<Outage>) -> ReplicatedParameters {
+    ReplicatedParameters {
         protocol,
         bytes_per_s: 20_000_000,
         round_trip_ns: 300_000,
@@ -102,14 +102,14 @@ fn outages() -> Vec<Outage> {
     vec![outage(20, 10), outage(60, 40), outage(400, 100)]
 }
 
-fn mirror(parameters: MirrorParameters, seed: u64, local: Box<dyn Device>) -> Box<dyn Device> {
+fn replicated(parameters: ReplicatedParameters, seed: u64, local: Box<dyn Device>) -> Box<dyn Device> {
     let peer = device(flash(WriteCache::Volatile), SIZE_BYTES, seed ^ 1);
-    Box::new(Mirror::new(parameters, seed, local, peer).expect("a valid mirror"))
+    Box::new(Replicated::new(parameters, seed, local, peer).expect("a valid replicated device"))
 }
 
 /// A cache smaller than the span, drained all the time, so that everything happens.
-fn tier(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
-    let parameters = TierParameters {
+fn ssd_cache(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
+    let parameters = SsdCacheParameters {
         block_bytes: 16 << 10,
         cache_bytes: 512 << 10,
         write_policy,
@@ -120,7 +120,7 @@ fn tier(write_policy: WritePolicy, fast: Box<dyn Device>, slow: Box<dyn Device>)
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };
-    Box::new(Tier::new(parameters, fast, slow).expect("a valid tier"))
+    Box::new(SsdCache::new(parameters, fast, slow).expect("a valid SSD cache"))
 }
 
 /// A log that fills up, and groups that close early.
@@ -166,56 +166,56 @@ fn every_stack() -> Vec<Stack> {
         stack("throttled flash", move |seed| throttle(volatile_flash(seed))),
         stack("faulty disk", move |seed| fault(false, seed, volatile_disk(seed))),
         stack("faulty throttled flash", move |seed| fault(false, seed, throttle(volatile_flash(seed)))),
-        stack("mirror A", move |seed| mirror(local(Protocol::A), seed, volatile_disk(seed))),
-        stack("mirror B", move |seed| mirror(local(Protocol::B), seed, volatile_flash(seed))),
-        stack("mirror C", move |seed| mirror(local(Protocol::C), seed, volatile_disk(seed))),
+        stack("replicated A", move |seed| replicated(local(Protocol::A), seed, volatile_disk(seed))),
+        stack("replicated B", move |seed| replicated(local(Protocol::B), seed, volatile_flash(seed))),
+        stack("replicated C", move |seed| replicated(local(Protocol::C), seed, volatile_disk(seed))),
         // The peer keeps its power, whatever is volatile on this side.
         Stack {
             is_write_through: true,
             counts_host_data: false,
-            ..stack("fail-over B", move |seed| mirror(peer(Protocol::B), seed, volatile_disk(seed)))
+            ..stack("fail-over B", move |seed| replicated(peer(Protocol::B), seed, volatile_disk(seed)))
         },
         Stack {
             is_write_through: true,
             counts_host_data: false,
-            ..stack("fail-over C", move |seed| mirror(peer(Protocol::C), seed, volatile_disk(seed)))
+            ..stack("fail-over C", move |seed| replicated(peer(Protocol::C), seed, volatile_disk(seed)))
         },
         // What is acknowledged while the link is down is not on the peer.
         Stack {
             lies: true,
             counts_host_data: false,
             ..stack("fail-over C, link down", move |seed| {
-                mirror(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
+                replicated(link(Protocol::C, Survivor::Peer, outages()), seed, volatile_disk(seed))
             })
         },
         // Copies on their way in and out of a cache are volatile too, and no loss.
         Stack {
             counts_host_data: false,
             ..stack("write-back", move |seed| {
-                tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed))
+                ssd_cache(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed))
             })
         },
         // The other way round, the fast device is the last to finish a FLUSH.
         Stack {
             counts_host_data: false,
             ..stack("write-back to a disk", move |seed| {
-                tier(WritePolicy::Back, volatile_disk(seed), volatile_flash(seed))
+                ssd_cache(WritePolicy::Back, volatile_disk(seed), volatile_flash(seed))
             })
         },
         Stack {
             is_write_through: true,
             ..stack("write-back, nothing volatile", move |seed| {
                 let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
-                tier(WritePolicy::Back, fast, device(disk(WriteCache::Off), SIZE_BYTES, seed))
+                ssd_cache(WritePolicy::Back, fast, device(disk(WriteCache::Off), SIZE_BYTES, seed))
             })
         },
         stack("write-through", move |seed| {
             let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
-            tier(WritePolicy::Through, fast, volatile_disk(seed))
+            ssd_cache(WritePolicy::Through, fast, volatile_disk(seed))
         }),
         stack("write-around", move |seed| {
             let fast = device(flash(WriteCache::Protected), SIZE_BYTES, seed);
-            tier(WritePolicy::Around, fast, volatile_disk(seed))
+            ssd_cache(WritePolicy::Around, fast, volatile_disk(seed))
         }),
         // A write to the log may be of data that a group has made durable meanwhile.
         Stack {
@@ -229,15 +229,15 @@ fn every_stack() -> Vec<Stack> {
         Stack {
             counts_host_data: false,
             ..stack("intent log before a cache", move |seed| {
-                let pool = tier(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed));
+                let pool = ssd_cache(WritePolicy::Around, volatile_flash(seed), volatile_disk(seed));
                 intent_log(throttle(volatile_flash(seed ^ 1)), pool)
             })
         },
         Stack {
             counts_host_data: false,
-            ..stack("mirrored write-back", move |seed| {
-                let local = tier(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed));
-                mirror(link(Protocol::C, Survivor::Local, outages()), seed, local)
+            ..stack("replicated write-back", move |seed| {
+                let local = ssd_cache(WritePolicy::Back, volatile_flash(seed), volatile_disk(seed));
+                replicated(link(Protocol::C, Survivor::Local, outages()), seed, local)
             })
         },
         Stack { lies: true, ..stack("lying disk", move |seed| fault(true, seed, volatile_disk(seed))) },
@@ -278,8 +278,8 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says so in CHANGELOG.md, and
-/// puts its numbers here.
+/// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says
+/// so in CHANGELOG.md, and puts its numbers here.
 #[test]
 fn every_layer_answers_when_it_always_did() {
     let found = every_stack()
@@ -292,9 +292,9 @@ fn every_layer_answers_when_it_always_did() {
         ("throttled flash", 0x850f_6ae3_5df8_7edd),
         ("faulty disk", 0x7702_43fe_4d13_9f09),
         ("faulty throttled flash", 0xe0a2_dc08_51be_ee73),
-        ("mirror A", 0xad95_d9fe_dedd_dc34),
-        ("mirror B", 0x72e7_9742_c6ab_48d6),
-        ("mirror C", 0xd057_5c75_1510_481f),
+        ("replicated A", 0xad95_d9fe_dedd_dc34),
+        ("replicated B", 0x72e7_9742_c6ab_48d6),
+        ("replicated C", 0xd057_5c75_1510_481f),
         ("fail-over B", 0x9ef9_1538_9971_a41d),
         ("fail-over C", 0x98a2_a4c1_be0e_27b1),
         ("fail-over C, link down", 0x33d1_4849_a16a_788c),
@@ -306,7 +306,7 @@ fn every_layer_answers_when_it_always_did() {
         ("intent log", 0x97f0_b986_09ed_2b92),
         ("intent log on a disk", 0xc3a4_0090_aee1_958a),
         ("intent log before a cache", 0x60ff_8ba1_3e6c_df3b),
-        ("mirrored write-back", 0xb772_38ba_e182_85c5),
+        ("replicated write-back", 0xb772_38ba_e182_85c5),
         ("lying disk", 0x8b2c_1b01_87cc_3a44),
     ];
     assert_eq!(found.collect::<Vec<_>>(), expect);

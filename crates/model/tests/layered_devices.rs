@@ -5,9 +5,9 @@ mod common;
 use common::{device, disk, flash};
 use spindle_model::{
     ClosedLoop, Device, Driver, Fault, FaultParameters, IntentLog, IntentLogParameters, Limit, MICROSECOND,
-    MILLISECOND, Measured, Mirror, MirrorParameters, Operation, Promotion, Protocol, Request, RequestId,
-    SECOND, Spikes, Survivor, Throttle, ThrottleParameters, Tier, TierParameters, VirtualTime, WriteCache,
-    WritePolicy,
+    MILLISECOND, Measured, Operation, Promotion, Protocol, Replicated, ReplicatedParameters, Request,
+    RequestId, SECOND, Spikes, SsdCache, SsdCacheParameters, Survivor, Throttle, ThrottleParameters,
+    VirtualTime, WriteCache, WritePolicy,
 };
 
 const SIZE_BYTES: u64 = 1 << 30;
@@ -41,7 +41,7 @@ fn reads(span_bytes: u64) -> ClosedLoop {
 }
 
 fn cache(write_policy: WritePolicy, fast: Box<dyn Device>) -> Box<dyn Device> {
-    let parameters = TierParameters {
+    let parameters = SsdCacheParameters {
         block_bytes: BLOCK_BYTES,
         cache_bytes: 64 << 20,
         write_policy,
@@ -52,7 +52,7 @@ fn cache(write_policy: WritePolicy, fast: Box<dyn Device>) -> Box<dyn Device> {
         dirty_limit_percent: 70,
         keeps_clean_blocks: true,
     };
-    Box::new(Tier::new(parameters, fast, a_disk()).expect("a valid tier"))
+    Box::new(SsdCache::new(parameters, fast, a_disk()).expect("a valid SSD cache"))
 }
 
 fn intent_log() -> Box<dyn Device> {
@@ -85,15 +85,15 @@ fn a_warm_cache_reads_like_flash_and_a_cold_one_like_the_disk() {
     let span_bytes = 32 << 20;
     let mean_ns = |device| run(device, &reads(span_bytes)).mean_ns(Operation::Read);
     let (slow_ns, fast_ns) = (mean_ns(a_disk()), mean_ns(a_flash_drive(WriteCache::Volatile)));
-    let mut tiered = VirtualTime::new(cache(WritePolicy::Around, a_flash_drive(WriteCache::Volatile)));
-    let cold = reads(span_bytes).run(&mut tiered);
+    let mut cached = VirtualTime::new(cache(WritePolicy::Around, a_flash_drive(WriteCache::Volatile)));
+    let cold = reads(span_bytes).run(&mut cached);
     let misses = cold.latencies_ns(Operation::Read).filter(|&latency_ns| latency_ns > MILLISECOND).count();
     // 2,048 (1 - exp(-2,000 / 2,048)) distinct blocks are expected.
     assert!((1_230..=1_330).contains(&misses), "{misses}");
     for seed in 2..6 {
-        ClosedLoop { seed, ..reads(span_bytes) }.run(&mut tiered);
+        ClosedLoop { seed, ..reads(span_bytes) }.run(&mut cached);
     }
-    let warm_ns = reads(span_bytes).run(&mut tiered).mean_ns(Operation::Read);
+    let warm_ns = reads(span_bytes).run(&mut cached).mean_ns(Operation::Read);
     assert!(warm_ns < 1.1 * fast_ns && warm_ns < slow_ns / 10.0, "{warm_ns} {fast_ns} {slow_ns}");
 }
 
@@ -129,7 +129,7 @@ fn write_back_over_a_volatile_cache_loses_what_was_not_flushed() {
 
 #[test]
 fn protocol_c_commits_as_slowly_as_the_slower_side_and_the_wire() {
-    let parameters = MirrorParameters {
+    let parameters = ReplicatedParameters {
         protocol: Protocol::C,
         bytes_per_s: 110_000_000,
         round_trip_ns: 200 * MICROSECOND,
@@ -147,11 +147,11 @@ fn protocol_c_commits_as_slowly_as_the_slower_side_and_the_wire() {
     };
     let write_through = || a_flash_drive(WriteCache::Off);
     let alone_ns = forced(write_through());
-    let mirrored = Mirror::new(parameters, 1, write_through(), write_through()).unwrap();
-    let mirrored_ns = forced(Box::new(mirrored));
+    let replicated = Replicated::new(parameters, 1, write_through(), write_through()).unwrap();
+    let replicated_ns = forced(Box::new(replicated));
     // 16 KiB take 148.9 us on the wire.
     let expected_ns = alone_ns + 348_945.0;
-    assert!((mirrored_ns / expected_ns - 1.0).abs() < 0.02, "{mirrored_ns} {expected_ns}");
+    assert!((replicated_ns / expected_ns - 1.0).abs() < 0.02, "{replicated_ns} {expected_ns}");
 }
 
 #[test]

@@ -205,8 +205,8 @@ fn all_succeed(done: &[Completion]) -> bool {
     done.iter().all(|completion| completion.outcome == Outcome::Success)
 }
 
-/// What makes an array or a controller simpler or faster must leave this alone. A change that is meant to change results says so in
-/// CHANGELOG.md, and puts its numbers here.
+/// What makes an array or a controller simpler or faster must leave this alone. A change that is meant to
+/// change results says so in CHANGELOG.md, and puts its numbers here.
 #[test]
 fn every_array_and_controller_answers_when_it_always_did() {
     let mut stacks = every_stack();

@@ -365,10 +365,12 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
 
 /// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has used take no memory.
 ///
-/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits for one: from its registering
-/// or its commit until it arrives ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes to
-/// none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before it looks at the memory. What is
-/// unmapped is written no more: the kernel looks up the address anew for each request, and a ring that is closed gets none.
+/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits
+/// for one: from its registering or its commit until it arrives
+/// ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes
+/// to none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before
+/// it looks at the memory. What is unmapped is written no more: the kernel looks up the address anew for each
+/// request, and a ring that is closed gets none.
 struct Memory(MmapRaw);
 
 impl Memory {

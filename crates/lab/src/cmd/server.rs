@@ -28,7 +28,8 @@ enum ServerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of it.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of
+    /// it.
     Import { file: PathBuf },
     /// Fetch an old server; scenarios then have it with `version = "..."`.
     Get {

@@ -1,5 +1,6 @@
-//! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk and the
-//! server's counters. It knows no server, layer or workload by name. Reading is in this file; what the readings mean is in [`crate::observe::measurement`].
+//! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk
+//! and the server's counters. It knows no server, layer or workload by name. Reading is in this file; what
+//! the readings mean is in [`crate::observe::measurement`].
 
 pub mod bottleneck;
 pub mod measurement;
@@ -22,8 +23,8 @@ use crate::volume::sample::MountSample;
 pub struct Sample {
     pub at: Instant,
     pub cpu: CpuTimes,
-    /// User and system CPU of the process and its children, which a server may have for each connection; zero where
-    /// there is no process.
+    /// User and system CPU of the process and its children, which a server may have for each connection; zero
+    /// where there is no process.
     pub server_cpu_s: f64,
     /// Of all emulators.
     pub emulator_cpu_s: f64,
@@ -75,7 +76,8 @@ impl Sample {
     }
 }
 
-/// What was added to a cumulative histogram between two readings; HDR V2, base64, as [`spindle_mount::Statistics`] carries it.
+/// What was added to a cumulative histogram between two readings; HDR V2, base64, as
+/// [`spindle_mount::Statistics`] carries it.
 pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>> {
     let mut histogram = decode(later)?;
     if !earlier.is_empty() {

@@ -33,14 +33,20 @@ pub enum Format {
     Text,
 }
 
-/// Lays out the report; `colour` matters to [`Format::Text`] only.
+/// Records as a report; `colour` matters to [`Format::Text`] only.
 pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result<String> {
-    let view = View::new(records);
-    Ok(match format {
-        Format::Html => html::page(&view)?,
-        Format::Md => markdown::page(&view),
-        Format::Csv => comma::rows(&view.trials),
-        Format::Json => spindle_base::text::json(&view)? + "\n",
-        Format::Text => text::page(&view, colour),
-    })
+    View::new(records).lay_out(format, colour)
+}
+
+impl View {
+    /// As [`render`], for whoever wants several formats of one view.
+    pub fn lay_out(&self, format: Format, colour: bool) -> anyhow::Result<String> {
+        Ok(match format {
+            Format::Html => html::page(self)?,
+            Format::Md => markdown::page(self),
+            Format::Csv => comma::rows(&self.trials),
+            Format::Json => spindle_base::text::json(self)? + "\n",
+            Format::Text => text::page(self, colour),
+        })
+    }
 }

@@ -1,5 +1,5 @@
-//! What broke first. Whoever notices a failure is often not who failed: a client sees a connection that broke, where a server
-//! died, because a disk was full.
+//! What broke first. Whoever notices a failure is often not who failed: a client sees a connection that
+//! broke, where a server died, because a disk was full.
 
 use std::time::Duration;
 

@@ -151,7 +151,8 @@ impl ClientProcess {
 
 impl Drop for ClientProcess {
     fn drop(&mut self) {
-        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when the disk is.
+        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when
+        // the disk is.
         let _ = self.child.kill();
         let deadline = Instant::now() + DYING_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {

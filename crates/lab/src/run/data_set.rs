@@ -1,7 +1,8 @@
-//! The database that trials start from: loaded once with the physics off, shut down cleanly, kept as a snapshot.
+//! The database that trials start from: loaded once with the physics off, shut down cleanly, kept as a
+//! snapshot.
 //!
-//! Snapshots lie next to the records under a hash of everything that shaped them, so a resumed run loads nothing again
-//! and trials that differ only in memory or commit settings share one.
+//! Snapshots lie next to the records under a hash of everything that shaped them, so a resumed run loads
+//! nothing again and trials that differ only in memory or commit settings share one.
 
 use std::collections::BTreeMap;
 use std::fs;

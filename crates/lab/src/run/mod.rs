@@ -1,11 +1,12 @@
 //! A run: every trial of a plan that has no record yet, each from the same snapshot, each leaving one line.
 //!
-//! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every trial: no
-//! server on this machine, a records file that cannot be written, or the user.
+//! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every
+//! trial: no server on this machine, a records file that cannot be written, or the user.
 
 mod cause;
 pub mod client;
 mod data_set;
+mod phases;
 mod replicas;
 mod trial;
 pub mod virtual_answer;

@@ -1,4 +1,5 @@
-//! The replicas of a trial: each a private server on storage of its own, from the same database as the primary's.
+//! The replicas of a trial: each a private server on storage of its own, from the same database as the
+//! primary's.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use crate::volume::mounts::Mounts;
 pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
 /// From START SLAVE until everybody replicates; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is applied as a whole.
+/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is
+/// applied as a whole.
 const STALL_PATIENCE: Duration = Duration::from_secs(60);
 /// Also how exactly a catch-up is timed.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -179,8 +181,8 @@ impl<'a> Replicas<'a> {
         set.look().map(Some)
     }
 
-    /// After the window, with the clients gone: times how long the replicas need for what was written in it, then lets them apply the rest at
-    /// memory speed.
+    /// After the window, with the clients gone: times how long the replicas need for what was written in it,
+    /// then lets them apply the rest at memory speed.
     pub(super) fn catch_up(&mut self, window: &mut Window) -> Result<()> {
         let (Some(Roles { spec, .. }), Some(target_bytes)) = (self.roles, window.last.binlog_bytes) else {
             return Ok(());
@@ -292,7 +294,8 @@ impl<'a> Replicas<'a> {
         })
     }
 
-    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed of it.
+    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed
+    /// of it.
     pub(super) fn cause(&mut self, noticed: Error) -> Error {
         for replica in &mut self.replicas {
             let storage = replica.mounts.check().err();

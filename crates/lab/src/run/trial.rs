@@ -1,23 +1,23 @@
-//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and everything down
-//! again, whatever happens.
+//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and
+//! everything down again, whatever happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::{RunSpec, Second, Workload};
+use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
-use crate::observe::Sample;
-use crate::observe::measurement::{self, Window};
+use crate::observe::measurement;
 use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
@@ -31,8 +31,6 @@ use crate::volume::mounts::{Mounts, MountsRequest};
 /// For a server with little data; [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
-/// How long a signal may go unnoticed during a warm-up.
-const WATCH_STEP: Duration = Duration::from_millis(100);
 
 /// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
 const SEED_STEP: u64 = 1 << 32;
@@ -64,17 +62,11 @@ impl Laboratory<'_> {
         progress: &mut Progress,
     ) -> Result<Trial> {
         let started_at = provenance::now();
-        let mut phases = Phases {
-            title: format!("{}, trial {}", self.cell.name, planned.trial),
-            progress,
-            interrupt: self.interrupt,
-            spent_s: BTreeMap::new(),
-            current: None,
-        };
+        let title = format!("{}, trial {}", self.cell.name, planned.trial);
+        let mut phases = Phases::new(title, progress, self.interrupt);
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
-        phases.leave();
-        let phases_s = std::mem::take(&mut phases.spent_s);
+        let phases_s = phases.end();
         // The signal reaches our children too, so their deaths are no findings.
         self.interrupt.check()?;
         let (measurement, warnings) = finding.measured.unzip();
@@ -101,7 +93,8 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then the replicas, then the storage.
+    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then
+    /// the replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,
@@ -334,87 +327,4 @@ impl Laboratory<'_> {
 fn one_sentence(error: &anyhow::Error) -> String {
     let text = format!("{error:#}");
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" / ")
-}
-
-/// Times the phases of a trial, shows them, and looks for signals in between.
-struct Phases<'a> {
-    title: String,
-    progress: &'a mut Progress,
-    interrupt: &'a Interrupt,
-    spent_s: BTreeMap<String, f64>,
-    current: Option<(&'static str, Instant)>,
-}
-
-impl Phases<'_> {
-    fn enter(&mut self, name: &'static str) -> Result<()> {
-        self.leave();
-        self.interrupt.check()?;
-        self.progress.activity(format!("{}: {name}", self.title));
-        self.current = Some((name, Instant::now()));
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        if let Some((name, since)) = self.current.take() {
-            self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());
-        }
-    }
-
-    fn watch(&self, client: &mut ClientProcess, duration: Duration) -> Result<()> {
-        let end = Instant::now() + duration;
-        loop {
-            self.interrupt.check()?;
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            client.watch(left.min(WATCH_STEP), &mut |_| self.progress.tick())?;
-        }
-    }
-
-    fn measure(
-        &self,
-        client: &mut ClientProcess,
-        duration: Duration,
-        layout: &Layout,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        running: &mut dyn Running,
-    ) -> Result<Window> {
-        let (interrupt, server_id) = (self.interrupt, running.process_id());
-        let mut look = || -> Result<Sample> {
-            interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running)?;
-                replicas.look(&mut sample)?;
-                Ok(sample)
-            })
-        };
-        let first = look()?;
-        let mut seconds: Vec<(Second, Sample)> = Vec::new();
-        let mut failure = None;
-        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
-            client.measure(duration, &mut |second| {
-                self.progress.tick();
-                match look() {
-                    Ok(sample) => seconds.push((second.clone(), sample)),
-                    Err(error) => failure = failure.take().or(Some(error)),
-                }
-            })
-        });
-        if let Some(failure) = failure {
-            return Err(failure);
-        }
-        let last = look()?;
-        Ok(Window {
-            summary: summary?,
-            seconds,
-            first,
-            last,
-            layout: layout.clone(),
-            replicas: Vec::new(),
-            telemetry: running.telemetry(),
-            durability: Durability::default(),
-            cpu_count: provenance::cpu_count(),
-        })
-    }
 }

@@ -1,7 +1,9 @@
-//! A scenario's question in virtual time: what each stack can do by itself, for machines on which nothing can be mounted.
+//! A scenario's question in virtual time: what each stack can do by itself, for machines on which nothing can
+//! be mounted.
 //!
-//! Three figures that a database lives on: one read after the other, many reads at once, and one commit after the other
-//! (a write and a FLUSH). Reads are spread over as much of the device as the scenario's data would fill.
+//! Three figures that a database lives on: one read after the other, many reads at once, and one commit after
+//! the other (a write and a FLUSH). Reads are spread over as much of the device as the scenario's data would
+//! fill.
 
 use spindle_model::{ClosedLoop, Measured, Operation, Order, VirtualTime};
 

@@ -1,5 +1,5 @@
-//! Where a run keeps sockets, logs and process ids: outside the storage under test, short enough for the path of a
-//! unix socket, and open to the server's own user.
+//! Where a run keeps sockets, logs and process ids: outside the storage under test, short enough for the path
+//! of a unix socket, and open to the server's own user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -32,7 +32,8 @@ impl WorkDirectory {
     }
 }
 
-/// Removes the directories of runs that were killed. Others than our own are not ours to judge, so errors are passed over.
+/// Removes the directories of runs that were killed. Others than our own are not ours to judge, so errors are
+/// passed over.
 pub fn clear_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {

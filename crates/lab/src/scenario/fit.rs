@@ -11,7 +11,8 @@ use spindle_base::text;
 
 use crate::server::reserved;
 
-/// A server's own choice of its redo log is in every workload's figure: MariaDB's is of 96 MiB, MySQL's of 100 from 8.0.30.
+/// A server's own choice of its redo log is in every workload's figure: MariaDB's is of 96 MiB, MySQL's of
+/// 100 from 8.0.30.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Complaint> {
@@ -55,7 +56,8 @@ fn largest(scenario: &Scenario, of: impl Fn(&ServerSpec) -> u64) -> u64 {
     scenario.matrix.server.iter().map(|name| of(&scenario.servers[name])).max().unwrap_or(0)
 }
 
-/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit for a database.
+/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit
+/// for a database.
 pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Complaint> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];

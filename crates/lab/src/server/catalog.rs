@@ -1,4 +1,5 @@
-//! The kinds of server, each with a line. Nothing else lists them: what differs is a fact of [`Kind`] or a verb.
+//! The kinds of server, each with a line. Nothing else lists them: what differs is a fact of [`Kind`] or a
+//! verb.
 
 use spindle_base::near;
 
@@ -49,7 +50,8 @@ pub fn with_trust(name: &str, source: &Source, trust: Trust) -> Option<Box<dyn S
     (find(name)?.make)(source, trust)
 }
 
-/// The kind that runs all these kinds of workload where a scenario names none: one that is always here when no server is.
+/// The kind that runs all these kinds of workload where a scenario names none: one that is always here when
+/// no server is.
 pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) -> Option<&'static str> {
     KINDS.iter().filter(|kind| kind.is_default).find_map(|kind| {
         let server = by_kind(kind.name)?;

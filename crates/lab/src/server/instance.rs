@@ -16,7 +16,8 @@ use crate::record::FileClass;
 pub struct Instance {
     /// The database's files; on the storage under test.
     pub data_directory: PathBuf,
-    /// For classes of files that do not lie with the data: directories on mounts of their own, also under test.
+    /// For classes of files that do not lie with the data: directories on mounts of their own, also under
+    /// test.
     pub class_directories: BTreeMap<FileClass, PathBuf>,
     /// Socket, process id, error log; never on the storage under test.
     pub runtime_directory: PathBuf,
@@ -40,8 +41,8 @@ pub trait Running: Debug {
     /// What the server itself says about these settings, by the same names.
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
 
-    /// Cumulative counters and levels by the server's own names, for the record; [`Running::telemetry`] says what they
-    /// mean.
+    /// Cumulative counters and levels by the server's own names, for the record; [`Running::telemetry`] says
+    /// what they mean.
     fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
 
     fn telemetry(&self) -> &'static dyn Telemetry {

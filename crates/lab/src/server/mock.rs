@@ -1,4 +1,5 @@
-//! The smallest server: no process; goes with the mock workload and tests everything above it in milliseconds.
+//! The smallest server: no process; goes with the mock workload and tests everything above it in
+//! milliseconds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,8 @@ use super::settings::Refusal;
 use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
-/// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested with it.
+/// The setting `fail = "start"` makes a server that never starts: what a failed trial looks like is tested
+/// with it.
 const FAIL: &str = "fail";
 
 pub(super) static KIND: Kind =

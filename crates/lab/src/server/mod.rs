@@ -1,6 +1,6 @@
-//! The database servers under test, each behind the same verbs and facts. Names of settings, counters and files of a
-//! server stay in here. What belongs here knows no scenario, no trial and no report, and no other kind of server than
-//! its own; [`catalog`] lists the kinds.
+//! The database servers under test, each behind the same verbs and facts. Names of settings, counters and
+//! files of a server stay in here. What belongs here knows no scenario, no trial and no report, and no other
+//! kind of server than its own; [`catalog`] lists the kinds.
 
 pub mod catalog;
 mod connection;

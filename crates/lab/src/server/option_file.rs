@@ -1,18 +1,21 @@
 //! What a `my.cnf` or a `cubrid.conf` says, as the settings of a scenario.
 //!
-//! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option Files"; "Scope of Server Configuration"
-//! of CUBRID's manual. Groups are read in the order of the file, and of two values of one setting the later one counts, as in the server.
+//! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option
+//! Files"; "Scope of Server Configuration" of CUBRID's manual. Groups are read in the order of the file, and
+//! of two values of one setting the later one counts, as in the server.
 
 use std::fmt;
 
 use super::mysql::objection;
 
-/// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. `[mysqld-8.0]` and the like are for one version.
+/// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. `[mysqld-8.0]` and
+/// the like are for one version.
 const GROUPS: [&str; 6] = ["mysqld", "mariadbd", "mariadb", "server", "mysqld_safe", "galera"];
 /// Of a wrapper around the server: its settings are no settings of the server.
 const WRAPPER: &str = "mysqld_safe";
 
-/// Of CUBRID: the group of all databases, the one that says which processes to start, and the prefix of those of one database.
+/// Of CUBRID: the group of all databases, the one that says which processes to start, and the prefix of those
+/// of one database.
 const CUBRID_COMMON: &str = "common";
 const CUBRID_SERVICE: &str = "service";
 const CUBRID_DATABASE: char = '@';
@@ -126,7 +129,8 @@ impl OptionFile {
         if group != base {
             return self.dropped.push(format!("{name}: of [{group}], which is for one version only"));
         }
-        // `skip_name_resolve` and `skip_log_bin` are names of their own or switch `name_resolve` off: the server knows both forms.
+        // `skip_name_resolve` and `skip_log_bin` are names of their own or switch `name_resolve` off: the
+        // server knows both forms.
         if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) {
             self.dropped.push(
                 "log_bin: its path; the log is on, and where it lies is for a layout to say".to_owned(),
@@ -162,7 +166,8 @@ impl OptionFile {
         }
     }
 
-    /// What a comparison with another server must not overlook: a commit that was answered may be lost in these ways.
+    /// What a comparison with another server must not overlook: a commit that was answered may be lost in
+    /// these ways.
     fn durability(&self) -> Vec<String> {
         let value = |name: &str| {
             let found = self.settings.iter().find(|(setting, _)| setting == name);

@@ -26,7 +26,8 @@ pub struct ReplicationSpec {
     pub wait_point: Option<WaitPoint>,
     /// How long a semi-synchronous commit waits for its acknowledgement; `None` leaves it to the server.
     pub timeout: Option<Duration>,
-    /// How long a trial waits, with the physics on, until the replicas have applied what was written in the window.
+    /// How long a trial waits, with the physics on, until the replicas have applied what was written in the
+    /// window.
     pub catch_up: Duration,
     /// Of every replica: the primary's settings with the replica's own in their place.
     pub settings: BTreeMap<String, String>,
@@ -65,8 +66,8 @@ impl Access {
 
 /// A kind of server whose replicas Spindle can set up.
 pub trait Replication {
-    /// What primary and replicas are served with: the user's settings, and what replication needs of them. `own` are
-    /// the replica's own.
+    /// What primary and replicas are served with: the user's settings, and what replication needs of them.
+    /// `own` are the replica's own.
     ///
     /// # Errors
     /// A setting, or the version of the server, that does not go with it.
@@ -127,7 +128,8 @@ pub trait ReplicaSet: Debug + Send {
     /// A replica that has stopped, with its own words; a primary that does not answer.
     fn look(&mut self) -> Result<Progress>;
 
-    /// Tables of the users that are not the same on the primary and on the replica of this index, where both stand still.
+    /// Tables of the users that are not the same on the primary and on the replica of this index, where both
+    /// stand still.
     fn compare(&mut self, replica: usize) -> Result<Check>;
 }
 

@@ -1,4 +1,5 @@
-//! What settings of several servers have in common: they are refused, their names are compared, and some reserve memory.
+//! What settings of several servers have in common: they are refused, their names are compared, and some
+//! reserve memory.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! SQLite: a library in the clients' process, so there is nothing to start. Its settings are pragmas.
 //!
-//! It reads through the machine's page cache, which no setting bounds: only what was never read, or does not fit into memory, is read from
-//! the storage under test. Writes and the fsync of every commit always reach it.
+//! It reads through the machine's page cache, which no setting bounds: only what was never read, or does not
+//! fit into memory, is read from the storage under test. Writes and the fsync of every commit always reach
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

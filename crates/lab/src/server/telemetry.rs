@@ -1,5 +1,5 @@
-//! What servers count and keep durable, in words that hold for all of them. The file of a family of servers translates its
-//! own counters and settings; whoever measures knows these words only.
+//! What servers count and keep durable, in words that hold for all of them. The file of a family of servers
+//! translates its own counters and settings; whoever measures knows these words only.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -76,7 +76,8 @@ impl Readings<'_> {
 /// What a server counted in a window; `None` for what it does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counters {
-    /// Reads of pages that somebody waited for, without read-ahead. The machine's page cache may have answered.
+    /// Reads of pages that somebody waited for, without read-ahead. The machine's page cache may have
+    /// answered.
     pub foreground_reads: Option<f64>,
     /// Transactions that changed something, if the server's logs have all of them.
     pub commits: Option<f64>,
@@ -101,7 +102,8 @@ pub struct SemiSync {
 /// What a commit waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Durability {
-    /// The logs that are on their storage when it returns; empty where it waits for none, `None` where that is not known.
+    /// The logs that are on their storage when it returns; empty where it waits for none, `None` where that
+    /// is not known.
     pub flushed_logs: Option<Vec<FileClass>>,
     /// Of a semi-synchronous primary.
     pub wait_point: Option<WaitPoint>,

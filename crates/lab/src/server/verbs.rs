@@ -1,4 +1,5 @@
-//! What every kind of server can be asked for: its facts, what it makes of settings, and how one is made and started.
+//! What every kind of server can be asked for: its facts, what it makes of settings, and how one is made and
+//! started.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -86,7 +87,8 @@ pub trait Server: Debug {
     /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
     ///
     /// # Errors
-    /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the server's name.
+    /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the
+    /// server's name.
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
     }
@@ -96,14 +98,14 @@ pub trait Server: Debug {
         Vec::new()
     }
 
-    /// How large these settings let the redo log become; `None` where they leave it to a server whose own choice is in
-    /// every workload's figure.
+    /// How large these settings let the redo log become; `None` where they leave it to a server whose own
+    /// choice is in every workload's figure.
     fn redo_bytes(&self, _settings: &BTreeMap<String, String>) -> Option<u64> {
         None
     }
 
-    /// What a database has before any row, its redo log included; an upper bound for the kinds that we have. An empty
-    /// MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
+    /// What a database has before any row, its redo log included; an upper bound for the kinds that we have.
+    /// An empty MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
     fn empty_bytes(&self) -> u64 {
         512 << 20
     }
@@ -119,8 +121,8 @@ pub trait Server: Debug {
     /// Looks at the settings without touching anything: a wrong one is refused before any work.
     fn check(&self, instance: &Instance) -> Result<(), Refusal>;
 
-    /// Settings for loading a database that will be served with `settings`: those that shape the files, and whatever
-    /// makes loading fast. Databases that are loaded with equal settings are interchangeable.
+    /// Settings for loading a database that will be served with `settings`: those that shape the files, and
+    /// whatever makes loading fast. Databases that are loaded with equal settings are interchangeable.
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         settings.clone()
     }

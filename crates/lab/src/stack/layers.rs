@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use spindle_model::{
     Ageing, Branch, CacheParameters, CachePolicy, Congestion, Dying, FaultParameters, IntentLogParameters,
-    Limit, MICROSECOND, MirrorParameters, Outage, Promotion, Protocol, RaidLevel, RaidParameters, ReadErrors,
-    Resync, SECOND, Spikes, StackSpec as Tree, Stalls, Stuck, Survivor, ThrottleParameters, TierParameters,
-    WritePolicy,
+    Limit, MICROSECOND, Outage, Promotion, Protocol, RaidLevel, RaidParameters, ReadErrors,
+    ReplicatedParameters, Resync, SECOND, Spikes, SsdCacheParameters, StackSpec as Tree, Stalls, Stuck,
+    Survivor, ThrottleParameters, WritePolicy,
 };
 use toml::Value;
 
@@ -413,7 +413,7 @@ fn mirror(
         Some("peer") => Survivor::Peer,
         _ => Survivor::Local,
     };
-    let parameters = MirrorParameters {
+    let parameters = ReplicatedParameters {
         protocol,
         bytes_per_s,
         round_trip_ns,
@@ -431,7 +431,7 @@ fn mirror(
         format_duration_ns(round_trip_ns),
         local.summary()
     );
-    let tree = Tree::Mirror { parameters, local: branch(&local), peer: branch(&peer) };
+    let tree = Tree::Replicated { parameters, local: branch(&local), peer: branch(&peer) };
     let mut parts = natural(tree, summary, vec![local, peer], size_bytes, u64::MAX)?;
     if jitter_ns.is_none() {
         parts.assumptions.push("jitter = 20 us: no text found".to_owned());
@@ -492,7 +492,7 @@ fn tier(
     })?;
     let (block, writeback) = (keys.size("block")?, keys.percent("writeback")?);
     let writeback_rate = keys.rate("writeback_rate")?;
-    let parameters = TierParameters {
+    let parameters = SsdCacheParameters {
         block_bytes: block.unwrap_or(16 << 10),
         cache_bytes: keys.size("cache")?.unwrap_or(fast.size_bytes()),
         write_policy,
@@ -511,7 +511,7 @@ fn tier(
         fast.summary(),
         slow.summary()
     );
-    let tree = Tree::Tier { parameters, fast: branch(&fast), slow: branch(&slow) };
+    let tree = Tree::SsdCache { parameters, fast: branch(&fast), slow: branch(&slow) };
     let mut parts = natural(tree, summary, vec![fast, slow], size_bytes, u64::MAX)?;
     if block.is_none() {
         parts.assumptions.push("block = 16 KiB: the page of InnoDB".to_owned());

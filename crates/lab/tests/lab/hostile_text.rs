@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use spindle_base::text;
 use spindle_lab::record::records_file::{self, RecordsFile, Resume};
 use spindle_lab::record::{Header, Trial};
-use spindle_lab::report::{Format, render};
+use spindle_lab::report::{Format, View, render};
 
 use crate::report_support::browser::Driver;
 use crate::report_support::{CARD, DISK, FLASH, fail, file, list, records, replicated};
@@ -219,30 +219,31 @@ fn fields(row: &str) -> Vec<String> {
 #[test]
 fn every_format_shows_hostile_text_as_text() {
     for harmless in [failing(), list(), replicated()] {
-        let page = |text: &str, format| render(&records(text), format, false).unwrap();
-        let markdown = elements(&page(&harmless, Format::Md));
-        let csv = page(&harmless, Format::Csv);
+        let of = |text: &str| {
+            let view = View::new(&records(text));
+            [Format::Md, Format::Csv, Format::Json, Format::Text]
+                .map(|format| view.lay_out(format, false).unwrap())
+        };
+        let [markdown, csv, ..] = of(&harmless);
+        let markdown = elements(&markdown);
         let columns = fields(csv.lines().next().unwrap()).len();
         for hostile in HOSTILE {
-            let text = planted(&harmless, hostile);
-            for format in [Format::Text, Format::Md, Format::Csv, Format::Json] {
-                check_text(&page(&text, format), hostile);
-            }
-            let shown = page(&text, Format::Md);
-            assert_eq!(elements(&shown), markdown, "{hostile:?}");
+            let pages = of(&planted(&harmless, hostile));
+            pages.iter().for_each(|page| check_text(page, hostile));
+            let [shown, shown_csv, shown_json, _] = &pages;
+            assert_eq!(elements(shown), markdown, "{hostile:?}");
             // In code no address is a link.
             let bare = shown.split("Printed by `").next().unwrap().replace("\\://", "");
             assert!(!bare.contains("://") && !bare.contains("www."), "{hostile:?} is a link: {shown}");
-            let shown = page(&text, Format::Csv);
-            assert_eq!(shown.lines().count(), csv.lines().count(), "{hostile:?}");
-            for row in shown.lines().map(fields) {
+            assert_eq!(shown_csv.lines().count(), csv.lines().count(), "{hostile:?}");
+            for row in shown_csv.lines().map(fields) {
                 assert_eq!(row.len(), columns, "{hostile:?}");
                 let is_formula = |field: &&String| {
                     field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err()
                 };
                 assert_eq!(row.iter().find(is_formula), None, "{hostile:?}");
             }
-            let shown: Value = serde_json::from_str(&page(&text, Format::Json)).unwrap();
+            let shown: Value = serde_json::from_str(shown_json).unwrap();
             let title = shown["header"]["scenario"]["title"].as_str().unwrap();
             assert!(title.contains(hostile), "JSON says what was said: {title:?}");
         }

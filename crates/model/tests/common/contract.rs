@@ -90,7 +90,8 @@ pub(crate) fn history(device: &mut dyn Device, steps: &[Step]) -> Vec<Completion
     done
 }
 
-/// As [`history`], of requests that were on their way for a while; so some complete before others that were collected.
+/// As [`history`], of requests that were on their way for a while; so some complete before others that were
+/// collected.
 pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> Vec<Completion> {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();

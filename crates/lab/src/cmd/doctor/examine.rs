@@ -173,7 +173,8 @@ fn program(name: &'static str, package: &'static str, is_required: bool, purpose
     needed(Program { name, package: Some(package), is_required, purpose }, found(name))
 }
 
-/// Of every kind of server that has programs: its own, by what it says of itself, and the tools that it needs.
+/// Of every kind of server that has programs: its own, by what it says of itself, and the tools that it
+/// needs.
 fn servers() -> Vec<Check> {
     let of_kind = |kind: &&Kind| {
         let own = kind.program.map(|program| {

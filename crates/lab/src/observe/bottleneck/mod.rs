@@ -1,26 +1,29 @@
 //! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
-//! * `read`: reads that a transaction waited for (as the server counts them, without read-ahead; at most
-//!   as many as reached the device below the page cache), times the mean latency of reads as the kernel saw it, which has the time behind a FLUSH in it,
-//!   over the terminals' time. In a ZFS pool, those of the data disk and of the cache device together; what its memory (ARC) answered is
-//!   no read.
-//! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a foreign tool keeps no stopwatch, an
-//!   estimate in its place: the commits that the server counted, times a write and a FLUSH of each log that a commit waits for, as the kernel saw
-//!   them, and as much again in the share of the time that the log is busy for the other terminals; nothing where the settings let a
-//!   commit go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a semi-synchronous primary waited for a replica
-//!   is in the stopwatch, and added to the estimate.
+//! * `read`: reads that a transaction waited for (as the server counts them, without read-ahead; at most as
+//!   many as reached the device below the page cache), times the mean latency of reads as the kernel saw it,
+//!   which has the time behind a FLUSH in it, over the terminals' time. In a ZFS pool, those of the data disk
+//!   and of the cache device together; what its memory (ARC) answered is no read.
+//! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a
+//!   foreign tool keeps no stopwatch, an estimate in its place: the commits that the server counted, times a
+//!   write and a FLUSH of each log that a commit waits for, as the kernel saw them, and as much again in the
+//!   share of the time that the log is busy for the other terminals; nothing where the settings let a commit
+//!   go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a
+//!   semi-synchronous primary waited for a replica is in the stopwatch, and added to the estimate.
 //! * `locks`: what sessions waited for locks: as the server sums it, or by how many wait once a second.
 //! * `cpu`: busy share of all cores of the machine.
 //! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
 //!
 //! Rules, the first that holds decides:
-//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use: nothing behind it was tested.
-//! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits are then
-//!    partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned of instead.
+//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use: nothing behind
+//!    it was tested.
+//! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits
+//!    are then partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned
+//!    of instead.
 //! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
-//! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they exceed
-//!    reads and commits together: a lock is held as long as its owner waits for the disk.
+//! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they
+//!    exceed reads and commits together: a lock is held as long as its owner waits for the disk.
 //! 5. Otherwise unknown, and the sentence says what was seen.
 
 use std::collections::BTreeMap;
@@ -36,8 +39,8 @@ pub const WAIT_SHARE: f64 = 0.30;
 
 /// Less of the requests' time than this cannot be seen in a mean latency.
 const LATE_SHARE: f64 = 0.02;
-/// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A smaller one
-/// than its own noise is not told whatever its size.
+/// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A
+/// smaller one than its own noise is not told whatever its size.
 const DRIFT: f64 = 0.15;
 /// A queue this long at the end of a window is more than a moment's.
 const BEHIND_S: f64 = 0.5;
@@ -52,7 +55,8 @@ pub struct Evidence {
     /// The part of it that server, client and emulator had.
     pub cpu_own: f64,
     pub cpu_count: u32,
-    /// Share of the cores that the load generator's threads can use: as many as it has threads, at most all. 0 to 1.
+    /// Share of the cores that the load generator's threads can use: as many as it has threads, at most all.
+    /// 0 to 1.
     pub client_share: f64,
     /// The load generator's share of all cores, 0 to 1.
     pub client_cpu: f64,

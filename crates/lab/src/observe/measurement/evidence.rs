@@ -69,7 +69,8 @@ struct Reads {
     place: Option<String>,
 }
 
-/// Pages come from where the data lies, whatever else the layout has; in a ZFS pool that is its cache device as well.
+/// Pages come from where the data lies, whatever else the layout has; in a ZFS pool that is its cache device
+/// as well.
 fn reads(layout: &Layout, data: &MountView) -> Reads {
     let stack = layout.stack_of(FileClass::Data);
     let devices: Vec<(&str, &HostView)> = data

@@ -1,5 +1,6 @@
-//! From what was seen in a measured window to a record: pure functions of the client's summary and the samples. What a
-//! server's counters mean is the server's to say ([`Telemetry`]); no name of a counter or of a setting is in here.
+//! From what was seen in a measured window to a record: pure functions of the client's summary and the
+//! samples. What a server's counters mean is the server's to say ([`Telemetry`]); no name of a counter or of
+//! a setting is in here.
 
 mod commits;
 mod evidence;

@@ -1,4 +1,5 @@
-//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a block device.
+//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a
+//! block device.
 
 use std::time::Duration;
 
@@ -25,8 +26,8 @@ pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<M
         .collect()
 }
 
-/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a mount of its own, or, as a
-/// ZFS pool has it, on a device for what must be durable at once.
+/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a
+/// mount of its own, or, as a ZFS pool has it, on a device for what must be durable at once.
 pub(super) fn log_host<'a>(
     layout: &Layout,
     mounts: &'a [MountView],

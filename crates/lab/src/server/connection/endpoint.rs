@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use spindle_load::Endpoint;
 use spindle_load::sql::postgres;
 
-/// A password that is not in a URL comes from the environment, where the databases' own clients look for it: everybody can read a command line, and a
-/// scenario is kept with the records.
+/// A password that is not in a URL comes from the environment, where the databases' own clients look for it:
+/// everybody can read a command line, and a scenario is kept with the records.
 ///
 /// # Errors
 /// It is none of the forms, which the sentence names.

@@ -1,5 +1,5 @@
-//! How a server is reached: the forms in which users name one, and a connection that asks it about itself. It knows the
-//! families of servers by their [`Protocol`] only, and no kind.
+//! How a server is reached: the forms in which users name one, and a connection that asks it about itself. It
+//! knows the families of servers by their [`Protocol`] only, and no kind.
 
 pub mod endpoint;
 

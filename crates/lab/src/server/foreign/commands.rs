@@ -10,7 +10,8 @@ use crate::server::connection::endpoint;
 /// An argument of `start` in whose place the settings go.
 pub(super) const SETTINGS: &str = "{settings}";
 
-/// The file. Commands are programs with their arguments, without a shell; `{data}` and `{runtime}` in them are directories.
+/// The file. Commands are programs with their arguments, without a shell; `{data}` and `{runtime}` in them
+/// are directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
@@ -28,7 +29,8 @@ pub struct Commands {
     pub(super) stop: Vec<String>,
     /// Where clients connect, as `spindle load --server` takes it.
     pub(super) url: String,
-    /// How `{settings}` of `start` is made of each setting's `{name}` and `{value}`; without it, there are no settings.
+    /// How `{settings}` of `start` is made of each setting's `{name}` and `{value}`; without it, there are no
+    /// settings.
     #[serde(default)]
     pub(super) setting: Option<String>,
     /// Settings that the database is loaded with besides those of the scenario.

@@ -1,5 +1,5 @@
-//! Servers that Spindle does not know by kind: any that a user's commands run, and any that runs already. They are
-//! known by the protocol that they answer in, and by nothing else.
+//! Servers that Spindle does not know by kind: any that a user's commands run, and any that runs already.
+//! They are known by the protocol that they answer in, and by nothing else.
 
 pub(super) mod adapter;
 pub mod commands;

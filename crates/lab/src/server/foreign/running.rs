@@ -1,7 +1,8 @@
-//! A server that runs already, by its URL. Its storage, its settings and its process are its own: we connect, load a database, measure, and leave the
-//! database there.
+//! A server that runs already, by its URL. Its storage, its settings and its process are its own: we connect,
+//! load a database, measure, and leave the database there.
 //!
-//! There is no snapshot to go back to, so the database is loaded once a run and each trial goes on with what the one before left.
+//! There is no snapshot to go back to, so the database is loaded once a run and each trial goes on with what
+//! the one before left.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -2,17 +2,18 @@
 //!
 //! * data: `datadir`, with everything that is not moved.
 //! * redo: `ib_logfile0` and so on, or `#innodb_redo`, by `innodb_log_group_home_dir`.
-//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the doublewrite buffer is a part of the
-//!   system tablespace, so this moves `ibdata1` (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
+//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the
+//!   doublewrite buffer is a part of the system tablespace, so this moves `ibdata1`
+//!   (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
 //!   tablespaces of their own.
-//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0
-//!   always does.
-//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the layouts of a scenario would not do the
-//!   same work.
+//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where
+//!   `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0 always does.
+//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the
+//!   layouts of a scenario would not do the same work.
 //! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path` where there is one.
 //!
-//! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are absolute, so it is made empty where either
-//! is moved.
+//! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are
+//! absolute, so it is made empty where either is moved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -119,8 +120,8 @@ pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> R
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
-/// What the settings say of the redo log; `None` where they leave it to the server, which keeps `file_count` files unless
-/// told otherwise.
+/// What the settings say of the redo log; `None` where they leave it to the server, which keeps `file_count`
+/// files unless told otherwise.
 pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_count: u64) -> Option<u64> {
     if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
         return size_bytes(capacity);
@@ -151,7 +152,8 @@ pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
     directories
 }
 
-/// The options that put every class where the instance wants it; those of the settings that are not [`is_plain`] are in them.
+/// The options that put every class where the instance wants it; those of the settings that are not
+/// [`is_plain`] are in them.
 pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static str, String)> {
     let settings = &instance.settings;
     let directory = |class| instance.class_directories.get(&class);

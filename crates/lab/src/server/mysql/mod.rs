@@ -1,48 +1,50 @@
-//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path, and old ones that Spindle
-//! fetches.
+//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path,
+//! and old ones that Spindle fetches.
 //!
-//! A server of ours never touches one that is installed: it reads no option file, has its own directories, listens on a
-//! unix socket in its runtime directory only, and runs as a numeric user that no account has. Root may log in without a
-//! password; only root and that user can reach the socket. A primary also listens on 127.0.0.1, for its replicas (`replication.rs`).
+//! A server of ours never touches one that is installed: it reads no option file, has its own directories,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Root may log in without a password; only root and that user can reach the socket. A primary also listens
+//! on 127.0.0.1, for its replicas (`replication.rs`).
 //!
-//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows no other server,
-//! and not what is measured with its counters.
+//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows
+//! no other server, and not what is measured with its counters.
 
 mod files;
 mod monitor;
+mod options;
 mod prepare;
 mod program;
 mod release;
+mod replica_set;
 mod replication;
+mod running;
 mod settings;
 mod telemetry;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::Result;
-use rustix::process::Signal;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::package;
 use super::process::log::quote;
 use super::process::own_user::OwnUser;
-use super::process::{Process, QUESTION_PATIENCE, check_socket, output_within};
+use super::process::{Process, check_socket};
 use super::replication::Replication;
 use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
 use super::source::{Source, SourceForm, Trust};
-use super::telemetry::Telemetry;
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
-use files::is_plain;
 pub(super) use files::redo_bytes;
 pub(super) use monitor::PROTOCOL;
+use options::{check_names, option, own_options, plain_options};
 use program::Program;
 use release::{Flavour, Release};
+use running::{RunningMysql, endpoint};
 pub(super) use settings::objection;
 
 const USER: OwnUser = OwnUser(61_417);
@@ -72,8 +74,9 @@ const TABLE_SETTINGS: [&str; 6] = [
     "plugin_maturity",
 ];
 
-/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a dump of the
-/// buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy of them in every snapshot.
+/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a
+/// dump of the buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy
+/// of them in every snapshot.
 const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("innodb_buffer_pool_size", "512M"),
     ("innodb_flush_log_at_trx_commit", "0"),
@@ -296,44 +299,8 @@ impl Mysql {
     }
 }
 
-/// What MySQL would do otherwise: listen in a second protocol, want a directory that only packages make, and refuse the loader's rows.
-fn own_options(release: &Release) -> Vec<&'static str> {
-    match release.flavour {
-        Flavour::MariaDb => Vec::new(),
-        // What a workload told the server to keep (SET PERSIST) would override what we say here.
-        _ if release.can(release::NO_FILES) => {
-            vec![
-                "--local-infile=1",
-                "--loose-mysqlx=0",
-                "--secure-file-priv=NULL",
-                "--loose-persisted-globals-load=0",
-            ]
-        }
-        _ => vec!["--local-infile=1"],
-    }
-}
-
-fn option(name: &str, value: &str) -> String {
-    format!("--{name}={value}")
-}
-
 fn socket(instance: &Instance) -> PathBuf {
     instance.runtime_directory.join("socket")
-}
-
-/// Settings that the server gets as they were written.
-fn plain_options(release: &Release, settings: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
-    let plain = settings.iter().filter(|(name, _)| is_plain(name));
-    plain.map(|(name, value)| option(name, value_for(release, value)))
-}
-
-/// A switch in the words that this version knows.
-fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
-    match value.to_ascii_uppercase().as_str() {
-        "ON" | "TRUE" if !release.can(release::WORDS_FOR_SWITCHES) => "1",
-        "OFF" | "FALSE" if !release.can(release::WORDS_FOR_SWITCHES) => "0",
-        _ => value,
-    }
 }
 
 fn is_for_tables(name: &str) -> bool {
@@ -351,95 +318,8 @@ fn has_no_transactions(engine: &str) -> bool {
     ENGINES.contains(&engine.to_ascii_lowercase().as_str())
 }
 
-/// Lets the server itself read the settings, without starting: it knows its own names and values best.
-fn check_names(
-    program: &Program,
-    release: &Release,
-    settings: &BTreeMap<String, String>,
-) -> Result<(), Refusal> {
-    /// It looks for plugins in tables that are not there.
-    const NO_TABLES: &str = "mysql.plugin";
-    /// A wrong value of a switch is passed over.
-    const PASSED_OVER: &str = "due to invalid value";
-    let mut command = Command::new(&program.path);
-    command.arg("--no-defaults").args(plain_options(release, settings));
-    command.args(program.options()).args(own_options(release)).stdin(Stdio::null());
-    if release.can(release::VALIDATE_CONFIG) {
-        // Values that are passed over are warnings.
-        command.args(["--validate-config", "--log-error-verbosity=2"]);
-    } else {
-        command.args(["--help", "--verbose"]);
-    }
-    let Ok(output) = output_within(USER.run(&mut command), QUESTION_PATIENCE) else { return Ok(()) };
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
-    let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));
-    // A wrong value of an InnoDB setting disables InnoDB, and is no failure.
-    if output.status.success() && !lines.clone().any(complains) {
-        return Ok(());
-    }
-    let passed_over = lines.clone().find(|line| line.contains(PASSED_OVER));
-    let words = match passed_over.and_then(|line| line.split_once(": ")) {
-        Some((_, words)) => words.to_owned(),
-        None => quote(&lines.collect::<Vec<_>>().join("\n")),
-    };
-    Err(Refusal(format!("the server refuses them: {words}")))
-}
-
 /// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
 fn own_directories(instance: &Instance) -> Result<()> {
     files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
     USER.own_runtime(&instance.runtime_directory)
-}
-
-#[derive(Debug)]
-struct RunningMysql {
-    process: Process,
-    endpoint: Endpoint,
-    inquiry: Inquiry,
-}
-
-fn endpoint(socket: &Path, database: &str) -> Endpoint {
-    Endpoint::MysqlSocket { path: socket.to_owned(), user: "root".to_owned(), database: database.to_owned() }
-}
-
-impl Running for RunningMysql {
-    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let inquiry = &mut self.inquiry;
-        self.process.wait_ready(timeout, || inquiry.connect().map_err(|_| None))
-    }
-
-    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
-        self.process.check_alive(dying_time)
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        self.endpoint.clone()
-    }
-
-    fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
-    }
-
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters().map_err(|error| self.process.explain(error))
-    }
-
-    fn telemetry(&self) -> &'static dyn Telemetry {
-        self.inquiry.telemetry()
-    }
-
-    fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.inquiry.disconnect();
-        self.process.stop(Signal::TERM, timeout)
-    }
-
-    fn crash(&mut self) -> Result<()> {
-        self.inquiry.disconnect();
-        self.process.crash()
-    }
 }

@@ -22,7 +22,8 @@ pub(in crate::server) static PROTOCOL: Protocol = Protocol {
 struct Monitor(Conn);
 
 impl Monitor {
-    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is told nowhere stays unknown.
+    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is
+    /// told nowhere stays unknown.
     fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
         const HISTORY: &str = "Innodb_history_list_length";
         const AGE: &str = "Innodb_checkpoint_age";

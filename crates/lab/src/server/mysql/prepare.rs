@@ -1,7 +1,8 @@
 //! An empty database, made the way that a version wants it.
 //!
 //! * MySQL from 5.7: the server itself, `--initialize-insecure`.
-//! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db does.
+//! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db
+//!   does.
 //! * MariaDB: its own mariadb-install-db, which was mysql_install_db.
 
 use std::fs;
@@ -11,9 +12,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::options::{option, value_for};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
-use super::{SHAPING_SETTINGS, USER, files, option, value_for};
+use super::{SHAPING_SETTINGS, USER, files};
 use crate::server::instance::Instance;
 use crate::server::process::log::quote;
 use crate::server::process::{PREPARE_PATIENCE, output_within};

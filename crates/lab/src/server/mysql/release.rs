@@ -1,7 +1,8 @@
 //! Which flavour and version of MySQL a program is, and what that version can do.
 //!
-//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference manuals (dev.mysql.com/doc,
-//! mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers themselves.
+//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference
+//! manuals (dev.mysql.com/doc, mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers
+//! themselves.
 
 use std::fmt;
 

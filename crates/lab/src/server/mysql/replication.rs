@@ -1,47 +1,38 @@
 //! Replication of MariaDB by global transaction identifiers (GTID), asynchronous or semi-synchronous.
 //!
-//! * All servers of a set start from copies of one database that was loaded without a binary log, so that a replica begins with the first
-//!   transaction of the primary's: its `gtid_slave_pos` is empty.
-//! * Replication needs TCP. The primary listens on 127.0.0.1 only, and before it lets anybody in (`init_file`) it forgets every account that
-//!   could log in over TCP but the replicas' own.
-//! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's relay log is on its disk then takes
-//!   `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
-//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes are those of the files: SHOW BINARY
-//!   LOGS would wait with the commits that wait for an acknowledgement.
+//! * All servers of a set start from copies of one database that was loaded without a binary log, so that a
+//!   replica begins with the first transaction of the primary's: its `gtid_slave_pos` is empty.
+//! * Replication needs TCP. The primary listens on 127.0.0.1 only, and before it lets anybody in
+//!   (`init_file`) it forgets every account that could log in over TCP but the replicas' own.
+//! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's
+//!   relay log is on its disk then takes `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
+//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes
+//!   are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an acknowledgement.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder, Row};
-use spindle_load::sql::mysql::connect;
-use spindle_load::{Check, Endpoint};
+use spindle_load::Endpoint;
 
-use super::files::{self, BINLOG, is_off, setting};
+use super::files::{self, is_off, setting};
+use super::options::option;
 use super::release::{self, Release};
-use super::{Mysql, USER, endpoint, option, socket};
+use super::replica_set::{Set, connect_for};
+use super::running::endpoint;
+use super::{Mysql, USER, socket};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::server::instance::{Instance, Running};
 use crate::server::process::own_user::beside;
-use crate::server::replication::{
-    Access, MemberSettings, Position, Progress, ReplicaSet, Replication, ReplicationSpec,
-};
+use crate::server::replication::{Access, MemberSettings, ReplicaSet, Replication, ReplicationSpec};
 use crate::server::settings::{Refusal, plain_name};
 
 const REPLICATION_USER: &str = "spindle_replica";
 /// The primary's; those of the replicas follow.
 const PRIMARY_SERVER_ID: usize = 1;
-/// A server that does not answer within this time stands still, or has no core to answer on.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
 /// For a server that has just become ready, and is told what it has to know.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// Of databases that are the server's own.
-const SYSTEM_DATABASES: &str = "'mysql', 'information_schema', 'performance_schema', 'sys'";
-
 /// What the scenario's own keys, or Spindle, decide.
 const DECIDED: [(&str, &str); 10] = [
     ("server_id", "every server of a set has one of its own"),
@@ -149,13 +140,9 @@ impl Replication for Mysql {
         let system = |instance: &Instance| endpoint(&socket(instance), "mysql");
         let replicas: Vec<Endpoint> = replicas.iter().map(system).collect();
         replicas.iter().try_for_each(|replica| follow(replica, access))?;
-        Ok(Box::new(Set {
-            monitor: connect_for(&system(primary), CONNECT_PATIENCE)?,
-            primary: system(primary),
-            binlog_directory: files::binlog_directory(primary).to_owned(),
-            replicas: replicas.into_iter().map(|endpoint| Replica { endpoint, connection: None }).collect(),
-            semi_sync: spec.is_semi_sync(),
-        }))
+        let monitor = connect_for(&system(primary), CONNECT_PATIENCE)?;
+        let binlog_directory = files::binlog_directory(primary);
+        Ok(Box::new(Set::new(system(primary), monitor, binlog_directory, replicas, spec.is_semi_sync())))
     }
 }
 
@@ -183,7 +170,8 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for TCP too.
+/// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for
+/// TCP too.
 fn accounts(release: &Release, password: &str) -> String {
     let table = if release.can(release::GLOBAL_PRIVILEGES) { "global_priv" } else { "user" };
     format!(
@@ -205,196 +193,6 @@ fn follow(replica: &Endpoint, access: &Access) -> Result<()> {
         ))
         .context("telling a replica where its primary is")?;
     connection.query_drop("START SLAVE").context("starting a replica")
-}
-
-struct Set {
-    primary: Endpoint,
-    /// To the primary.
-    monitor: Conn,
-    binlog_directory: PathBuf,
-    replicas: Vec<Replica>,
-    semi_sync: bool,
-}
-
-struct Replica {
-    endpoint: Endpoint,
-    /// Made when it is needed, and again after an answer that did not come.
-    connection: Option<Conn>,
-}
-
-impl fmt::Debug for Set {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Set").field("primary", &self.primary).finish_non_exhaustive()
-    }
-}
-
-impl ReplicaSet for Set {
-    fn is_running(&mut self) -> Result<bool> {
-        let running = |status: &Option<Status>| status.as_ref().is_some_and(Status::is_running);
-        let all_run = self.statuses()?.iter().all(running);
-        if !all_run || !self.semi_sync {
-            return Ok(all_run);
-        }
-        let clients = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_master_clients'";
-        let clients: Option<(String, usize)> =
-            self.monitor.query_first(clients).context("asking the primary for its replicas")?;
-        Ok(clients.is_some_and(|(_, clients)| clients == self.replicas.len()))
-    }
-
-    fn look(&mut self) -> Result<Progress> {
-        // The primary is asked last: it has written whatever a replica has applied.
-        let statuses = self.statuses()?;
-        let logs = BinaryLogs::read(&self.binlog_directory)?;
-        let position = |status: &Status| Position {
-            applied_bytes: logs.bytes_before(&status.file) + status.position_bytes,
-            behind_s: status.behind_s,
-        };
-        let replicas = statuses.iter().map(|status| status.as_ref().map(position)).collect();
-        Ok(Progress { written_bytes: logs.0.iter().map(|(_, bytes)| bytes).sum(), replicas })
-    }
-
-    fn compare(&mut self, replica: usize) -> Result<Check> {
-        let theirs = checksums(&self.replicas[replica].endpoint)?;
-        let ours = checksums(&self.primary)?;
-        let names = ours.keys().chain(theirs.keys().filter(|name| !ours.contains_key(*name)));
-        let differ: Vec<&str> =
-            names.filter(|name| ours.get(*name) != theirs.get(*name)).map(String::as_str).collect();
-        let detail = match differ.as_slice() {
-            [] => format!("{} tables have the primary's checksums", ours.len()),
-            _ => format!("not as on the primary: {}", differ.join(", ")),
-        };
-        Ok(Check { name: "every table is the primary's".to_owned(), passed: differ.is_empty(), detail })
-    }
-}
-
-impl Set {
-    /// `None` for one that does not answer in time.
-    fn statuses(&mut self) -> Result<Vec<Option<Status>>> {
-        let replicas = self.replicas.iter_mut().enumerate();
-        let status = |(index, replica): (usize, &mut Replica)| {
-            replica.status().with_context(|| format!("replica {}", index + 1))
-        };
-        replicas.map(status).collect()
-    }
-}
-
-/// Names and sizes, the oldest first.
-struct BinaryLogs(Vec<(String, u64)>);
-
-impl BinaryLogs {
-    fn read(directory: &Path) -> Result<BinaryLogs> {
-        let doing = || format!("looking for binary logs in {}", directory.display());
-        let mut logs = Vec::new();
-        for entry in fs::read_dir(directory).with_context(doing)? {
-            let entry = entry.with_context(doing)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let number = name.strip_prefix(BINLOG).and_then(|rest| rest.strip_prefix('.'));
-            if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
-                logs.push((name, entry.metadata().with_context(doing)?.len()));
-            }
-        }
-        // Numbers have leading zeros.
-        logs.sort();
-        Ok(BinaryLogs(logs))
-    }
-
-    /// A replica that has not begun is in no file.
-    fn bytes_before(&self, file: &str) -> u64 {
-        if !self.0.iter().any(|(name, _)| name == file) {
-            return 0;
-        }
-        self.0.iter().take_while(|(name, _)| name != file).map(|(_, bytes)| bytes).sum()
-    }
-}
-
-/// Of SHOW SLAVE STATUS.
-struct Status {
-    receives: String,
-    applies: String,
-    /// Of the primary's binary log, up to where all is applied.
-    file: String,
-    position_bytes: u64,
-    behind_s: Option<f64>,
-}
-
-impl Status {
-    /// # Errors
-    /// It has stopped; with what it says of that.
-    fn of(row: &Row) -> Result<Status> {
-        let field = |name: &str| text(row, name).unwrap_or_default();
-        for (thread, words, what) in [
-            ("Slave_SQL_Running", "Last_SQL_Error", "applying"),
-            ("Slave_IO_Running", "Last_IO_Error", "receiving"),
-        ] {
-            if field(thread) == "No" {
-                let words = Some(field(words)).filter(|words| !words.is_empty());
-                bail!("it has stopped {what}: {}", words.unwrap_or_else(|| "it does not say why".to_owned()));
-            }
-        }
-        Ok(Status {
-            receives: field("Slave_IO_Running"),
-            applies: field("Slave_SQL_Running"),
-            file: field("Relay_Master_Log_File"),
-            position_bytes: field("Exec_Master_Log_Pos").parse().unwrap_or(0),
-            behind_s: field("Seconds_Behind_Master").parse().ok(),
-        })
-    }
-
-    /// Its first position is known too.
-    fn is_running(&self) -> bool {
-        self.receives == "Yes" && self.applies == "Yes" && !self.file.is_empty()
-    }
-}
-
-impl Replica {
-    /// `None` when it does not answer in time.
-    fn status(&mut self) -> Result<Option<Status>> {
-        let Some(row) = self.ask() else { return Ok(None) };
-        Status::of(&row).map(Some)
-    }
-
-    fn ask(&mut self) -> Option<Row> {
-        if self.connection.is_none() {
-            self.connection = connect_for(&self.endpoint, ANSWER_PATIENCE).ok();
-        }
-        let row = self.connection.as_mut()?.query_first("SHOW SLAVE STATUS");
-        if row.is_err() {
-            self.connection = None;
-        }
-        row.ok().flatten()
-    }
-}
-
-/// A connection whose answers come within `patience`.
-fn connect_for(endpoint: &Endpoint, patience: Duration) -> Result<Conn> {
-    let Endpoint::MysqlSocket { path, user, .. } = endpoint else { bail!("a private server has a socket") };
-    let options = OptsBuilder::new()
-        .socket(Some(path.to_string_lossy()))
-        .user(Some(user))
-        .read_timeout(Some(patience))
-        .write_timeout(Some(patience));
-    Conn::new(options).with_context(|| format!("connecting to {}", path.display()))
-}
-
-fn text(row: &Row, name: &str) -> Option<String> {
-    row.get_opt::<Option<String>, _>(name)?.ok()?
-}
-
-/// Of all tables of the users.
-fn checksums(endpoint: &Endpoint) -> Result<BTreeMap<String, Option<u64>>> {
-    let mut connection = connect(endpoint)?;
-    let tables: Vec<String> = connection
-        .query(format!(
-            "SELECT CONCAT('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables \
-             WHERE table_schema NOT IN ({SYSTEM_DATABASES}) AND table_type = 'BASE TABLE'"
-        ))
-        .context("listing the tables")?;
-    if tables.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let checksums: Vec<(String, Option<u64>)> =
-        connection.query(format!("CHECKSUM TABLE {}", tables.join(", "))).context("adding the tables up")?;
-    Ok(checksums.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -443,19 +241,5 @@ mod tests {
         let old = "Ver 10.2.44-MariaDB for Linux";
         assert_eq!(check(old, ReplicationMode::Async), Ok(()));
         assert!(check(old, ReplicationMode::SemiSync).unwrap_err().contains("from 10.3.3 on"));
-    }
-
-    #[test]
-    fn positions_count_from_the_first_file() {
-        let directory = tempfile::tempdir().unwrap();
-        for (name, bytes) in
-            [("binlog.000002", 50), ("binlog.000001", 100), ("binlog.index", 9), ("ibdata1", 7)]
-        {
-            fs::write(directory.path().join(name), vec![0; bytes]).unwrap();
-        }
-        let logs = BinaryLogs::read(directory.path()).unwrap();
-        assert_eq!(logs.0, [("binlog.000001".to_owned(), 100), ("binlog.000002".to_owned(), 50)]);
-        let before = ["binlog.000001", "binlog.000002", ""].map(|file| logs.bytes_before(file));
-        assert_eq!(before, [0, 100, 0]);
     }
 }

@@ -1,8 +1,8 @@
 //! Which settings of a scenario a private server takes.
 //!
-//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and prefixes (mysys/my_getopt.c: `skip`,
-//! `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`; sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is
-//! refused by each of them.
+//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and
+//! prefixes (mysys/my_getopt.c: `skip`, `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`;
+//! sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is refused by each of them.
 
 use std::collections::BTreeMap;
 

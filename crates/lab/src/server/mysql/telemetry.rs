@@ -43,8 +43,8 @@ const DEFINITIONS: [&str; 6] = [
     "Com_create_index",
     "Com_drop_index",
 ];
-/// MariaDB gives a transaction that changes something one number when it begins and one when it commits. One that only
-/// reads gets none.
+/// MariaDB gives a transaction that changes something one number when it begins and one when it commits. One
+/// that only reads gets none.
 const TRANSACTION_NUMBERS: &str = "Innodb_max_trx_id";
 /// MyRocks has a log of its own.
 const ROCKSDB_LOG: &str = "Rocksdb_wal_bytes";

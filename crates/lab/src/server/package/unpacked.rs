@@ -1,5 +1,5 @@
-//! Whose an unpacked server is. An archive carries the users and modes of whoever made it, and the program in it is started as root
-//! before it becomes another user: nobody else may change it.
+//! Whose an unpacked server is. An archive carries the users and modes of whoever made it, and the program in
+//! it is started as root before it becomes another user: nobody else may change it.
 
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
@@ -35,7 +35,8 @@ pub(super) fn secure(root: &Path) -> Result<()> {
     })
 }
 
-/// What is wrong with the first thing in it that somebody else may change; `None` where all of it is as [`secure`] leaves it.
+/// What is wrong with the first thing in it that somebody else may change; `None` where all of it is as
+/// [`secure`] leaves it.
 pub(super) fn complaint(root: &Path) -> Option<String> {
     walk(root, 0, &mut |path, _, found| {
         let us = geteuid().as_raw();
@@ -67,8 +68,8 @@ fn walk(
     Ok(())
 }
 
-/// Whether a link at that depth leads above the root. Its steps upwards must come first: behind the name of another link they would
-/// start somewhere else.
+/// Whether a link at that depth leads above the root. Its steps upwards must come first: behind the name of
+/// another link they would start somewhere else.
 fn leaves(target: &Path, depth: usize) -> bool {
     let mut parts = target.components();
     let upwards = parts.by_ref().take_while(|part| *part == Component::ParentDir).count();

@@ -1,45 +1,47 @@
 //! PostgreSQL from the distribution's package, run privately.
 //!
-//! A server of ours never touches one that is installed: it has its own directories and configuration, listens on a unix socket in its
-//! runtime directory only, and runs as a numeric user that no account has. Whoever reaches the socket may log in; only root
-//! and that user can.
+//! A server of ours never touches one that is installed: it has its own directories and configuration,
+//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
+//! Whoever reaches the socket may log in; only root and that user can.
 //!
-//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel ends them together, and in a
-//! namespace of shared memory, so that a server which was killed leaves none behind.
+//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel
+//! ends them together, and in a namespace of shared memory, so that a server which was killed leaves none
+//! behind.
 //!
 //! It reads through the machine's page cache, which `shared_buffers` does not bound: see METHODOLOGY.md.
 //!
-//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other server, and not what is
-//! measured with its counters.
+//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other
+//! server, and not what is measured with its counters.
 
 mod log;
 mod monitor;
+mod program;
+mod running;
 mod settings;
 mod telemetry;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::Signal;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
-use super::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, check_socket, output_within};
+use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
 use super::settings::{MemorySetting, Refusal};
-use super::telemetry::Telemetry;
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;
+use program::option;
+use running::{RunningPostgres, endpoint};
 pub(super) use settings::MEMORY_SETTINGS;
 use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
@@ -48,11 +50,6 @@ const USER: OwnUser = OwnUser(61_418);
 const DATABASE: &str = "spindle";
 /// Of the database, not of the machine.
 const SUPERUSER: &str = "postgres";
-
-/// Which programs are looked for where the PATH has none; of several versions the newest.
-const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
-const INSTALL_HINT: &str =
-    "install it with `tools/install postgresql`, which starts no server of the machine's own";
 
 pub(super) static KIND: Kind = Kind {
     is_default: true,
@@ -105,27 +102,18 @@ impl Server for Postgres {
     }
 
     fn path(&self) -> Result<Option<PathBuf>> {
-        program("postgres").map(Some)
+        program::find("postgres").map(Some)
     }
 
     fn version(&self) -> Result<String> {
-        let program = program("postgres")?;
-        let mut command = Command::new(&program);
-        command.arg("--version").current_dir("/").stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-            .with_context(|| format!("asking {} for its version", program.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
-        let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
-        let version = version.with_context(|| format!("{} told no version: {text}", program.display()))?;
-        Ok(format!("PostgreSQL {version}"))
+        program::version()
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         let settings = &instance.settings;
         check_socket(&instance.runtime_directory.join(format!(".s.PGSQL.{DEFAULT_PORT}")))?;
         settings::check(settings)?;
-        self.check_by_the_server(settings)
+        program::check_settings(settings)
     }
 
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -142,8 +130,9 @@ impl Server for Postgres {
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
         own_directories(instance)?;
-        let program = program("initdb")?;
-        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that one only.
+        let program = program::find("initdb")?;
+        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that
+        // one only.
         let users = beside(&instance.runtime_directory, "passwd");
         USER.write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0).as_bytes())?;
         let with_users = ["sh", "-c", "mount --bind \"$0\" /etc/passwd && exec \"$@\""].map(OsStr::new);
@@ -178,7 +167,7 @@ impl Server for Postgres {
         self.check(instance)?;
         own_directories(instance)?;
         place_log(instance)?;
-        let program = program("postgres")?;
+        let program = program::find("postgres")?;
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
         let own = OWN_SETTINGS.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
         let user = instance.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -201,80 +190,6 @@ impl Server for Postgres {
     }
 }
 
-impl Postgres {
-    /// Lets the server itself read the settings, without starting: it knows its own names and values best, and which do not go together. It
-    /// gets as far as the control file of a directory that has nothing in it. A missing server is not the settings' fault and is told elsewhere.
-    fn check_by_the_server(&self, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
-        const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
-        const CONTROL_FILE_BYTES: usize = 8192;
-        let Ok(program) = program("postgres") else { return Ok(()) };
-        let ask = || -> Result<Option<String>> {
-            let only_ours = fs::Permissions::from_mode(0o700);
-            let directory = tempfile::Builder::new().permissions(only_ours).tempdir()?;
-            USER.check_way(directory.path())?;
-            fs::create_dir(directory.path().join("global"))?;
-            let version = format!("{}\n", major_version(&self.version()?));
-            let control_file = vec![0; CONTROL_FILE_BYTES];
-            let files = [
-                ("postgresql.conf", Vec::new()),
-                ("PG_VERSION", version.into_bytes()),
-                ("global/pg_control", control_file),
-            ];
-            for (name, content) in files {
-                fs::write(directory.path().join(name), content)?;
-            }
-            USER.give_all(directory.path())?;
-            let mut command = Command::new(&program);
-            command
-                .arg("-D")
-                .arg(directory.path())
-                .args(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
-                .env("LC_ALL", "C")
-                .stdin(Stdio::null());
-            let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)?;
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
-        };
-        // Where the server cannot be asked, its start will tell.
-        match ask() {
-            Ok(Some(words)) => Err(Refusal(format!("the server refuses them: {words}"))),
-            Ok(None) | Err(_) => Ok(()),
-        }
-    }
-}
-
-/// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)": 15, as the server writes it into its directory.
-fn major_version(version: &str) -> &str {
-    let number = version.trim_start_matches("PostgreSQL ");
-    number.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default()
-}
-
-fn option(name: &str, value: &str) -> String {
-    format!("{name}={value}")
-}
-
-/// From the PATH, or the newest of those that packages install outside of it. All programs of a version lie together.
-fn program(name: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut candidates: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for directory in INSTALLED {
-        let versions = fs::read_dir(directory).into_iter().flatten().flatten();
-        let mut versions: Vec<(u32, PathBuf)> = versions
-            .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
-            .collect();
-        versions.sort_unstable();
-        candidates.extend(versions.into_iter().rev().map(|(_, bin)| bin));
-        candidates.push(Path::new(directory).join("bin"));
-    }
-    let server = candidates.into_iter().map(|bin| bin.join("postgres")).find(|server| server.is_file());
-    server
-        // A link to it may stand alone.
-        .and_then(|server| server.canonicalize().ok())
-        .map(|server| server.with_file_name(name))
-        .filter(|program| program.is_file())
-        .with_context(|| format!("there is no {name} of PostgreSQL on this machine; {INSTALL_HINT}"))
-}
-
 fn own_directories(instance: &Instance) -> Result<()> {
     USER.own(&instance.data_directory)?;
     instance.class_directories.values().try_for_each(|path| USER.own(path))?;
@@ -292,85 +207,9 @@ fn place_log(instance: &Instance) -> Result<()> {
     symlink(directory, &link).with_context(|| format!("linking {}", link.display()))
 }
 
-#[derive(Debug)]
-struct RunningPostgres {
-    process: Process,
-    data_directory: PathBuf,
-    endpoint: Endpoint,
-    inquiry: Inquiry,
-}
-
-fn endpoint(instance: &Instance, database: &str) -> Endpoint {
-    Endpoint::PostgresSocket {
-        directory: instance.runtime_directory.clone(),
-        port: DEFAULT_PORT,
-        user: SUPERUSER.to_owned(),
-        database: database.to_owned(),
-    }
-}
-
-/// As `pg_ctl` learns it: from the last line of the file of the process id.
-fn says_ready(data_directory: &Path) -> bool {
-    let file = fs::read_to_string(data_directory.join("postmaster.pid")).unwrap_or_default();
-    file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
-}
-
-impl Running for RunningPostgres {
-    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let (inquiry, data_directory) = (&mut self.inquiry, &self.data_directory);
-        // The file may be that of an earlier server, which crashed.
-        let attempt = || match says_ready(data_directory) {
-            true => inquiry.connect().map_err(|error| Some(format!("{error:#}"))),
-            false => Err(None),
-        };
-        self.process.wait_ready(timeout, attempt)
-    }
-
-    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
-        self.process.check_alive(dying_time)
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        self.endpoint.clone()
-    }
-
-    fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
-    }
-
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters().map_err(|error| self.process.explain(error))
-    }
-
-    fn telemetry(&self) -> &'static dyn Telemetry {
-        self.inquiry.telemetry()
-    }
-
-    /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.
-    fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.inquiry.disconnect();
-        self.process.stop(Signal::INT, timeout)
-    }
-
-    fn crash(&mut self) -> Result<()> {
-        self.inquiry.disconnect();
-        self.process.crash()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_major_version_is_what_the_directory_has() {
-        assert_eq!(major_version("PostgreSQL 15.18 (Debian 15.18-0+deb12u1)"), "15");
-        assert_eq!(major_version("PostgreSQL 18beta1"), "18");
-    }
 
     #[test]
     fn what_postgresql_lacks_is_refused_in_one_sentence() {

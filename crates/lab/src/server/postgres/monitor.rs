@@ -57,7 +57,8 @@ impl connection::Monitor for Monitor {
     }
 }
 
-/// The cumulative statistics of the database, of checkpoints and of the log, as `view.column`; and two levels. Views differ between versions.
+/// The cumulative statistics of the database, of checkpoints and of the log, as `view.column`; and two
+/// levels. Views differ between versions.
 fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
     const VIEWS: [&str; 4] = ["pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal"];
     let views = VIEWS.iter().filter(|view| has_view(view)).map(|view| {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
 
-/// What an instance decides for itself, and how; without a value by its directories. Settings must not name them.
+/// What an instance decides for itself, and how; without a value by its directories. Settings must not name
+/// them.
 pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
     ("data_directory", None),
     ("config_file", None),
@@ -54,7 +55,8 @@ pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting
 }];
 const PAGE_BYTES: u64 = 8192;
 
-/// Whether a setting of the scenario is this one, as the server reads names (ParseLongOption and guc_name_compare).
+/// Whether a setting of the scenario is this one, as the server reads names (ParseLongOption and
+/// guc_name_compare).
 pub(super) fn is_named(setting: &str, name: &str) -> bool {
     plain_name(setting) == name
 }
@@ -86,7 +88,8 @@ pub(super) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
     value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
-/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times `unit_bytes`.
+/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times
+/// `unit_bytes`.
 fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
     let suffixes = [("B", 1), ("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40)];
     settings::size_bytes(text, unit_bytes, &suffixes)

@@ -1,5 +1,5 @@
-//! The process of a private server: the user that it runs as, its first process among those that it starts, its log,
-//! and how it ends. It knows no kind of server and speaks to none.
+//! The process of a private server: the user that it runs as, its first process among those that it starts,
+//! its log, and how it ends. It knows no kind of server and speaks to none.
 
 pub(super) mod log;
 pub(super) mod own_user;
@@ -72,15 +72,16 @@ pub(super) struct Process {
     child: Child,
     /// The server's first process: the child, or its own child where that made namespaces for it.
     first: Pid,
-    /// What it wrote to its standard output and error. Read by this descriptor only: what has the name of a log may be something else.
+    /// What it wrote to its standard output and error. Read by this descriptor only: what has the name of a
+    /// log may be something else.
     log: File,
     log_path: PathBuf,
     quote: fn(&str) -> String,
 }
 
 impl Process {
-    /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words in it. The server has the open
-    /// file and no more: its user cannot open, replace or remove it.
+    /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words
+    /// in it. The server has the open file and no more: its user cannot open, replace or remove it.
     pub(super) fn spawn(
         command: &mut Command,
         name: &str,
@@ -136,13 +137,15 @@ impl Process {
         }
     }
 
-    /// A question that failed: a server that died says more in its log. It is given the moment that it takes to be gone.
+    /// A question that failed: a server that died says more in its log. It is given the moment that it takes
+    /// to be gone.
     pub(super) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         std::thread::sleep(POLL_INTERVAL);
         self.fail_if_dead().err().unwrap_or(error)
     }
 
-    /// Attempts until one succeeds. One that fails may say why, for the sentence about a wait that was too long.
+    /// Attempts until one succeeds. One that fails may say why, for the sentence about a wait that was too
+    /// long.
     pub(super) fn wait_ready<T>(
         &mut self,
         timeout: Duration,
@@ -236,7 +239,8 @@ impl Drop for Process {
     }
 }
 
-/// The end of it, if it is long. The server appends by the same descriptor, so the position in it is not ours.
+/// The end of it, if it is long. The server appends by the same descriptor, so the position in it is not
+/// ours.
 fn text_of(log: &File) -> std::io::Result<String> {
     let length_bytes = log.metadata()?.len();
     let begin = length_bytes.saturating_sub(LOG_BYTES_MAX);

@@ -12,15 +12,17 @@ use rustix::process::geteuid;
 
 use spindle_base::child::{RunAs, die_with_parent};
 
-/// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519), which packages leave alone.
-/// Without root everything is done as who we are.
+/// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519),
+/// which packages leave alone. Without root everything is done as who we are.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::server) struct OwnUser(pub(in crate::server) u32);
 
-/// Foreign tools that are the clients of a server. Its group may pass through a server's runtime directory, to the socket.
+/// Foreign tools that are the clients of a server. Its group may pass through a server's runtime directory,
+/// to the socket.
 pub(in crate::server) const TOOLS: OwnUser = OwnUser(61_420);
 
-/// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its place.
+/// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its
+/// place.
 pub(in crate::server) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
     let mut file_name = runtime_directory.file_name().unwrap_or_default().to_owned();
     file_name.push(format!(".{name}"));
@@ -122,14 +124,14 @@ impl OwnUser {
         die_with_parent(RunAs::User(self.0).apply(command))
     }
 
-    /// As [`OwnUser::run`], for a program that starts others: they are alone in a process namespace, which ends with the
-    /// first of them, and that one ends with us. Without root the program alone ends with us.
+    /// As [`OwnUser::run`], for a program that starts others: they are alone in a process namespace, which
+    /// ends with the first of them, and that one ends with us. Without root the program alone ends with us.
     pub(in crate::server) fn command_with_all_children(self, program: &Path) -> Command {
         self.command_in_namespaces(&[], &[], program)
     }
 
-    /// As [`OwnUser::command_with_all_children`], in more namespaces (options of unshare(1)); `before` is a command that does something in
-    /// them as root, and then what its further arguments say.
+    /// As [`OwnUser::command_with_all_children`], in more namespaces (options of unshare(1)); `before` is a
+    /// command that does something in them as root, and then what its further arguments say.
     pub(in crate::server) fn command_in_namespaces(
         self,
         namespaces: &[&str],

@@ -1,4 +1,5 @@
-//! Writes of the host that one of a tier's devices may still lose, by the id under which that device knows them.
+//! Writes of the host that one of an SSD cache's devices may still lose, by the id under which that device
+//! knows them.
 //!
 //! A record goes when a FLUSH that covers it has completed, or when the device has nothing volatile.
 

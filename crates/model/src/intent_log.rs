@@ -21,9 +21,12 @@
 //! * The write throttle is a wall at the limit; ZFS delays writes from 60 % on.
 //! * A log block in flight when the power fails is taken for lost. The replay of the log takes no time.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
-use crate::children::{Child, request};
+use crate::children::{Child, request, sector_request};
 use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
 use crate::profile::{Invalid, within};
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
@@ -31,8 +34,6 @@ use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
 use crate::volatile::{Taken, VolatileWrites};
-
-use super::sector_request;
 
 /// Longest writes to the log and to the pool: see the module.
 const LOG_WRITE_BYTES: u64 = 128 << 10;

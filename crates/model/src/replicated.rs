@@ -77,7 +77,7 @@ pub enum Survivor {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorParameters {
+pub struct ReplicatedParameters {
     pub protocol: Protocol,
     /// Payload rate of the link.
     pub bytes_per_s: u64,
@@ -94,7 +94,7 @@ pub struct MirrorParameters {
     pub survivor: Survivor,
 }
 
-impl MirrorParameters {
+impl ReplicatedParameters {
     /// # Errors
     /// Names the key, as a profile file spells it, and the bound.
     pub fn validate(&self) -> Result<(), Invalid> {
@@ -174,8 +174,8 @@ enum Peer {
 }
 
 #[derive(Debug)]
-pub struct Mirror {
-    parameters: MirrorParameters,
+pub struct Replicated {
+    parameters: ReplicatedParameters,
     size_bytes: u64,
     rng: Rng,
     requests: Requests,
@@ -202,15 +202,15 @@ pub struct Mirror {
     to_resync: VecDeque<(u64, u64)>,
 }
 
-impl Mirror {
+impl Replicated {
     /// # Errors
-    /// Parameters that [`MirrorParameters::validate`] refuses.
+    /// Parameters that [`ReplicatedParameters::validate`] refuses.
     pub fn new(
-        parameters: MirrorParameters,
+        parameters: ReplicatedParameters,
         seed: u64,
         local: Box<dyn Device>,
         peer: Box<dyn Device>,
-    ) -> Result<Mirror, Invalid> {
+    ) -> Result<Replicated, Invalid> {
         parameters.validate()?;
         let link = Link::new(parameters.bytes_per_s, &parameters.outages, &parameters.congestions);
         let outages = link.outages().into_iter();
@@ -221,7 +221,7 @@ impl Mirror {
                 [timed_out, (end + parameters.round_trip_ns, LinkEvent::Back)]
             })
             .collect();
-        Ok(Mirror {
+        Ok(Replicated {
             size_bytes: local.size_bytes().min(peer.size_bytes()),
             rng: Rng::new(seed),
             requests: Requests::default(),
@@ -477,7 +477,7 @@ impl Mirror {
     }
 }
 
-impl Device for Mirror {
+impl Device for Replicated {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }

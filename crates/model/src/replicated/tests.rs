@@ -12,8 +12,8 @@ const SIZE_BYTES: u64 = 1 << 30;
 const KIB: u64 = 1 << 10;
 
 /// A gigabit link: 16 KiB take 163.84 us, the way to the peer and back 200 us.
-fn parameters(protocol: Protocol) -> MirrorParameters {
-    MirrorParameters {
+fn parameters(protocol: Protocol) -> ReplicatedParameters {
+    ReplicatedParameters {
         protocol,
         bytes_per_s: 100_000_000,
         round_trip_ns: 200 * MICROSECOND,
@@ -35,8 +35,8 @@ fn constant(nanoseconds: u64) -> Box<dyn Device> {
     volume::tests::constant(SIZE_BYTES, nanoseconds)
 }
 
-fn mirror(parameters: MirrorParameters, local_ns: u64, peer_ns: u64) -> VirtualTime<Mirror> {
-    VirtualTime::new(Mirror::new(parameters, 1, constant(local_ns), constant(peer_ns)).unwrap())
+fn replicated(parameters: ReplicatedParameters, local_ns: u64, peer_ns: u64) -> VirtualTime<Replicated> {
+    VirtualTime::new(Replicated::new(parameters, 1, constant(local_ns), constant(peer_ns)).unwrap())
 }
 
 fn request(id: u64, operation: Operation, size_bytes: u64) -> Request {
@@ -44,7 +44,7 @@ fn request(id: u64, operation: Operation, size_bytes: u64) -> Request {
     Request { id: RequestId(id), operation, offset_bytes, size_bytes, force_unit_access: false }
 }
 
-fn latency_ns(driver: &mut VirtualTime<Mirror>, operation: Operation, size_bytes: u64) -> u64 {
+fn latency_ns(driver: &mut VirtualTime<Replicated>, operation: Operation, size_bytes: u64) -> u64 {
     let begin = driver.now();
     driver.submit(request(1_000, operation, size_bytes));
     driver.wait().unwrap().at - begin
@@ -52,7 +52,7 @@ fn latency_ns(driver: &mut VirtualTime<Mirror>, operation: Operation, size_bytes
 
 /// Latency of a 16 KiB write with local and peer devices that take 50 and 300 us.
 fn check_write(protocol: Protocol, expected_us: u64) {
-    let mut driver = mirror(parameters(protocol), 50 * MICROSECOND, 300 * MICROSECOND);
+    let mut driver = replicated(parameters(protocol), 50 * MICROSECOND, 300 * MICROSECOND);
     // 163.84 us on the wire.
     assert_eq!(latency_ns(&mut driver, Operation::Write, 16 * KIB) / MICROSECOND, expected_us);
 }
@@ -75,20 +75,20 @@ fn protocol_c_waits_for_the_peers_device_too() {
 #[test]
 fn a_slow_local_device_hides_the_peer() {
     for protocol in [Protocol::A, Protocol::B, Protocol::C] {
-        let mut driver = mirror(parameters(protocol), 5 * MILLISECOND, 300 * MICROSECOND);
+        let mut driver = replicated(parameters(protocol), 5 * MILLISECOND, 300 * MICROSECOND);
         assert_eq!(latency_ns(&mut driver, Operation::Write, 16 * KIB), 5 * MILLISECOND);
     }
 }
 
 #[test]
 fn reads_and_flushes_are_local() {
-    let mut driver = mirror(parameters(Protocol::C), 50 * MICROSECOND, 9 * MILLISECOND);
+    let mut driver = replicated(parameters(Protocol::C), 50 * MICROSECOND, 9 * MILLISECOND);
     assert_eq!(latency_ns(&mut driver, Operation::Read, 16 * KIB), 50 * MICROSECOND);
     assert_eq!(latency_ns(&mut driver, Operation::Flush, 0), 50 * MICROSECOND);
     assert_eq!(latency_ns(&mut driver, Operation::Discard, 16 * KIB), 9_200 * MICROSECOND);
 }
 
-fn writes(parameters: MirrorParameters, size_bytes: u64, queue_depth: u64) -> Measured {
+fn writes(parameters: ReplicatedParameters, size_bytes: u64, queue_depth: u64) -> Measured {
     let workload = ClosedLoop {
         read_percent: 0,
         size_bytes,
@@ -98,7 +98,7 @@ fn writes(parameters: MirrorParameters, size_bytes: u64, queue_depth: u64) -> Me
         span_bytes: SIZE_BYTES,
         ..ClosedLoop::default()
     };
-    workload.run(&mut VirtualTime::new(Mirror::new(parameters, 1, null(), null()).unwrap()))
+    workload.run(&mut VirtualTime::new(Replicated::new(parameters, 1, null(), null()).unwrap()))
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_full_send_buffer_slows_protocol_a_to_the_link() {
 
 #[test]
 fn a_send_buffer_smaller_than_what_the_wire_holds_bounds_the_rate() {
-    let far = MirrorParameters { round_trip_ns: 100 * MILLISECOND, ..parameters(Protocol::A) };
+    let far = ReplicatedParameters { round_trip_ns: 100 * MILLISECOND, ..parameters(Protocol::A) };
     let measured = writes(far, 64 * KIB, 1);
     // 1 MiB goes out in 10.5 ms, and is released a round trip after each write: 16 writes in 100 ms and 655 us.
     let rate = 2_000.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
@@ -133,23 +133,23 @@ fn protocol_c_overlaps_at_queue_depth() {
 fn a_congested_link_gives_what_is_left() {
     let congestions =
         vec![Congestion { starts_at_ns: 0, duration_ns: 1_000 * SECOND, bytes_per_s: 5_000_000 }];
-    let measured = writes(MirrorParameters { congestions, ..parameters(Protocol::C) }, 64 * KIB, 4);
+    let measured = writes(ReplicatedParameters { congestions, ..parameters(Protocol::C) }, 64 * KIB, 4);
     let rate = 2_000.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
     assert!((rate / 5e6 - 1.0).abs() < 0.01, "{rate}");
 }
 
 #[test]
 fn jitter_is_added_both_ways() {
-    let jittery = MirrorParameters { jitter_ns: MILLISECOND, ..parameters(Protocol::B) };
+    let jittery = ReplicatedParameters { jitter_ns: MILLISECOND, ..parameters(Protocol::B) };
     let measured = writes(jittery, 4 * KIB, 1);
     let mean_ns = measured.mean_ns(Operation::Write);
     // 240.96 us, and twice half a millisecond; the standard error of the mean is 9 us.
     assert!((mean_ns - 1_240_960.0).abs() < 27_000.0, "{mean_ns}");
 }
 
-fn with_outage(protocol: Protocol, seconds: u64) -> VirtualTime<Mirror> {
+fn with_outage(protocol: Protocol, seconds: u64) -> VirtualTime<Replicated> {
     let outages = vec![Outage { starts_at_ns: SECOND, duration_ns: seconds * SECOND }];
-    mirror(MirrorParameters { outages, ..parameters(protocol) }, 0, 0)
+    replicated(ReplicatedParameters { outages, ..parameters(protocol) }, 0, 0)
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn a_long_outage_disconnects_and_the_peer_catches_up_at_the_resync_rate() {
 #[test]
 fn a_new_write_brings_what_it_covers_into_sync() {
     let outages = vec![Outage { starts_at_ns: 0, duration_ns: 10 * SECOND }];
-    let slow_resync = MirrorParameters { outages, resync_bytes_per_s: 1_000, ..parameters(Protocol::C) };
-    let mut driver = mirror(slow_resync, 0, 0);
+    let slow_resync = ReplicatedParameters { outages, resync_bytes_per_s: 1_000, ..parameters(Protocol::C) };
+    let mut driver = replicated(slow_resync, 0, 0);
     driver.sleep(7 * SECOND);
     // Two places; the first is copied at once, the second a minute later.
     for id in [10, 20] {
@@ -222,8 +222,8 @@ fn protocol_a_fills_its_buffer_and_then_blocks_until_the_timeout() {
 
 /// How many of 40 acknowledged and flushed writes of 64 KiB are gone when the host goes on with the peer.
 fn lost_on_fail_over(protocol: Protocol) -> usize {
-    let parameters = MirrorParameters { survivor: Survivor::Peer, ..parameters(protocol) };
-    let mut driver = mirror(parameters, 0, 0);
+    let parameters = ReplicatedParameters { survivor: Survivor::Peer, ..parameters(protocol) };
+    let mut driver = replicated(parameters, 0, 0);
     for id in 0..20 {
         driver.submit(request(2 * id, Operation::Write, 64 * KIB));
         driver.wait().unwrap();
@@ -249,7 +249,7 @@ fn fail_over_loses_what_protocol_a_had_not_sent() {
 fn fail_over_while_disconnected_loses_what_is_out_of_sync() {
     let outages = vec![Outage { starts_at_ns: 0, duration_ns: 100 * SECOND }];
     let survivor = Survivor::Peer;
-    let mut driver = mirror(MirrorParameters { outages, survivor, ..parameters(Protocol::C) }, 0, 0);
+    let mut driver = replicated(ReplicatedParameters { outages, survivor, ..parameters(Protocol::C) }, 0, 0);
     driver.submit(request(0, Operation::Write, 64 * KIB));
     assert_eq!(driver.wait().unwrap().at.0, 6 * SECOND);
     let now = driver.now();
@@ -258,7 +258,7 @@ fn fail_over_while_disconnected_loses_what_is_out_of_sync() {
 
 #[test]
 fn what_no_link_can_be_is_refused() {
-    let slow = MirrorParameters { bytes_per_s: 10, ..parameters(Protocol::A) };
+    let slow = ReplicatedParameters { bytes_per_s: 10, ..parameters(Protocol::A) };
     assert_eq!(
         slow.validate().unwrap_err().to_string(),
         "`link_rate` is 10 bytes/s, must be 1000 to 1000000000000 bytes/s"

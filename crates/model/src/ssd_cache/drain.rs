@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::map::{SlotIndex, pieces};
-use super::{Fast, Slow, Tier, TierParameters, sector_request};
+use super::{Fast, Slow, SsdCache, SsdCacheParameters};
+use crate::children::sector_request;
 use crate::request::Operation;
 use crate::requests::Slot;
 use crate::throttle::TokenBucket;
@@ -37,7 +38,7 @@ pub(super) struct Drainer {
 }
 
 impl Drainer {
-    pub(super) fn new(parameters: &TierParameters) -> Drainer {
+    pub(super) fn new(parameters: &SsdCacheParameters) -> Drainer {
         Drainer {
             rate: TokenBucket::new(parameters.writeback_bytes_per_s, parameters.block_bytes),
             allowed_at: Instant::ZERO,
@@ -50,7 +51,7 @@ impl Drainer {
     }
 }
 
-impl Tier {
+impl SsdCache {
     fn wants_drain(&self) -> bool {
         let share = self.map.capacity() as u64 * self.parameters.writeback_percent / 100;
         self.map.drainable_count() as u64 > share

@@ -1,5 +1,4 @@
-//! A layer that puts a fast device in front of a slow one: as a cache of blocks (here), or as a log of synchronous
-//! writes ([`IntentLog`], in `tier/intent_log.rs`).
+//! A layer that puts a fast device in front of a slow one as a cache of blocks: an SSD cache.
 //!
 //! The cache holds blocks of the slow device, valid by the sector, and gives up the clean one unused for longest.
 //! * Reads come from the fast device as far as it holds them. What was read from the slow device is copied, if the
@@ -28,17 +27,14 @@
 //! * A failed read or write of a drain or a promotion is taken for done.
 
 mod drain;
-mod intent_log;
 mod map;
 mod records;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 
-pub use intent_log::{IntentLog, IntentLogParameters};
-
-use crate::children::{Child, request};
+use crate::children::{Child, sector_request};
 use crate::device::{Ageing, Counters, Device, PowerCut, WriteFate};
 use crate::profile::{Invalid, at_least, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
@@ -73,7 +69,7 @@ pub enum Promotion {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TierParameters {
+pub struct SsdCacheParameters {
     /// Granularity of the map: a power of two up to 64 KiB.
     pub block_bytes: u64,
     /// Part of the fast device that is used.
@@ -92,7 +88,7 @@ pub struct TierParameters {
     pub keeps_clean_blocks: bool,
 }
 
-impl TierParameters {
+impl SsdCacheParameters {
     /// # Errors
     /// Names the key, as a profile file spells it, and the bound.
     pub fn validate(&self) -> Result<(), Invalid> {
@@ -158,8 +154,8 @@ struct BlockPart {
 }
 
 #[derive(Debug)]
-pub struct Tier {
-    parameters: TierParameters,
+pub struct SsdCache {
+    parameters: SsdCacheParameters,
     block_sectors: u64,
     now: Instant,
     requests: Requests,
@@ -173,14 +169,14 @@ pub struct Tier {
     drainer: Drainer,
 }
 
-impl Tier {
+impl SsdCache {
     /// # Errors
-    /// Parameters that [`TierParameters::validate`] refuses, and a cache larger than the fast device.
+    /// Parameters that [`SsdCacheParameters::validate`] refuses, and a cache larger than the fast device.
     pub fn new(
-        parameters: TierParameters,
+        parameters: SsdCacheParameters,
         fast: Box<dyn Device>,
         slow: Box<dyn Device>,
-    ) -> Result<Tier, Invalid> {
+    ) -> Result<SsdCache, Invalid> {
         parameters.validate()?;
         within("cache", parameters.cache_bytes, parameters.block_bytes, fast.size_bytes(), " bytes")?;
         let promotion = match parameters.promotion {
@@ -188,7 +184,7 @@ impl Tier {
             Promotion::Never | Promotion::Always => None,
         };
         let capacity = parameters.cache_bytes / parameters.block_bytes;
-        Ok(Tier {
+        Ok(SsdCache {
             block_sectors: parameters.block_bytes / SECTOR_BYTES,
             now: Instant::ZERO,
             requests: Requests::default(),
@@ -497,11 +493,7 @@ impl Tier {
     }
 }
 
-fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
-    request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
-}
-
-impl Device for Tier {
+impl Device for SsdCache {
     fn size_bytes(&self) -> u64 {
         self.slow.size_bytes()
     }

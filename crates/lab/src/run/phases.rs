@@ -1,0 +1,116 @@
+//! The phases of a trial: timed, shown, and with a look for signals in between.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use spindle_load::Second;
+
+use super::client::ClientProcess;
+use super::replicas::Replicas;
+use crate::host::interrupt::Interrupt;
+use crate::host::progress::Progress;
+use crate::host::provenance;
+use crate::observe::Sample;
+use crate::observe::measurement::Window;
+use crate::server::Running;
+use crate::server::telemetry::Durability;
+use crate::stack::layout::Layout;
+use crate::volume::mounts::Mounts;
+
+/// How long a signal may go unnoticed during a warm-up.
+const WATCH_STEP: Duration = Duration::from_millis(100);
+
+/// Times the phases of a trial, shows them, and looks for signals in between.
+pub(super) struct Phases<'a> {
+    title: String,
+    pub(super) progress: &'a mut Progress,
+    interrupt: &'a Interrupt,
+    spent_s: BTreeMap<String, f64>,
+    current: Option<(&'static str, Instant)>,
+}
+
+impl<'a> Phases<'a> {
+    /// `title` names the trial.
+    pub(super) fn new(title: String, progress: &'a mut Progress, interrupt: &'a Interrupt) -> Phases<'a> {
+        Phases { title, progress, interrupt, spent_s: BTreeMap::new(), current: None }
+    }
+
+    /// How long each of them took.
+    pub(super) fn end(mut self) -> BTreeMap<String, f64> {
+        self.leave();
+        self.spent_s
+    }
+
+    pub(super) fn enter(&mut self, name: &'static str) -> Result<()> {
+        self.leave();
+        self.interrupt.check()?;
+        self.progress.activity(format!("{}: {name}", self.title));
+        self.current = Some((name, Instant::now()));
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        if let Some((name, since)) = self.current.take() {
+            self.spent_s.insert(name.to_owned(), since.elapsed().as_secs_f64());
+        }
+    }
+
+    pub(super) fn watch(&self, client: &mut ClientProcess, duration: Duration) -> Result<()> {
+        let end = Instant::now() + duration;
+        loop {
+            self.interrupt.check()?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            client.watch(left.min(WATCH_STEP), &mut |_| self.progress.tick())?;
+        }
+    }
+
+    pub(super) fn measure(
+        &self,
+        client: &mut ClientProcess,
+        duration: Duration,
+        layout: &Layout,
+        mounts: &mut Mounts,
+        replicas: &mut Replicas<'_>,
+        running: &mut dyn Running,
+    ) -> Result<Window> {
+        let (interrupt, server_id) = (self.interrupt, running.process_id());
+        let mut look = || -> Result<Sample> {
+            interrupt.kill_on_signal(server_id, || {
+                let mut sample = Sample::take(mounts, running)?;
+                replicas.look(&mut sample)?;
+                Ok(sample)
+            })
+        };
+        let first = look()?;
+        let mut seconds: Vec<(Second, Sample)> = Vec::new();
+        let mut failure = None;
+        let summary = self.interrupt.kill_on_signal(client.process_id(), || {
+            client.measure(duration, &mut |second| {
+                self.progress.tick();
+                match look() {
+                    Ok(sample) => seconds.push((second.clone(), sample)),
+                    Err(error) => failure = failure.take().or(Some(error)),
+                }
+            })
+        });
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let last = look()?;
+        Ok(Window {
+            summary: summary?,
+            seconds,
+            first,
+            last,
+            layout: layout.clone(),
+            replicas: Vec::new(),
+            telemetry: running.telemetry(),
+            durability: Durability::default(),
+            cpu_count: provenance::cpu_count(),
+        })
+    }
+}

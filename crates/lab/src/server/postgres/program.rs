@@ -1,0 +1,118 @@
+//! PostgreSQL's programs: where they are, which version, and what the server itself says of settings.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::USER;
+use super::log::quote;
+use crate::server::process::{QUESTION_PATIENCE, output_within};
+use crate::server::settings::Refusal;
+
+/// Which programs are looked for where the PATH has none; of several versions the newest.
+const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
+const INSTALL_HINT: &str =
+    "install it with `tools/install postgresql`, which starts no server of the machine's own";
+
+/// From the PATH, or the newest of those that packages install outside of it. All programs of a version lie
+/// together.
+pub(super) fn find(name: &str) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut candidates: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    for directory in INSTALLED {
+        let versions = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut versions: Vec<(u32, PathBuf)> = versions
+            .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+            .collect();
+        versions.sort_unstable();
+        candidates.extend(versions.into_iter().rev().map(|(_, bin)| bin));
+        candidates.push(Path::new(directory).join("bin"));
+    }
+    let server = candidates.into_iter().map(|bin| bin.join("postgres")).find(|server| server.is_file());
+    server
+        // A link to it may stand alone.
+        .and_then(|server| server.canonicalize().ok())
+        .map(|server| server.with_file_name(name))
+        .filter(|program| program.is_file())
+        .with_context(|| format!("there is no {name} of PostgreSQL on this machine; {INSTALL_HINT}"))
+}
+
+/// As records write it.
+pub(super) fn version() -> Result<String> {
+    let program = find("postgres")?;
+    let mut command = Command::new(&program);
+    command.arg("--version").current_dir("/").stdin(Stdio::null());
+    let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
+        .with_context(|| format!("asking {} for its version", program.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
+    let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
+    let version = version.with_context(|| format!("{} told no version: {text}", program.display()))?;
+    Ok(format!("PostgreSQL {version}"))
+}
+
+/// Lets the server itself read the settings, without starting: it knows its own names and values best, and
+/// which do not go together. It gets as far as the control file of a directory that has nothing in it. A
+/// missing server is not the settings' fault and is told elsewhere.
+pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
+    const CONTROL_FILE_BYTES: usize = 8192;
+    let Ok(program) = find("postgres") else { return Ok(()) };
+    let ask = || -> Result<Option<String>> {
+        let only_ours = fs::Permissions::from_mode(0o700);
+        let directory = tempfile::Builder::new().permissions(only_ours).tempdir()?;
+        USER.check_way(directory.path())?;
+        fs::create_dir(directory.path().join("global"))?;
+        let version = format!("{}\n", major_version(&version()?));
+        let control_file = vec![0; CONTROL_FILE_BYTES];
+        let files = [
+            ("postgresql.conf", Vec::new()),
+            ("PG_VERSION", version.into_bytes()),
+            ("global/pg_control", control_file),
+        ];
+        for (name, content) in files {
+            fs::write(directory.path().join(name), content)?;
+        }
+        USER.give_all(directory.path())?;
+        let mut command = Command::new(&program);
+        command
+            .arg("-D")
+            .arg(directory.path())
+            .args(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)?;
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
+    };
+    // Where the server cannot be asked, its start will tell.
+    match ask() {
+        Ok(Some(words)) => Err(Refusal(format!("the server refuses them: {words}"))),
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)": 15, as the server writes it into its directory.
+fn major_version(version: &str) -> &str {
+    let number = version.trim_start_matches("PostgreSQL ");
+    number.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default()
+}
+
+pub(super) fn option(name: &str, value: &str) -> String {
+    format!("{name}={value}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_is_what_the_directory_has() {
+        assert_eq!(major_version("PostgreSQL 15.18 (Debian 15.18-0+deb12u1)"), "15");
+        assert_eq!(major_version("PostgreSQL 18beta1"), "18");
+    }
+}
