@@ -1,5 +1,6 @@
 //! The directions in which crates and rooms may use each other, written down once, checked against the imports.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,9 @@ const ROOMS: [(&str, &[&str]); 2] = [
         ],
     ),
 ];
+
+/// Files of one folder of such a crate, its tests not counted.
+const FILES_MOST: usize = 12;
 
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
@@ -122,6 +126,21 @@ fn every_module_is_in_a_room() {
             assert!(is_known, "{} is in no room", path.display());
         }
     }
+}
+
+#[test]
+fn a_room_has_a_dozen_files_at_most() {
+    let mut counts: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for (name, _) in ROOMS {
+        for path in files(&source(name).join("src")) {
+            let stem = path.file_stem().unwrap().to_str().unwrap();
+            if !stem.ends_with("tests") && stem != "structure" {
+                *counts.entry(path.parent().unwrap().to_owned()).or_default() += 1;
+            }
+        }
+    }
+    counts.retain(|_, count| *count > FILES_MOST);
+    assert!(counts.is_empty(), "{counts:#?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `spindle disk bench`, `clone` and `validate --reference`: the real binary, with the real fio where there are disks.
 
+use crate::is_left_to_check_all;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -228,6 +229,9 @@ fn without_fio_the_way_to_get_it_is_told() {
 
 #[test]
 fn an_emulated_disk_is_brought_up_measured_and_taken_down() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(place) = Place::with_disks() else { return };
     let bench = place.json(&[
         "disk",
@@ -262,6 +266,9 @@ fn an_emulated_disk_is_brought_up_measured_and_taken_down() {
 
 #[test]
 fn what_is_not_ours_is_only_read() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(place) = Place::with_disks() else { return };
     let file = place.path("data");
     let content = vec![7_u8; 32 << 20];
@@ -303,6 +310,9 @@ const CLONE_TOLERANCE: f64 = 0.25;
 
 #[test]
 fn a_clone_does_what_its_original_does() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(place) = Place::with_disks() else { return };
     let device = place.raw_disk("flash-285us-4ch", "original");
     place.text(&["disk", "clone", &device, "--name", "copy", "--seconds", "2"]);

@@ -1,5 +1,6 @@
 //! Real disks: FUSE, a loop device, a file system, and MariaDB on it. Every test runs the real binary.
 
+use crate::is_left_to_check_all;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,9 @@ fn a_whole_run_measures_verifies_reports_and_cleans_up() {
 
 #[test]
 fn a_disk_is_waited_for_by_commits_that_nobody_times() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let updates =
         "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 1000\ndistribution = \"uniform\"";
@@ -283,6 +287,9 @@ fn a_mounted_disk_is_not_erased() {
 /// One of each kind of layer, over FUSE and a loop device.
 #[test]
 fn stacks_of_layers_keep_what_is_written_on_them() {
+    if is_left_to_check_all() {
+        return;
+    }
     for name in ["raid5-4x-x25e-controller", "iodrive-160-raid1x2", "drbd-c-10g", "barracuda-logged-cached"] {
         let Some(bench) = Bench::new() else { return };
         let disk = bench.json(&["disk", "up", name, "--size", "1 GiB", "--name", "stack", "--json"]);

@@ -1,6 +1,7 @@
 //! What a whole run does when something under it breaks: a full disk, a server that dies, a signal at a bad time. Always a failed
 //! row with one clear sentence, the next trials go on, finished records stay, and nothing is left behind.
 
+use crate::is_left_to_check_all;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::process::Child;
@@ -36,6 +37,9 @@ const HOST_FULL: &str = "the host could not keep what was written to the emulate
 
 #[test]
 fn a_host_disk_that_fills_up_while_loading_fails_the_trial() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     bench.write("test.toml", &scenario(&[("size = ", "file_system = \"ext4\"\nsize = ")]));
     let work = SmallDisk::mount(bench.path("work"), 32 << 20);
@@ -78,6 +82,9 @@ fn a_disk_that_lost_a_write_answers_nothing_more() {
 
 #[test]
 fn a_host_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new().map(Bench::with_a_finished_trial) else { return };
     let before = bench.trials();
     bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
@@ -184,6 +191,9 @@ fn an_emulated_disk_too_small_for_its_database_fails_the_trial() {
 
 #[test]
 fn an_emulated_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     bench.write("test.toml", &scenario(&[("trials = 1", "trials = 2")]));
     let run = bench.start_scenario();
@@ -199,6 +209,9 @@ fn an_emulated_disk_that_fills_up_in_a_trial_fails_that_trial_only() {
 
 #[test]
 fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     let other = "[stacks.other]\nprofile = \"null\"\nsize = \"900 MiB\"\n[servers.mariadb]";
     let both = scenario(&[("[servers.mariadb]", other), ("[\"card\"]", "[\"other\", \"card\"]")]);
@@ -224,6 +237,9 @@ fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
 
 #[test]
 fn a_part_that_dies_in_a_trial_fails_that_trial_only() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     bench.write("test.toml", &scenario(&[("trials = 1", "trials = 4")]));
     let run = bench.start_scenario();
@@ -315,6 +331,9 @@ fn stand_still(run: &Child) -> Pid {
 
 #[test]
 fn a_server_that_stands_still_fails_that_trial_and_is_named() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new().map(Bench::with_loaded_database) else { return };
     bench.write(
         "test.toml",

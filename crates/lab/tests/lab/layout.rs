@@ -1,5 +1,6 @@
 //! Layouts and real disks: which file lies where, on what, and that nothing is left behind.
 
+use crate::is_left_to_check_all;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -109,6 +110,9 @@ fn measured(trial: &Trial) -> &Measurement {
 
 #[test]
 fn data_and_redo_log_are_measured_each_on_its_own_stack() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let storage = format!("{STACKS}[layouts.split]\ndata = \"card\"\nredo = \"hdd\"\n");
     let (header, trials) = run(&bench, &scenario(&storage, "layout = [\"split\"]", ""));
@@ -384,6 +388,9 @@ fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
 
 #[test]
 fn real_disks_are_measured_as_emulated_ones_are() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let own = OwnDevice::new(&bench);
     let memory = bench.path("memory");
@@ -479,6 +486,9 @@ fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
 
 #[test]
 fn ctrl_c_takes_all_mounts_down() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     assert_eq!(stopped(&bench, Signal::INT), Some(130));
     bench.assert_clean();

@@ -36,3 +36,13 @@ mod stuck_storage;
 mod workloads;
 mod zfs;
 mod zfs_run;
+
+/// Whether `./check` runs, which leaves what is slow to `./check all`. CI leaves nothing.
+fn is_left_to_check_all() -> bool {
+    let is_left = std::env::var_os("SPINDLE_CHECK").is_some_and(|check| check == "quick")
+        && std::env::var_os("CI").is_none();
+    if is_left {
+        eprintln!("skipped: slow; `./check all` runs it");
+    }
+    is_left
+}

@@ -1,5 +1,6 @@
 //! Old MySQL servers, and servers by their path.
 
+use crate::is_left_to_check_all;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +33,9 @@ fn mysql(version: &str) -> Box<dyn Server> {
 
 #[test]
 fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     get("mysql-5.5");
     get("mysql-5.6");
@@ -89,6 +93,9 @@ fn spindle_with_cache(cache: &Path, arguments: &[&str]) -> Command {
 
 #[test]
 fn a_fetched_server_that_somebody_else_can_change_is_not_started_and_is_fetched_again() {
+    if is_left_to_check_all() {
+        return;
+    }
     if !geteuid().is_root() {
         assert!(std::env::var_os("CI").is_none(), "CI must be root");
         eprintln!("skipped: not root");
@@ -198,6 +205,9 @@ fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
 
 #[test]
 fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
+    if is_left_to_check_all() {
+        return;
+    }
     get("mysql-5.5");
     let directory = directory();
     let server = mysql("5.5");
@@ -341,6 +351,9 @@ fn myrocks_runs_oltp_and_grows() {
 
 #[test]
 fn a_mariadb_by_its_path_is_loaded_and_run() {
+    if is_left_to_check_all() {
+        return;
+    }
     let installed = by_source("mariadb", &Source::Installed).unwrap();
     let Ok(Some(path)) = installed.path() else {
         assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");

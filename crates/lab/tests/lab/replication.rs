@@ -1,5 +1,6 @@
 //! Real replicas of a real MariaDB on emulated disks: what is measured, what is told when one fails, and that nothing is left behind.
 
+use crate::is_left_to_check_all;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
@@ -65,6 +66,9 @@ fn measured(trial: &Trial) -> &Measurement {
 
 #[test]
 fn replicas_are_measured_and_end_with_what_the_primary_has() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let servers = [
         server("alone", ""),
@@ -164,6 +168,9 @@ impl Run<'_> {
 
 #[test]
 fn a_replica_that_fails_is_told_and_a_signal_takes_all_down() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let replication = "mode = \"semi-sync\"\nreplicas = [\"card\"]\ntimeout = \"200 ms\"";
     let text = scenario(&server("semi-sync", replication), r#"["semi-sync"]"#, 3, "6 s");

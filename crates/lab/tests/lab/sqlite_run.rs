@@ -1,6 +1,7 @@
 //! Whole runs of SQLite, which has no server, on emulated disks.
 
 use crate::emulated_support::{Bench, scenario};
+use crate::is_left_to_check_all;
 
 #[test]
 fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
@@ -23,6 +24,9 @@ fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
 
 #[test]
 fn a_list_ends_its_trial_and_one_that_takes_too_long_fails_it() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new() else { return };
     let lists = "[workloads.list]\nkind = \"sql-bench\"\ntests = [\"transactions\"]\ndivisor = 200\n\
         [workloads.long]\nkind = \"sql-bench\"\n[matrix]";

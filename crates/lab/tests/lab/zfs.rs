@@ -1,5 +1,6 @@
 //! Real ZFS on emulated disks: what reaches which device, and that nothing is ever left.
 
+use crate::is_left_to_check_all;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -114,6 +115,9 @@ fn write_and_sync(path: &Path, content: &[u8]) {
 
 #[test]
 fn every_fsync_is_a_flush_of_the_log_device_alone() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("flush") else { return };
     let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
     let (mut log, mut data) = (bench.client("log"), bench.client("data"));
@@ -159,6 +163,9 @@ fn reads_reach_the_devices_and_no_cache_of_the_host() {
 
 #[test]
 fn exported_devices_carry_the_pool_to_any_name_and_any_loop_device() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("export") else { return };
     let devices = bench.disks();
     let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
@@ -221,6 +228,9 @@ impl Copies {
 
 #[test]
 fn what_was_synced_survives_a_killed_daemon_and_nothing_else_is_left_of_it() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("killed") else { return };
     let devices = bench.disks();
     let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
@@ -243,6 +253,9 @@ fn what_was_synced_survives_a_killed_daemon_and_nothing_else_is_left_of_it() {
 
 #[test]
 fn dead_disks_do_not_hold_a_pool() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("dead") else { return };
     let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
     for disk in ["data", "log", "cache"] {
@@ -311,6 +324,9 @@ fn a_pool_does_not_hold_other_disks() {
 
 #[test]
 fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("ready-made") else { return };
     let up = ["disk", "up", "barracuda-zfs-log-cache", "--size", "1 GiB", "--name", "pool", "--json"];
     let pool: Value = serde_json::from_slice(&bench.spindle(&up)).unwrap();
@@ -346,6 +362,9 @@ fn a_pool_in_use_is_pulled_away_by_an_owner_who_insists() {
 
 #[test]
 fn a_pool_in_use_is_not_pulled_away() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("busy") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
     let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();

@@ -1,5 +1,6 @@
 //! Whole runs on a ZFS pool of emulated disks: measured and verified, and nothing left of a run that was killed.
 
+use crate::is_left_to_check_all;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -46,6 +47,9 @@ fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
 /// All with one database, because loading one through zfs-fuse takes long.
 #[test]
 fn a_database_on_a_pool_is_measured_and_verified_and_killed_runs_leave_nothing() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = bench() else { return };
     let start = || {
         let mut command = bench.command(&["run", "test.toml", "--output", "results"]);

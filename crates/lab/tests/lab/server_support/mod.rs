@@ -141,7 +141,7 @@ impl Bed {
         let summary = client.measure(Duration::from_secs(1), &mut |_| ()).unwrap();
         client.stop().unwrap();
         check_nothing_failed(&summary);
-        assert_eq!(summary.metric.name, "TpmC");
+        assert_eq!(summary.metric.name, "new orders per minute, those rolled back by intent included");
         assert_eq!(planted::violations(&*built, &running.endpoint()), Vec::<String>::new());
     }
 

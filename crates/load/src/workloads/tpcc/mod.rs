@@ -6,7 +6,7 @@
 //! verification of every trial (`verify/`).
 //!
 //! The metric is committed new orders per minute. The new orders that end in the rollback that clause 2.4.1.4
-//! asks for (1 %) are not counted, though the standard counts them into tpmC: a rollback needs no log write,
+//! asks for (1 %) are not counted, though the standard counts them: a rollback needs no log write,
 //! and the metric is to measure what reached the storage. Multiply by 1/0.99 to compare with kits that count
 //! them.
 
@@ -67,8 +67,8 @@ impl Declared for Spec {
 /// are loaded (MariaDB 10.11); the rest is for growth.
 const WAREHOUSE_BYTES: u64 = 100 << 20;
 
-const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as fast as they are answered, or at a rate, so the limit of 12.86 tpmC \
-                             per warehouse does not hold.";
+const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as fast as they are answered, or at a rate, so the limit of 12.86 new \
+                             orders a minute per warehouse does not hold.";
 
 const DEVIATIONS: &[&str] = &[
     "As many terminals as the scenario says, not ten per warehouse. With fewer terminals than warehouses a terminal owns a \

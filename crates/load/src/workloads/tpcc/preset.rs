@@ -87,7 +87,7 @@ impl Preset {
     pub(super) fn deviations(self) -> &'static [&'static str] {
         match self {
             Preset::TpccMysql => &[
-                "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, and TpmC counts the new orders that \
+                "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, and its figure counts the new orders that \
                  roll back by intent; foreign keys and their two indexes (SQLite has the indexes only).",
                 "Unlike tpcc-mysql each terminal shuffles a deck of its own, where its kit has one for all under a lock; and the kit sends four \
                  statements for each line of an order, and commits a delivery after every district.",
@@ -108,7 +108,7 @@ pub(super) fn rules(preset: Option<Preset>) -> Rules {
         Some(Preset::TpccMysql) => Rules {
             cards: [10, 10, 1, 1, 1],
             any_home: true,
-            metric: "TpmC",
+            metric: "new orders per minute, those rolled back by intent included",
             counts_rollbacks: true,
             indexes: &TPCC_MYSQL_INDEXES,
             foreign_keys: &TPCC_MYSQL_FOREIGN_KEYS,
