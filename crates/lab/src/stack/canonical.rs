@@ -13,7 +13,7 @@ use spindle_base::units::parse_size_bytes;
 use spindle_model::{Branch, Declared as _, Device, Field, Layer, Parameters, StackSpec as Tree};
 use spindle_mount::real::Place;
 
-use super::pool::PoolKeys;
+use super::resolve::pool::PoolKeys;
 use super::spec::StackSpec;
 use super::values::{self, Form};
 

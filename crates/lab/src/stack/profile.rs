@@ -3,6 +3,8 @@
 //! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
 //! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
 
+pub(super) mod deviations;
+
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -14,8 +16,8 @@ use spindle_base::near;
 use spindle_model::{Field, Parameters};
 
 use super::built_in::{PROFILES, unknown};
-use super::deviations::KnownDeviation;
 use super::values::{self, Entries, Form, Origin};
+use deviations::KnownDeviation;
 
 /// Of a profile's file.
 const TEXT_BYTES_MOST: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 use spindle_model::parameter::Step;
 use spindle_model::{Declared as _, Field, Kind, Layer, Parameters, Style, Value};
 
-use super::pool::PoolKeys;
+use super::resolve::pool::PoolKeys;
 
 const HEAD: &str = "# Parameters of devices and layers
 

@@ -2,6 +2,8 @@
 
 mod device;
 mod layer;
+pub(super) mod pool;
+mod real_disk;
 
 use std::collections::BTreeMap;
 
@@ -13,13 +15,12 @@ use spindle_mount::FILE_SYSTEMS;
 
 use super::built_in::built_in_names;
 use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
-use super::pool::{self, PoolSpec};
 use super::profile::Profile;
-use super::real_disk;
 use super::spec::StackSpec;
 use super::table::{COMMON_KEYS, StackTable, find};
 use super::values::{self, Entries, Form};
 use crate::record::StackHead;
+use pool::PoolSpec;
 
 /// Size of a stack whose table names none, or the drive's capacity if that is smaller.
 const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;

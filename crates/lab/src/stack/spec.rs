@@ -9,7 +9,7 @@ use spindle_mount::real::Place;
 use super::built_in::ready_made;
 use super::canonical;
 use super::explained::Explained;
-use super::pool::{self, PoolSpec};
+use super::resolve::pool::{self, PoolSpec};
 use super::resolve::resolve;
 use super::table::StackTable;
 use crate::record::StackHead;

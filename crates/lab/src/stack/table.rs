@@ -8,7 +8,7 @@ use spindle_base::explain::read_toml;
 use spindle_base::near::did_you_mean;
 
 use super::built_in::{built_in_stack, ready_made};
-use super::deviations::KnownDeviation;
+use super::profile::deviations::KnownDeviation;
 use super::spec::StackSpec;
 
 /// One `[stacks.NAME]`: a device from a profile, a ready-made stack, or a layer on other stacks.

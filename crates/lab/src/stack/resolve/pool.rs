@@ -1,7 +1,7 @@
 //! `file_system = "zfs"`: a pool of real ZFS. The stack is its data device; `log` and `cache` name stacks for a device of the
 //! intent log (ZIL) and one of the second-level read cache (L2ARC). Each is a drive of its own, even if both name the same stack.
 //!
-//! The layers `cache`, `tier` and `intent-log` have keys `cache` or `log` of their own. On such a stack the key is the layer's.
+//! The layers `cache`, `ssd-cache` and `intent-log` have keys `cache` or `log` of their own. On such a stack the key is the layer's.
 
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
@@ -9,13 +9,13 @@ use spindle_model::declare;
 use spindle_model::parameter::{Declared, Field, Step};
 use spindle_mount::zfs::PoolOptions;
 
-use super::explained::{Explanation, explanations};
-use super::resolve::Context;
-use super::spec::StackSpec;
-use super::values::{self, Entries};
+use super::Context;
 use crate::record::{ZfsDeviceHead, ZfsHead};
+use crate::stack::explained::{Explanation, explanations};
+use crate::stack::spec::StackSpec;
+use crate::stack::values::{self, Entries};
 
-pub(super) const FILE_SYSTEM: &str = "zfs";
+pub(in crate::stack) const FILE_SYSTEM: &str = "zfs";
 
 /// SPA_MINDEVSIZE of ZFS.
 const DEVICE_BYTES_MIN: u64 = 64 << 20;
@@ -24,7 +24,7 @@ const MIB: u64 = 1 << 20;
 declare! {
     /// What only such a stack has.
     #[derive(Debug, Clone, PartialEq)]
-    pub(super) struct PoolKeys {
+    pub(in crate::stack) struct PoolKeys {
         /// The stack of a device for the intent log, which otherwise lies on the data device.
         pub log: Option<String> = Name "log";
         /// The stack of a device for the second-level read cache.
@@ -37,7 +37,7 @@ declare! {
     }
 }
 
-pub(super) fn fields() -> Vec<Field> {
+pub(in crate::stack) fn fields() -> Vec<Field> {
     PoolKeys::fields()
 }
 
@@ -54,7 +54,7 @@ pub struct PoolSpec {
 }
 
 impl PoolSpec {
-    pub(super) fn resolve(
+    pub(in crate::stack) fn resolve(
         entries: &Entries,
         data_bytes: u64,
         context: &mut Context<'_>,
@@ -71,11 +71,11 @@ impl PoolSpec {
     }
 
     /// Without its devices, which are told apart from what they are called.
-    pub(super) fn keys(&self) -> PoolKeys {
+    pub(in crate::stack) fn keys(&self) -> PoolKeys {
         PoolKeys { log: None, cache: None, record_bytes: self.record_bytes, arc_bytes: self.arc_bytes }
     }
 
-    pub(super) fn explanations(&self, entries: &Entries) -> Vec<Explanation> {
+    pub(in crate::stack) fn explanations(&self, entries: &Entries) -> Vec<Explanation> {
         explanations(&PoolKeys::fields(), &self.keys().values(), entries)
     }
 
@@ -85,7 +85,7 @@ impl PoolSpec {
         devices.into_iter().filter_map(|(key, stack)| Some((key, stack.as_ref()?)))
     }
 
-    pub(super) fn head(&self) -> ZfsHead {
+    pub(in crate::stack) fn head(&self) -> ZfsHead {
         let head = |stack: &StackSpec| ZfsDeviceHead {
             name: stack.head.name.clone(),
             summary: stack.head.summary.clone(),
@@ -100,7 +100,7 @@ impl PoolSpec {
     }
 
     /// To be appended to what is said of the data device.
-    pub(super) fn summary(&self) -> String {
+    pub(in crate::stack) fn summary(&self) -> String {
         let (record, arc) = (format_size_bytes(self.record_bytes), format_size_bytes(self.arc_bytes));
         let mut text = format!(" A ZFS pool lies on it, with records of {record} and {arc} of memory (ARC).");
         for (key, stack) in self.devices() {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::built_in::built_in_stack;
-use super::profile::Profile;
+use super::Profile;
+use crate::stack::built_in::built_in_stack;
 
 /// Published figures that it does not meet within the tolerance of `published_raw`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

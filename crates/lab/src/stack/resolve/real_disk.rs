@@ -7,10 +7,10 @@ use spindle_model::{Parameters, StackSpec as Tree};
 use spindle_mount::real::{Kind, Place, block_device_bytes, kind_of};
 use spindle_mount::{FileSystem, device_under, file_system_under};
 
-use super::explained::Explained;
-use super::spec::StackSpec;
-use super::table::StackTable;
 use crate::record::StackHead;
+use crate::stack::explained::Explained;
+use crate::stack::spec::StackSpec;
+use crate::stack::table::StackTable;
 use spindle_base::Mistake;
 
 pub(super) fn resolve(name: &str, table: &StackTable) -> Result<StackSpec, Mistake> {
