@@ -29,7 +29,21 @@ fn a_stack_is_shown_with_every_value_and_its_origin() {
         round_trip = \"150 us\"\non = \"null\"\nsize = \"1 GiB\"\n";
     std::fs::write(directory.path().join("mine.toml"), text).unwrap();
     let shown = stdout(directory.path(), &["disk", "profile", "pair", "--stacks", "mine.toml"]);
-    assert_snapshot!(shown, @"");
+    assert_snapshot!(shown, @r"
+    Replicated by protocol C over 110 MB/s with a round trip of 150 us: A device that answers at once.
+
+    pair, replicated, 1 GiB
+      protocol     C         given
+      link_rate    110 MB/s  given
+      round_trip   150 us    given
+      jitter       20 us     assumption: no text found
+      send_buffer  2 MiB     assumption: DRBD tunes it by itself
+      timeout      6 s       default
+      resync_rate  30 MB/s   assumption: about a third of 1 Gb/s
+      survivor     local     default
+      on: null, null of profile null, 1 GiB
+      peer: another of the same as `on`
+    ");
 }
 
 #[test]

@@ -38,7 +38,7 @@ declare! {
     pub struct Stuck {
         /// Requests submitted before the one that gets stuck.
         pub after_requests: u64 = Count "stuck_after";
-        /// How long it stays away; `None`: until [`Fault::reset`] or a power cut.
+        /// How long it stays away; unless given, until a power cut.
         pub duration_ns: Option<u64> = Duration "stuck_for" in 1..=LONG_NS;
     }
 }

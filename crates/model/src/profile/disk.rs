@@ -44,7 +44,7 @@ declare! {
         /// Spent on each command by the controller, one after another.
         pub command_overhead_ns: u64 = Duration "command_overhead" in 0..=SECOND;
         pub interface_bytes_per_s: u64 = Rate "interface_rate" in MEBIBYTE..=RATE_LIMIT;
-        /// Commands among which the drive chooses.
+        /// Requests among which the drive chooses.
         pub queue_depth: u64 = Count "queue_depth" in 1..=1_024;
         /// A command older than this goes first.
         pub age_limit_ns: u64 = Duration "age_limit" in 1_000_000..=1_000 * SECOND;
