@@ -11,7 +11,7 @@ use super::verbs::{Kind, Server};
 use super::{files, mock, mysql, package, postgres, sqlite};
 
 /// In the order in which a scenario that names no server gets one.
-pub static KINDS: [&Kind; 8] = [
+pub static KINDS: &[&Kind] = &[
     &mysql::MARIADB,
     &mysql::MYSQL,
     &postgres::KIND,
@@ -23,7 +23,7 @@ pub static KINDS: [&Kind; 8] = [
 ];
 
 pub fn find(name: &str) -> Option<&'static Kind> {
-    KINDS.into_iter().find(|kind| kind.name == name)
+    KINDS.iter().copied().find(|kind| kind.name == name)
 }
 
 /// Names of the kinds of which something holds, in alphabetical order.
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_found_by_its_name_alone() {
-        for kind in KINDS {
+        for &kind in KINDS {
             assert!(std::ptr::eq(find(kind.name).unwrap(), kind), "{} is there twice", kind.name);
             let needs_more = [SourceForm::File, SourceForm::Url].contains(&kind.source);
             match by_kind(kind.name) {

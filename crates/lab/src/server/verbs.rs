@@ -143,7 +143,7 @@ pub trait Server: Debug {
 mod tests {
     use std::time::Duration;
 
-    use spindle_load::Endpoint;
+    use spindle_load::{Endpoint, Target, WorkloadSpec};
 
     use super::super::telemetry::Durability;
     use super::*;
@@ -159,7 +159,7 @@ mod tests {
             &KIND
         }
         fn accepted_workloads(&self) -> Vec<&'static str> {
-            vec!["mock"]
+            WorkloadSpec::kinds_on(&[Target::Mock])
         }
         fn version(&self) -> Result<String> {
             Ok("toy 1".to_owned())

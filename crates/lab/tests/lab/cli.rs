@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use insta::assert_snapshot;
 
-const SCENARIO: &str = include_str!("../../../../scenarios/quickstart.toml");
+const SCENARIO: &str = include_str!("../../../../scenarios/quickstart-full.toml");
 
 fn text(output: &Output) -> String {
     let mut text = format!("exit code {}\n", output.status.code().unwrap());
