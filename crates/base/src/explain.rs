@@ -69,7 +69,11 @@ mod tests {
             "unknown field `trails`, expected `trials` or `seed`",
             "run.trails: unknown key; did you mean `trials`?",
         );
-        check("", "unknown field `x`, expected `a` or `b`", "x: unknown key; known here: `a` and `b`");
+        check(
+            "",
+            "unknown field `speed`, expected `a` or `b`",
+            "speed: unknown key; known here: `a` and `b`",
+        );
         // Some formats have the key in the path already.
         check(
             "run.trails",
