@@ -1,12 +1,13 @@
-//! What serde says about a file that a user wrote, as a sentence at a key: with the nearest name for one that is unknown.
+//! What serde says about a file that a user wrote, as a sentence at a key: with the nearest name for one that
+//! is unknown.
 
 use serde::de::DeserializeOwned;
 
 use crate::Mistake;
 use crate::near;
 
-/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers. `path` is the
-/// dotted path of the error, empty or `.` for the whole file.
+/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers.
+/// `path` is the dotted path of the error, empty or `.` for the whole file.
 pub fn explain(path: &str, message: &str) -> Mistake {
     let path = if path == "." { "" } else { path };
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -68,7 +69,11 @@ mod tests {
             "unknown field `trails`, expected `trials` or `seed`",
             "run.trails: unknown key; did you mean `trials`?",
         );
-        check("", "unknown field `x`, expected `a` or `b`", "x: unknown key; known here: `a` and `b`");
+        check(
+            "",
+            "unknown field `speed`, expected `a` or `b`",
+            "speed: unknown key; known here: `a` and `b`",
+        );
         // Some formats have the key in the path already.
         check(
             "run.trails",

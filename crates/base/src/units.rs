@@ -1,7 +1,7 @@
 //! Sizes, durations and rates as people write them: `20 GiB`, `8.5 ms`, `250 MB/s`; and back.
 //!
-//! `KB`, `MB`, ... are powers of ten and `KiB`, `MiB`, ... powers of two. A bare letter, as in a database server's
-//! `96M`, is a power of two, because that is what servers mean by it.
+//! `KB`, `MB`, ... are powers of ten and `KiB`, `MiB`, ... powers of two. A bare letter, as in a database
+//! server's `96M`, is a power of two, because that is what servers mean by it.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What a layer says of itself beside its parameters: its name, what it is on, how large it is, and what is built of it.
+//! What a layer says of itself beside its parameters: its name, what it is on, how large it is, and what is
+//! built of it.
 
 use crate::device::Device;
 use crate::parameter::{Declared, Field, Invalid, Kind};

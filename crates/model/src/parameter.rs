@@ -1,8 +1,9 @@
-//! What a parameter is: its key in files, its unit, bounds and default, and where the default comes from. All of that stands at the
-//! field of the struct that has it ([`declare`](crate::declare)), and what reads, checks and prints parameters goes by it.
+//! What a parameter is: its key in files, its unit, bounds and default, and where the default comes from. All
+//! of that stands at the field of the struct that has it ([`declare`](crate::declare)), and what reads,
+//! checks and prints parameters goes by it.
 //!
-//! Values are plain numbers in the smallest unit of their kind. Texts with units are the business of whoever reads a file;
-//! here they are only written ([`Field::written`]).
+//! Values are plain numbers in the smallest unit of their kind. Texts with units are the business of whoever
+//! reads a file; here they are only written ([`Field::written`]).
 
 mod declare;
 mod part;

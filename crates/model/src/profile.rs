@@ -1,5 +1,5 @@
-//! The kinds of device, each with the parameters that a profile file (`profiles/*.toml`) gives it. Where a value came from
-//! is that file's business.
+//! The kinds of device, each with the parameters that a profile file (`profiles/*.toml`) gives it. Where a
+//! value came from is that file's business.
 
 mod disk;
 mod flash;
@@ -26,7 +26,8 @@ choices! {
         Off = "off",
         /// Completes from volatile memory; FLUSH drains it; a power cut loses what was not flushed.
         Volatile = "volatile",
-        /// Completes from memory that capacitors can save (power-loss protection): nothing acknowledged is lost.
+        /// Completes from memory that capacitors can save (power-loss protection): nothing acknowledged is
+        /// lost.
         Protected = "protected",
     }
 }

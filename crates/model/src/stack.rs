@@ -179,7 +179,8 @@ impl StackSpec {
         self.branches().iter().try_for_each(|branch| branch.stack.validate(branch.size_bytes))
     }
 
-    /// The largest size that this stack can have; `None` when it has no bound. For a layer it is its natural size.
+    /// The largest size that this stack can have; `None` when it has no bound. For a layer it is its natural
+    /// size.
     pub fn most_bytes(&self) -> Option<u64> {
         match self {
             StackSpec::Device(parameters) => parameters.capacity_bytes(),

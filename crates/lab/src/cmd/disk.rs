@@ -73,17 +73,19 @@ enum DiskCommand {
         #[arg(long, conflicts_with = "name")]
         all: bool,
     },
-    /// Measure raw figures of an emulated or a real disk: random and sequential, by unit and threads, fsync, file system.
+    /// Measure raw figures of an emulated or a real disk: random and sequential, by unit and threads, fsync,
+    /// file system.
     Bench(bench::BenchArguments),
     /// Measure a device that is at hand and write a profile that does the same.
     Clone(clone::CloneArguments),
     /// Show every parameter of a profile or a stack: its value, and the source or the assumption behind it.
     Profile(profile::ProfileArguments),
-    /// Check real time against virtual time, or a profile against a stored distribution; gives the demerit figure.
+    /// Check real time against virtual time, or a profile against a stored distribution; gives the demerit
+    /// figure.
     ///
-    /// Without --reference: read latencies of the mounted disk at several queue depths, with idle and with busy cores, against those
-    /// of the model alone. The demerit figure is the root mean square of the horizontal distance between two distributions
-    /// of response times (Ruemmler and Wilkes 1994).
+    /// Without --reference: read latencies of the mounted disk at several queue depths, with idle and with
+    /// busy cores, against those of the model alone. The demerit figure is the root mean square of the
+    /// horizontal distance between two distributions of response times (Ruemmler and Wilkes 1994).
     Validate(ValidateArguments),
     /// Say which share of a database's pages crosses a chunk of an array.
     Alignment(AlignmentArguments),
@@ -104,7 +106,8 @@ struct ValidateArguments {
     /// Size of each read in bytes.
     #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(512..=1_048_576))]
     read_bytes: u64,
-    /// Hold the profile in virtual time (no root) against this distribution of measured response times (TOML).
+    /// Hold the profile in virtual time (no root) against this distribution of measured response times
+    /// (TOML).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes"])]
     reference: Option<PathBuf>,
     /// As JSON.
@@ -253,7 +256,8 @@ fn down(name: &str) -> Result<()> {
     devices.into_iter().try_for_each(|disk| disk::down(&disk))
 }
 
-/// Goes on after a disk that cannot be taken down, and fails in the end. Pools go before the disks on which they lie.
+/// Goes on after a disk that cannot be taken down, and fails in the end. Pools go before the disks on which
+/// they lie.
 fn down_all() -> Result<()> {
     type Down = fn(&str) -> Result<()>;
     let lists: [(Vec<String>, Down); 3] =

@@ -1,4 +1,5 @@
-//! What is inside the binary, for use by name: profiles (`profiles/*.toml`) and ready-made stacks (`stacks/*.toml`).
+//! What is inside the binary, for use by name: profiles (`profiles/*.toml`) and ready-made stacks
+//! (`stacks/*.toml`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

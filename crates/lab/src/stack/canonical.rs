@@ -1,5 +1,6 @@
-//! A stack as JSON that does not depend on how a program calls things: keys as files spell them and in alphabetical order, values in the
-//! smallest units, names of kinds and layers as declared. Its hash names the stack in records, and the emulator's process gets it.
+//! A stack as JSON that does not depend on how a program calls things: keys as files spell them and in
+//! alphabetical order, values in the smallest units, names of kinds and layers as declared. Its hash names
+//! the stack in records, and the emulator's process gets it.
 //!
 //! This is a format: a change in it changes the hash of every stack, and runs are not resumed across it.
 

@@ -13,8 +13,8 @@ pub const LVM_DATA_STARTS_BYTES: [(&str, u64); 3] = [
 
 /// Where partitioning tools put the first partition.
 ///
-/// Sector 63 is the second track of the geometry of 63 sectors a track that BIOSes report. What replaced it is
-/// 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
+/// Sector 63 is the second track of the geometry of 63 sectors a track that BIOSes report. What replaced it
+/// is 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
 pub const PARTITION_STARTS_BYTES: [(&str, u64); 2] = [("sector 63", 63 * 512), ("1 MiB", 1 << 20)];
 
 #[cfg(test)]

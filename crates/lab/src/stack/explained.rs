@@ -36,7 +36,8 @@ pub struct Explanation {
     pub origin: Origin,
 }
 
-/// In the order in which they are declared; what is not there has no row. `given` are the values with an origin of their own.
+/// In the order in which they are declared; what is not there has no row. `given` are the values with an
+/// origin of their own.
 pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -> Vec<Explanation> {
     let explain = |field: &Field| {
         let value = field.written(values.get(field.key.as_ref())?, Style::Shortest).to_string();

@@ -1,7 +1,7 @@
 //! Layouts: which class of database file lies on which volume mount.
 //!
-//! A layout names a stack per class; classes with the same stack share one mount, and what is not named lies with the
-//! data. A stack alone is a layout with nothing but data.
+//! A layout names a stack per class; classes with the same stack share one mount, and what is not named lies
+//! with the data. A stack alone is a layout with nothing but data.
 
 use serde::Serialize;
 

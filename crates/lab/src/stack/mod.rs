@@ -1,6 +1,7 @@
-//! Stacks: what storage a name stands for. Profiles and stack tables are read here, resolved to a tree of the model, told, hashed and
-//! handed to the process that serves them. What keys there are, the model's declarations say; nothing here names a layer or a
-//! device. This room knows no scenario, no run and no disk that is up.
+//! Stacks: what storage a name stands for. Profiles and stack tables are read here, resolved to a tree of the
+//! model, told, hashed and handed to the process that serves them. What keys there are, the model's
+//! declarations say; nothing here names a layer or a device. This room knows no scenario, no run and no disk
+//! that is up.
 
 mod built_in;
 mod canonical;

@@ -1,7 +1,8 @@
 //! Profiles: one TOML file describes a device, and every parameter says where it comes from.
 //!
-//! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the two, always. A number
-//! that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is refused.
+//! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the
+//! two, always. A number that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is
+//! refused.
 
 pub(super) mod deviations;
 

@@ -28,7 +28,8 @@ const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
 /// Of the emulator's store.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A file of a few lines can name a stack twice in each of its layers, and so on downwards. Beyond any storage that was ever built.
+/// A file of a few lines can name a stack twice in each of its layers, and so on downwards. Beyond any
+/// storage that was ever built.
 const DEVICES_MOST: usize = 256;
 const DEPTH_MOST: usize = 16;
 
@@ -284,7 +285,8 @@ fn file_system(table: &StackTable) -> Result<&str, Mistake> {
     Ok(file_system)
 }
 
-/// The keys of the device or layer, and if the file system is ZFS those of the pool, less what the layer calls the same.
+/// The keys of the device or layer, and if the file system is ZFS those of the pool, less what the layer
+/// calls the same.
 fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>), Mistake> {
     let is_own = |key: &str| own.iter().any(|field| field.key == key);
     let of_pool: Vec<Field> = pool::fields().into_iter().filter(|field| !is_own(&field.key)).collect();

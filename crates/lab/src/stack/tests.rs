@@ -1,3 +1,4 @@
+mod pools;
 mod profiles;
 mod tables;
 mod whole;

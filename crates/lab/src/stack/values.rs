@@ -1,5 +1,6 @@
-//! Values of declared parameters as serde reads and writes them: the one reader of profiles, stack tables and what travels to the
-//! emulator. A key that is not declared, a unit that does not fit and a word that is not known are serde's errors, with their path.
+//! Values of declared parameters as serde reads and writes them: the one reader of profiles, stack tables and
+//! what travels to the emulator. A key that is not declared, a unit that does not fit and a word that is not
+//! known are serde's errors, with their path.
 
 use std::collections::BTreeMap;
 use std::fmt;

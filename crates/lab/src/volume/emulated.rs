@@ -28,10 +28,12 @@ pub struct Wishes<'a> {
 const MEMORY_SHARE: u64 = 2;
 const MEMORY_VARIABLE: &str = "SPINDLE_OVERLAY_MEMORY";
 
-/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the next growth fails.
+/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the
+/// next growth fails.
 const GROWTH_BYTES: u64 = 4 << 20;
 
-/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the machine's.
+/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the
+/// machine's.
 ///
 /// # Errors
 /// The variable is no size.
@@ -72,7 +74,8 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
-            // What waits for a ring's disk cannot be freed while the ring waits for it too: the kernel would need the ring's own lock.
+            // What waits for a ring's disk cannot be freed while the ring waits for it too: the kernel would
+            // need the ring's own lock.
             over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads")
                 && !provenance::emulators_can_wait_for_themselves(),
             die_with_parent: wishes.die_with_parent,

@@ -22,7 +22,8 @@ declare! {
 }
 
 declare! {
-    /// Nothing completes for a while, again and again: from each multiple of the period on, the first one excepted.
+    /// Nothing completes for a while, again and again: from each multiple of the period on, the first one
+    /// excepted.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Stalls {
         /// From the start of one stall to that of the next.

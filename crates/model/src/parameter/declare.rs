@@ -1,7 +1,7 @@
 //! The one place of a parameter.
 
-/// Makes a struct whose fields are parameters. After the type of a field come its kind and its key, then what else there is to say, in
-/// this order:
+/// Makes a struct whose fields are parameters. After the type of a field come its kind and its key, then what
+/// else there is to say, in this order:
 ///
 /// ```text
 /// pub chunk_bytes: u64 = Size "chunk" in 4_096..=1 << 30, step Step::PowerOfTwo, default 64 << 10,

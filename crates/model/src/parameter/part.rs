@@ -1,5 +1,5 @@
-//! What the type of a declared field must be able to do: plain values, choices among words, lists, and structs with parameters of
-//! their own.
+//! What the type of a declared field must be able to do: plain values, choices among words, lists, and
+//! structs with parameters of their own.
 
 use std::borrow::Cow;
 

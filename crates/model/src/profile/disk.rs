@@ -29,7 +29,8 @@ declare! {
         pub rotation_per_minute: u64 = Rotation "rotation" in 1_000..=60_000;
         /// A seek to the next cylinder.
         pub seek_track_to_track_ns: u64 = Duration "seek_track_to_track" in 1_000..=SECOND / 10;
-        /// What a seek further than to the next cylinder takes at least; the track-to-track time if nothing else is known.
+        /// What a seek further than to the next cylinder takes at least; the track-to-track time if nothing
+        /// else is known.
         pub seek_minimum_ns: u64 = Duration "seek_minimum";
         pub seek_average_ns: u64 = Duration "seek_average" in 1_000..=SECOND / 2;
         /// What a write's seek takes longer than a read's.
@@ -48,17 +49,20 @@ declare! {
         pub queue_depth: u64 = Count "queue_depth" in 1..=1_024;
         /// A command older than this goes first.
         pub age_limit_ns: u64 = Duration "age_limit" in 1_000_000..=1_000 * SECOND;
-        /// A write that covers a part of one makes the drive read it first and write it a rotation later (512e).
+        /// A write that covers a part of one makes the drive read it first and write it a rotation later
+        /// (512e).
         pub physical_sector_bytes: u64 = Size "physical_sector", step Step::OneOf(&[512, 4_096]);
         pub cache_bytes: u64 = Size "cache" in 0..=PEBIBYTE;
-        /// Parts of the cache that each hold one run of what was read, and what comes after it; none is no read-ahead.
+        /// Parts of the cache that each hold one run of what was read, and what comes after it; none is no
+        /// read-ahead.
         pub read_segments: u64 = Count "read_segments" in 0..=1_024;
         pub write_cache: WriteCache = Choice "write_cache", table "write_cache" "Its write cache is set to {}.";
         /// Runs of contiguous sectors that the write cache can hold, whatever their size.
         pub dirty_runs: u64 = Count "dirty_runs" in 1..=1_000_000;
         /// Oldest dirty runs among which the drive chooses what to write back next.
         pub destage_candidates: u64 = Count "destage_candidates" in 1..=1_024;
-        /// Dirty share of the cache, in bytes or in runs, above which writing back competes with the host's commands.
+        /// Dirty share of the cache, in bytes or in runs, above which writing back competes with the host's
+        /// commands.
         pub destage_watermark_percent: u64 = Percent "destage_watermark" in 0..=100;
         /// Below the watermark, writing back starts after the arm has had nothing to do for this long.
         pub destage_idle_ns: u64 = Duration "destage_idle" in 0..=1_000 * SECOND;
@@ -76,7 +80,8 @@ declare! {
     pub struct ReadRetries {
         /// Of the reads that reach the platter.
         pub per_million: u64 = Share "read_retries" in 1..=1_000_000;
-        /// What such a read takes in the mean; after each rotation the chance that it needs another is the same.
+        /// What such a read takes in the mean; after each rotation the chance that it needs another is the
+        /// same.
         pub mean_rotations: u64 = Count "retry_rotations" in 1..=1_000;
     }
 }

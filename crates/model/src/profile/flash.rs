@@ -25,8 +25,8 @@ choices! {
 declare! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct FlashParameters {
-        /// What the host may use. Formatting a drive to less (a data space) makes this smaller and leaves the raw capacity
-        /// as it is.
+        /// What the host may use. Formatting a drive to less (a data space) makes this smaller and leaves the
+        /// raw capacity as it is.
         pub capacity_bytes: u64 = Size "capacity" in MEBIBYTE..=PEBIBYTE, table "data_space" "Formatted to {}.";
         /// NAND that holds data or is spare; over-provisioning is `raw / capacity - 1`.
         pub raw_bytes: u64 = Size "raw_capacity";

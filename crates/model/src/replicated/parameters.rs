@@ -81,7 +81,8 @@ choices! {
 declare! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ReplicatedParameters {
-        /// When a write completes: in the send buffer (A), received by the peer (B), on the peer's device (C).
+        /// When a write completes: in the send buffer (A), received by the peer (B), on the peer's device
+        /// (C).
         pub protocol: Protocol = Choice "protocol";
         /// Payload rate of the link.
         pub bytes_per_s: u64 = Rate "link_rate" in 1_000..=RATE_LIMIT,

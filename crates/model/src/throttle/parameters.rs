@@ -27,7 +27,8 @@ declare! {
         pub write: Limit = Group "write_";
         /// Reads and writes together.
         pub total: Limit = Group "";
-        /// Depth of each bucket, as the time in which its rate fills it; at least one operation, at least one byte.
+        /// Depth of each bucket, as the time in which its rate fills it; at least one operation, at least one
+        /// byte.
         pub burst_ns: u64 = Duration "burst" in 0..=1_000_000 * SECOND, default 0;
     }
 }

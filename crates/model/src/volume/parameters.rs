@@ -15,7 +15,8 @@ declare! {
     pub struct VolumeParameters {
         /// Size that is paid for; what is emulated may be smaller.
         pub capacity_bytes: u64 = Size "capacity" in 1 << 20..=1 << 60, table "capacity" "Bought with {}.";
-        /// Baseline operations per second per GiB of capacity; zero when the rate is bought apart from the size.
+        /// Baseline operations per second per GiB of capacity; zero when the rate is bought apart from the
+        /// size.
         pub iops_per_gib: u64 = PerSecond "iops_per_gib" in 0..=1_000_000;
         /// Lowest baseline; equal to the highest when the rate is bought.
         pub iops_minimum: u64 = PerSecond "iops_minimum" in 1..=1_000_000_000;

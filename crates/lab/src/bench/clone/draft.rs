@@ -1,4 +1,5 @@
-//! A profile that is being written: a built-in one of the same kind, in which what was measured replaces what was assumed.
+//! A profile that is being written: a built-in one of the same kind, in which what was measured replaces what
+//! was assumed.
 
 use spindle_base::Mistake;
 use spindle_model::{Field, Parameters, Style, Value, Values};

@@ -1,8 +1,8 @@
 //! Finds the parameters with which the model does what was measured: the model itself is the judge.
 //!
-//! Coordinate descent: one parameter after the other is moved by factors that shrink from round to round, and a move stays when the
-//! sum of the squared logarithms of model over measured falls. That needs no inverse of the model's equations, so it goes on
-//! working when they change.
+//! Coordinate descent: one parameter after the other is moved by factors that shrink from round to round, and
+//! a move stays when the sum of the squared logarithms of model over measured falls. That needs no inverse of
+//! the model's equations, so it goes on working when they change.
 
 use spindle_model::StackSpec as Tree;
 use spindle_stats::{QuantileFunction, demerit};
@@ -95,8 +95,8 @@ pub(super) fn error(draft: &Draft, size_bytes: u64, seen: &[Observation]) -> f64
     seen.iter().map(square).sum()
 }
 
-/// How much faster the model is than what was measured. One request at a time is compared by its median latency, which a host that
-/// is busy with something else disturbs least; several at a time by their rate.
+/// How much faster the model is than what was measured. One request at a time is compared by its median
+/// latency, which a host that is busy with something else disturbs least; several at a time by their rate.
 pub(super) fn ratio(model: &Row, measured: &Row) -> f64 {
     match (model.latency_us_p50, measured.latency_us_p50) {
         (Some(model_us), Some(measured_us)) if measured.question.threads == 1 && model_us > 0.0 => {

@@ -1,15 +1,18 @@
-//! A profile of a device that is at hand: measured by fio for a minute, then fitted until the model does the same.
+//! A profile of a device that is at hand: measured by fio for a minute, then fitted until the model does the
+//! same.
 //!
-//! What the measurements cannot tell stays as it is in the built-in profile of the same kind, and says so: from reads alone nobody
-//! learns what a write cache does.
+//! What the measurements cannot tell stays as it is in the built-in profile of the same kind, and says so:
+//! from reads alone nobody learns what a write cache does.
 
+mod disk;
 mod draft;
 mod fit;
+mod flash;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use serde::Serialize;
 
 use crate::bench::fio::{self, Figures, Job};
@@ -18,7 +21,7 @@ use crate::bench::{Access, Place, Question};
 use crate::host::interrupt::Interrupt;
 use crate::stack::Origin;
 use draft::Draft;
-use fit::{Knob, Observation};
+use fit::Observation;
 
 const SEED: u64 = 1;
 const RAMP: Duration = Duration::from_millis(500);
@@ -140,8 +143,8 @@ fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Res
     let mut draft = Draft::from_template(&summary, if kind == Kind::Disk { "hdd-7200" } else { "x25m-80" });
     set_size(&mut draft, source.size_bytes, &by);
     let (seen, notes) = match kind {
-        Kind::Disk => disk(&mut draft, source, &by, first, ask)?,
-        Kind::Flash => flash(&mut draft, source, &by, first, ask)?,
+        Kind::Disk => disk::disk(&mut draft, source, &by, first, ask)?,
+        Kind::Flash => flash::flash(&mut draft, source, &by, first, ask)?,
     };
     // What the fit was not allowed to break: the text that is written must be a profile.
     draft.parameters()?;
@@ -174,200 +177,6 @@ fn set_size(draft: &mut Draft, size_bytes: u64, by: &str) {
 
 fn rate(figures: &Figures) -> u64 {
     figures.row.bytes_per_s.round() as u64
-}
-
-fn flash(
-    draft: &mut Draft,
-    source: &Source,
-    by: &str,
-    first: Observation,
-    ask: &mut Ask<'_>,
-) -> Result<(Vec<Observation>, Vec<String>)> {
-    let size = source.size_bytes;
-    let mut seen = vec![first];
-    for (unit_bytes, threads) in [(16 << 10, 1), (4 << 10, 4), (16 << 10, 4), (4 << 10, 32), (16 << 10, 32)] {
-        seen.push(ask(Access::RandomRead, unit_bytes, threads, 0, size)?);
-    }
-    let stream = ask(Access::SequentialRead, MEBIBYTE, 4, 0, size)?;
-    let origin = Origin::Source(format!(
-        "{by}: fitted to random reads of 4 and 16 KiB by 1, 4 and 32 threads and to a stream of 1 MiB"
-    ));
-    seen.push(stream);
-    draft.set(
-        "dies_per_channel",
-        1,
-        &Origin::Assumption("One, so that channels and dies are the same.".to_owned()),
-    );
-    let knobs = [
-        Knob::OneOf("channels", &CHANNELS),
-        Knob::Scaled("page_read"),
-        Knob::Scaled("read_overhead"),
-        Knob::Scaled("link_rate"),
-        Knob::Scaled("channel_rate"),
-        Knob::Scaled("command_interval"),
-    ];
-    let mut starts = [draft.clone(), draft.clone(), draft.clone()];
-    start_at_the_front(&mut starts[0], 4 << 10, &seen, &origin);
-    start_at_the_front(&mut starts[1], 8 << 10, &seen, &origin);
-    start_at_the_dies(&mut starts[2], &seen, &origin);
-    for start in &mut starts {
-        fit::fit(start, size, &knobs, &seen, &origin);
-    }
-    let error = |start: &Draft| fit::error(start, size, &seen);
-    let best = starts.into_iter().min_by(|left, right| error(left).total_cmp(&error(right)));
-    *draft = best
-        .filter(|best| error(best).is_finite())
-        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model does what was measured"))?;
-    let mut notes = Vec::new();
-    if source.writes {
-        let mut written = vec![ask(Access::RandomWrite, 16 << 10, 1, 0, size)?];
-        written.push(ask(Access::RandomWrite, 16 << 10, 16, 0, size)?);
-        written.push(ask(Access::Fsync, 16 << 10, 1, 0, size)?);
-        let origin = Origin::Source(format!(
-            "{by}: fitted to random writes of 16 KiB by 1 and 16 threads and to writes with fsync"
-        ));
-        let knobs =
-            [Knob::Scaled("page_program"), Knob::Scaled("write_overhead"), Knob::Scaled("flush_commit")];
-        fit::fit(draft, size, &knobs, &written, &origin);
-        seen.append(&mut written);
-    } else {
-        notes.push(
-            "nothing was written, so everything about writes is an assumption; --destructive measures them"
-                .to_owned(),
-        );
-    }
-    Ok((seen, notes))
-}
-
-/// Of one small read, the first of the observations.
-fn alone_ns(seen: &[Observation]) -> f64 {
-    let row = seen[0].figures.row;
-    row.latency_us_p50.unwrap_or(row.latency_us_mean) * 1e3
-}
-
-/// As if commands and the link were the limit: where most drives are.
-fn start_at_the_front(draft: &mut Draft, page_bytes: u64, seen: &[Observation], origin: &Origin) {
-    let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
-    let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
-    let latency_ns = alone_ns(seen);
-    draft.set("link_rate", fastest.round() as u64, origin);
-    draft.set("command_interval", (1e9 / commands_per_s).round() as u64, origin);
-    // Which decides over how many dies a request is spread.
-    let tried = Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned());
-    draft.set("page", page_bytes, &tried);
-    draft.set(
-        "mapping_unit",
-        4 << 10,
-        &Origin::Assumption("No larger than any page that was tried.".to_owned()),
-    );
-    draft.set("page_read", (latency_ns * 0.5).round() as u64, origin);
-    draft.set("read_overhead", (latency_ns * 0.2).round() as u64, origin);
-}
-
-/// As if the dies were the limit: with so many of them as the highest rate needs.
-fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
-    let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
-    let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
-    let page_read_ns = alone_ns(seen) * 0.9;
-    let wanted = commands_per_s * page_read_ns / 1e9;
-    let far = |count: &u64| (*count as f64 / wanted.max(1.0)).ln().abs();
-    let channels = CHANNELS.into_iter().min_by(|left, right| far(left).total_cmp(&far(right)));
-    draft.set("channels", channels.unwrap_or(1), origin);
-    // A request of 16 KiB then waits for one die, not for four.
-    draft.set("page", 16 << 10, &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
-    draft.set("page_read", page_read_ns.round() as u64, origin);
-    draft.set("read_overhead", 1_000, origin);
-    draft.set("command_interval", 1_000, origin);
-    draft.set("link_rate", (3.0 * fastest).round() as u64, origin);
-    draft.set("channel_rate", fastest.round() as u64, origin);
-}
-
-fn disk(
-    draft: &mut Draft,
-    source: &Source,
-    by: &str,
-    first: Observation,
-    ask: &mut Ask<'_>,
-) -> Result<(Vec<Observation>, Vec<String>)> {
-    let size = source.size_bytes;
-    let near = ask(Access::RandomRead, 4 << 10, 1, 0, size / NEAR_SHARE)?;
-    let many = ask(Access::RandomRead, 4 << 10, 32, 0, size)?;
-    let end_bytes = size / END_SHARE / MEBIBYTE * MEBIBYTE;
-    let outer = ask(Access::SequentialRead, MEBIBYTE, 4, 0, end_bytes)?;
-    let inner =
-        ask(Access::SequentialRead, MEBIBYTE, 4, (size - end_bytes) / MEBIBYTE * MEBIBYTE, end_bytes)?;
-    let mut notes = Vec::new();
-    let from = |what: &str| Origin::Source(format!("{by}: {what}"));
-    draft.set("outer_rate", rate(&outer.figures), &from("a stream of 1 MiB at the start of the device"));
-    let inner_is_slower = inner.figures.row.bytes_per_s < outer.figures.row.bytes_per_s;
-    let slower = if inner_is_slower { &inner } else { &outer };
-    draft.set("inner_rate", rate(&slower.figures), &from("a stream of 1 MiB at the end of the device"));
-    let is_mechanical = near.figures.row.latency_us_mean >= DISK_LATENCY_US;
-    let mut seen = vec![first];
-    let mut knobs = vec![Knob::Scaled("seek_average")];
-    if is_mechanical {
-        seen.push(near);
-        knobs.push(Knob::Scaled("seek_track_to_track"));
-    } else {
-        notes.push(format!(
-            "reads within 1/{NEAR_SHARE} of the device came from a cache, so short seeks are an assumption"
-        ));
-    }
-    if draft.has("seek_minimum") && is_mechanical {
-        knobs.push(Knob::Scaled("seek_minimum"));
-    }
-    let origin = from("fitted to random reads of 4 KiB on the whole device and near its start");
-    let mut best: Option<(f64, Draft)> = None;
-    for rotation in ROTATIONS {
-        let mut tried = draft.clone();
-        tried.set("rotation", rotation, &from("the speed whose distribution of read times fits best"));
-        fit::fit(&mut tried, size, &knobs, &seen, &origin);
-        let distance = |observation| fit::distance(&tried, size, observation).unwrap_or(f64::INFINITY);
-        let error = seen.iter().map(distance).sum::<f64>() / seen.len() as f64;
-        if best.as_ref().is_none_or(|(lowest, _)| error < *lowest) {
-            best = Some((error, tried));
-        }
-    }
-    let Some((error, fitted)) = best.filter(|(error, _)| error.is_finite()) else {
-        bail!("no speed of rotation makes the model do what was measured");
-    };
-    *draft = fitted;
-    notes.push(format!(
-        "the distribution of read times is met with a demerit of {:.1} % of the mean",
-        error * 100.0
-    ));
-    if error > DISTANCE_HIGH {
-        notes.push("that is far: this may not be a disk with one arm".to_owned());
-    }
-    seen.push(many);
-    let depth = [Knob::OneOf("queue_depth", &[1, 2, 4, 8, 16, 32, 64])];
-    fit::fit(draft, size, &depth, &seen, &from("fitted to random reads of 4 KiB by 32 threads"));
-    if source.writes {
-        let fsync = ask(Access::Fsync, 4 << 10, 1, 0, size)?;
-        set_cache(draft, &fsync, &mut notes, by);
-        seen.push(fsync);
-    } else {
-        notes.push(
-            "nothing was written, so everything about writes is an assumption; --destructive measures them"
-                .to_owned(),
-        );
-    }
-    Ok((seen, notes))
-}
-
-/// A disk that commits faster than it turns does not put the data on the platter first.
-fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by: &str) {
-    let turns_per_s = draft.number("rotation").map_or(0.0, |per_minute| per_minute as f64 / 60.0);
-    let commits_per_s = fsync.figures.row.per_second;
-    if commits_per_s > 1.5 * turns_per_s {
-        let origin = Origin::Source(format!(
-            "{by}: {commits_per_s:.0} writes with fsync a second, more than turns of the platter"
-        ));
-        draft.set_word("write_cache", "protected", &origin);
-        notes.push(
-            "it commits faster than it turns: its cache is protected, or it lies about FLUSH".to_owned(),
-        );
-    }
 }
 
 pub fn table(clone: &Clone) -> String {

@@ -45,7 +45,8 @@ pub(super) struct BenchArguments {
     /// Seconds per row of fio; without it 2, with --full 10.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
-    /// Hours of random writes in virtual time, to see what they leave of the rate; 0 for none. Without it 3, with --full 8.
+    /// Hours of random writes in virtual time, to see what they leave of the rate; 0 for none. Without it 3,
+    /// with --full 8.
     #[arg(long, requires = "virtual_time", value_parser = clap::value_parser!(u64).range(0..=1000))]
     hours: Option<u64>,
     /// Size of a profile's disk, or of the file in a directory.
@@ -54,7 +55,8 @@ pub(super) struct BenchArguments {
     /// Take TARGET from the [stacks.NAME] tables of this file; a scenario will do.
     #[arg(long, value_name = "FILE")]
     stacks: Option<PathBuf>,
-    /// Set published figures beside the measured ones: a profile whose figures to take, a .toml file, or `all`.
+    /// Set published figures beside the measured ones: a profile whose figures to take, a .toml file, or
+    /// `all`.
     #[arg(long, value_name = "PROFILE-FIGURES")]
     against: Option<String>,
     /// Also write on a block device, file or raw disk of yours; what is on it is lost.

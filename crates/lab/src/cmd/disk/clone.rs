@@ -94,7 +94,8 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     Ok(paths)
 }
 
-/// The file of our own, if there is one, lives as long as the measurement; the last says whether an emulator answers.
+/// The file of our own, if there is one, lives as long as the measurement; the last says whether an emulator
+/// answers.
 fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<OwnFile>, bool)> {
     let of = |path: &Path, size_bytes| Source {
         path: path.to_owned(),

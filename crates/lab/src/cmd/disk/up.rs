@@ -24,7 +24,8 @@ pub(super) struct UpArguments {
     /// Where to mount it; without it a directory of its own.
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
-    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device; without it `xfs`, or `zfs` where the stack is a pool.
+    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device; without it `xfs`, or `zfs` where the
+    /// stack is a pool.
     #[arg(long, value_name = "TYPE")]
     file_system: Option<String>,
     /// What to call it; without it the profile's name.

@@ -1,4 +1,5 @@
-//! What a profile or a ready-made stack is known to get wrong, and why: kept in its file, where its user sees it.
+//! What a profile or a ready-made stack is known to get wrong, and why: kept in its file, where its user sees
+//! it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,9 @@
-//! `file_system = "zfs"`: a pool of real ZFS. The stack is its data device; `log` and `cache` name stacks for a device of the
-//! intent log (ZIL) and one of the second-level read cache (L2ARC). Each is a drive of its own, even if both name the same stack.
+//! `file_system = "zfs"`: a pool of real ZFS. The stack is its data device; `log` and `cache` name stacks for
+//! a device of the intent log (ZIL) and one of the second-level read cache (L2ARC). Each is a drive of its
+//! own, even if both name the same stack.
 //!
-//! The layers `cache`, `ssd-cache` and `intent-log` have keys `cache` or `log` of their own. On such a stack the key is the layer's.
+//! The layers `cache`, `ssd-cache` and `intent-log` have keys `cache` or `log` of their own. On such a stack
+//! the key is the layer's.
 
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
