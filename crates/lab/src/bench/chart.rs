@@ -70,9 +70,9 @@ fn by_threads(rows: &[Row]) -> Option<Chart> {
     for row in rows {
         let question = row.question;
         if matches!(question.access, Access::RandomRead | Access::RandomWrite) && row.per_second > 0.0 {
-            let unit = format_size_bytes(question.unit_bytes);
+            let unit = format_size_bytes(question.block_bytes);
             let name = format!("{} {unit}, {}", question.access.words(), question.place.words());
-            lines.entry(name).or_default().push((question.threads as f64, row.per_second));
+            lines.entry(name).or_default().push((question.iodepth as f64, row.per_second));
         }
     }
     let series = lines.into_iter().map(|(name, mut data)| {
@@ -81,8 +81,8 @@ fn by_threads(rows: &[Row]) -> Option<Chart> {
     });
     let series: Vec<Series> = series.collect();
     (!series.is_empty()).then_some(Chart {
-        title: "Random access by threads",
-        x: "threads",
+        title: "Random access by iodepth",
+        x: "iodepth",
         y: "requests a second",
         x_log: true,
         y_log: true,
@@ -93,7 +93,7 @@ fn by_threads(rows: &[Row]) -> Option<Chart> {
 
 fn fsync(rows: &[Row]) -> Option<Chart> {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.question.access == Access::Fsync).collect();
-    let name = |row: &&Row| format_size_bytes(row.question.unit_bytes);
+    let name = |row: &&Row| format_size_bytes(row.question.block_bytes);
     (!rows.is_empty()).then(|| Chart {
         title: "Writes with fsync, one after the other",
         x: "unit",
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_page_has_its_numbers_and_asks_nobody_for_more() {
         let question =
-            Question { place: Place::Raw, access: Access::RandomRead, unit_bytes: 4_096, threads: 16 };
+            Question { place: Place::Raw, access: Access::RandomRead, block_bytes: 4_096, iodepth: 16 };
         let row = Row {
             question,
             per_second: 1234.0,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use spindle_model::{ClosedLoop, Device, Driver as _, Operation, SECOND, VirtualTime};
 
 const UNIT_BYTES: u64 = 16 << 10;
-const THREADS: u64 = 16;
+const IODEPTHS: u64 = 16;
 /// On the curve, before the pause.
 const POINT_COUNT: u64 = 60;
 /// After the pause.
@@ -33,8 +33,10 @@ impl Limits {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deterioration {
-    pub unit_bytes: u64,
-    pub threads: u64,
+    #[serde(alias = "unit_bytes")]
+    pub block_bytes: u64,
+    #[serde(alias = "threads")]
+    pub iodepth: u64,
     pub points: Vec<Point>,
     /// The first points after the pause, on the same axes.
     pub recovery: Vec<Point>,
@@ -80,7 +82,7 @@ pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Det
         let window = ClosedLoop {
             read_percent: 0,
             size_bytes: UNIT_BYTES,
-            queue_depth: THREADS,
+            queue_depth: IODEPTHS,
             span_bytes,
             request_count: limits.requests / POINT_COUNT,
             time_limit_ns: limits.duration_ns / POINT_COUNT,
@@ -104,8 +106,8 @@ pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Det
     // Each point drains its last requests, so the hours are only nearly reached.
     let cut_short = points.last().is_some_and(|last| last.at_s * 1e9 < 0.99 * limits.duration_ns as f64);
     Some(Deterioration {
-        unit_bytes: UNIT_BYTES,
-        threads: THREADS,
+        block_bytes: UNIT_BYTES,
+        iodepth: IODEPTHS,
         points,
         recovery: recovery?,
         idle_s: limits.idle_ns as f64 / 1e9,

@@ -18,7 +18,7 @@ use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
 use spindle_base::child::die_with_parent;
 
-/// Beyond what it was asked for, fio may need this long to start its threads and to let its last requests end.
+/// Beyond what it was asked for, fio may need this long to start its jobs and to let its last requests end.
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(20);
 const LAST_WORDS_LENGTH: usize = 200;
@@ -85,11 +85,11 @@ fn command(job: &Job<'_>) -> Command {
         false => Command::new("fio"),
     };
     let question = job.question;
-    let (pattern, threads, depth, engine) = match question.access {
-        Access::RandomRead => ("randread", question.threads, 1, "psync"),
-        Access::RandomWrite => ("randwrite", question.threads, 1, "psync"),
-        Access::SequentialRead => ("read", 1, question.threads, "libaio"),
-        Access::SequentialWrite => ("write", 1, question.threads, "libaio"),
+    let (pattern, jobs, depth, engine) = match question.access {
+        Access::RandomRead => ("randread", question.iodepth, 1, "psync"),
+        Access::RandomWrite => ("randwrite", question.iodepth, 1, "psync"),
+        Access::SequentialRead => ("read", 1, question.iodepth, "libaio"),
+        Access::SequentialWrite => ("write", 1, question.iodepth, "libaio"),
         Access::Fsync => ("write", 1, 1, "psync"),
     };
     command.args(["--name=spindle", "--thread", "--group_reporting", "--time_based", "--norandommap"]);
@@ -97,8 +97,8 @@ fn command(job: &Job<'_>) -> Command {
     command.args([
         format!("--ioengine={engine}"),
         format!("--rw={pattern}"),
-        format!("--bs={}", question.unit_bytes),
-        format!("--numjobs={threads}"),
+        format!("--bs={}", question.block_bytes),
+        format!("--numjobs={jobs}"),
         format!("--iodepth={depth}"),
         format!("--offset={}", job.offset_bytes),
         format!("--size={}", job.span_bytes),
@@ -207,7 +207,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     let row = Row {
         question: *question,
         per_second,
-        bytes_per_s: per_second * question.unit_bytes as f64,
+        bytes_per_s: per_second * question.block_bytes as f64,
         latency_us_mean: (own_mean_ns + sync_mean_ns) / 1e3,
         latency_us_p50: quantile_us("50.000000"),
         latency_us_p99: quantile_us("99.000000"),
@@ -241,7 +241,7 @@ mod tests {
     use crate::bench::Place;
 
     const READ: Question =
-        Question { place: Place::Raw, access: Access::RandomRead, unit_bytes: 4_096, threads: 1 };
+        Question { place: Place::Raw, access: Access::RandomRead, block_bytes: 4_096, iodepth: 1 };
 
     fn check(raw_status: i32, output: &str, errors: &str) -> Result<Figures> {
         let status = ExitStatus::from_raw(raw_status);

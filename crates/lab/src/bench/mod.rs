@@ -2,7 +2,7 @@
 //! answers are shown and kept.
 //!
 //! The questions are those of the published raw I/O studies (Matsunobu, "SSD Deployment Strategies for MySQL", 2010):
-//! random and sequential reads and writes by unit and number of threads, the rate of fsync, a file system against the
+//! random and sequential reads and writes by block size and iodepth, the rate of fsync, a file system against the
 //! raw device, and what is left of the write rate after hours.
 
 pub mod chart;
@@ -74,18 +74,19 @@ impl Place {
 pub struct Question {
     pub place: Place,
     pub access: Access,
-    pub unit_bytes: u64,
-    /// Requests kept in the disk. Random access has one thread for each; a sequential stream is one, with so many of its requests
-    /// under way.
-    pub threads: u64,
+    #[serde(alias = "unit_bytes")]
+    pub block_bytes: u64,
+    /// Requests kept in the disk. Random access has one job for each of them; a sequential stream is one job that
+    /// has all of them under way.
+    #[serde(alias = "threads")]
+    pub iodepth: u64,
 }
 
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = spindle_base::units::format_size_bytes(self.unit_bytes);
-        let plural = if self.threads == 1 { "" } else { "s" };
+        let block = spindle_base::units::format_size_bytes(self.block_bytes);
         let (access, place) = (self.access.words(), self.place.words());
-        write!(formatter, "{access}, {unit}, {} thread{plural}, {place}", self.threads)
+        write!(formatter, "{access}, {block}, iodepth {}, {place}", self.iodepth)
     }
 }
 

@@ -4,24 +4,24 @@ use super::{Access, Place, Question};
 use spindle_base::Mistake;
 
 const MEBIBYTE: u64 = 1 << 20;
-const THREADS_QUICK: [u64; 2] = [1, 16];
-/// As the published curves, which go from 1 to 200 threads.
-const THREADS_FULL: [u64; 8] = [1, 2, 4, 8, 16, 32, 100, 200];
-const THREADS_HIGH: u64 = 200;
+const IODEPTHS_QUICK: [u64; 2] = [1, 16];
+/// As the published curves, which go from 1 to 200.
+const IODEPTHS_FULL: [u64; 8] = [1, 2, 4, 8, 16, 32, 100, 200];
+const IODEPTHS_HIGH: u64 = 200;
 const RANDOM_UNITS_QUICK: [u64; 2] = [4 << 10, 16 << 10];
 const RANDOM_UNITS_FULL: [u64; 4] = [4 << 10, 8 << 10, 16 << 10, MEBIBYTE];
-const FSYNC_UNITS: [u64; 3] = [1 << 10, 8 << 10, 16 << 10];
+const FSYNC_BLOCKS: [u64; 3] = [1 << 10, 8 << 10, 16 << 10];
 /// A file system is set against the raw device here.
-const FILE_SYSTEM_THREADS: [u64; 2] = [1, 16];
-const FILE_SYSTEM_UNIT: u64 = 16 << 10;
+const FILE_SYSTEM_IODEPTHS: [u64; 2] = [1, 16];
+const FILE_SYSTEM_BLOCK: u64 = 16 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wishes {
     pub full: bool,
     /// Overrides the default.
-    pub threads: Option<Vec<u64>>,
+    pub iodepth: Option<Vec<u64>>,
     /// Of random access, in bytes; overrides the default.
-    pub units: Option<Vec<u64>>,
+    pub block_sizes: Option<Vec<u64>>,
 }
 
 /// What the target can be asked.
@@ -33,28 +33,28 @@ pub struct Abilities {
     pub file_writes: bool,
 }
 
-/// `1,4,16` as numbers; the error is about `--threads`.
-pub fn parse_threads(text: &str) -> Result<Vec<u64>, Mistake> {
+/// `1,4,16` as numbers; the error is about `--iodepth`.
+pub fn parse_iodepths(text: &str) -> Result<Vec<u64>, Mistake> {
     let numbers: Option<Vec<u64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     match numbers {
-        Some(numbers) if numbers.iter().all(|number| (1..=THREADS_HIGH).contains(number)) => {
+        Some(numbers) if numbers.iter().all(|number| (1..=IODEPTHS_HIGH).contains(number)) => {
             Ok(distinct(numbers))
         }
         _ => Err(Mistake::new(format!(
-            "--threads: `{text}` must be numbers from 1 to {THREADS_HIGH} with commas between them, for example 1,4,16"
+            "--iodepth: `{text}` must be numbers from 1 to {IODEPTHS_HIGH} with commas between them, for example 1,4,16"
         ))),
     }
 }
 
-/// `4K,16K` as bytes; the error is about `--units`.
-pub fn parse_units(text: &str) -> Result<Vec<u64>, Mistake> {
+/// `4K,16K` as bytes; the error is about `--block-sizes`.
+pub fn parse_block_sizes(text: &str) -> Result<Vec<u64>, Mistake> {
     let sizes: Result<Vec<u64>, String> =
         text.split(',').map(|size| spindle_base::units::parse_size_bytes(size.trim())).collect();
-    let sizes = sizes.map_err(|problem| Mistake::new(format!("--units: {problem}")))?;
+    let sizes = sizes.map_err(|problem| Mistake::new(format!("--block-sizes: {problem}")))?;
     match sizes.iter().find(|size| !(512..=MEBIBYTE).contains(*size) || !size.is_power_of_two()) {
-        Some(bad) => {
-            Err(Mistake::new(format!("--units: {bad} bytes must be a power of two from 512 bytes to 1 MiB")))
-        }
+        Some(bad) => Err(Mistake::new(format!(
+            "--block-sizes: {bad} bytes must be a power of two from 512 bytes to 1 MiB"
+        ))),
         None => Ok(distinct(sizes)),
     }
 }
@@ -67,11 +67,11 @@ fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
 
 /// Reads before writes, so that what a write leaves behind in the disk spoils no read.
 pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
-    let threads = wishes.threads.clone().unwrap_or_else(|| match wishes.full {
-        true => THREADS_FULL.to_vec(),
-        false => THREADS_QUICK.to_vec(),
+    let iodepths = wishes.iodepth.clone().unwrap_or_else(|| match wishes.full {
+        true => IODEPTHS_FULL.to_vec(),
+        false => IODEPTHS_QUICK.to_vec(),
     });
-    let units = wishes.units.clone().unwrap_or_else(|| match wishes.full {
+    let block_sizes = wishes.block_sizes.clone().unwrap_or_else(|| match wishes.full {
         true => RANDOM_UNITS_FULL.to_vec(),
         false => RANDOM_UNITS_QUICK.to_vec(),
     });
@@ -79,30 +79,30 @@ pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
     let place = if abilities.raw { Place::Raw } else { Place::FileSystem };
     let writes = if abilities.raw { abilities.raw_writes } else { abilities.file_writes };
     let mut questions = Vec::new();
-    let mut ask = |place, access: Access, unit_bytes, threads| {
-        let question = Question { place, access, unit_bytes, threads };
+    let mut ask = |place, access: Access, block_bytes, iodepth| {
+        let question = Question { place, access, block_bytes, iodepth };
         if !questions.contains(&question) {
             questions.push(question);
         }
     };
     let random = |ask: &mut dyn FnMut(Place, Access, u64, u64), access| {
-        for &unit_bytes in &units {
-            for &threads in &threads {
-                ask(place, access, unit_bytes, threads);
+        for &block_bytes in &block_sizes {
+            for &iodepth in &iodepths {
+                ask(place, access, block_bytes, iodepth);
             }
         }
     };
     random(&mut ask, Access::RandomRead);
     let streams: &[u64] = if wishes.full { &[1, 4] } else { &[1] };
-    for &threads in streams {
-        ask(place, Access::SequentialRead, MEBIBYTE, threads);
+    for &iodepth in streams {
+        ask(place, Access::SequentialRead, MEBIBYTE, iodepth);
     }
     if writes {
-        for unit_bytes in FSYNC_UNITS {
-            ask(place, Access::Fsync, unit_bytes, 1);
+        for block_bytes in FSYNC_BLOCKS {
+            ask(place, Access::Fsync, block_bytes, 1);
         }
-        for &threads in streams {
-            ask(place, Access::SequentialWrite, MEBIBYTE, threads);
+        for &iodepth in streams {
+            ask(place, Access::SequentialWrite, MEBIBYTE, iodepth);
         }
         random(&mut ask, Access::RandomWrite);
     }
@@ -111,9 +111,9 @@ pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
         let accesses =
             if both_write { &[Access::RandomRead, Access::RandomWrite][..] } else { &[Access::RandomRead] };
         for &access in accesses {
-            for threads in FILE_SYSTEM_THREADS {
-                ask(Place::Raw, access, FILE_SYSTEM_UNIT, threads);
-                ask(Place::FileSystem, access, FILE_SYSTEM_UNIT, threads);
+            for iodepth in FILE_SYSTEM_IODEPTHS {
+                ask(Place::Raw, access, FILE_SYSTEM_BLOCK, iodepth);
+                ask(Place::FileSystem, access, FILE_SYSTEM_BLOCK, iodepth);
             }
         }
     }
@@ -124,7 +124,7 @@ pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
 mod tests {
     use super::*;
 
-    const QUICK: Wishes = Wishes { full: false, threads: None, units: None };
+    const QUICK: Wishes = Wishes { full: false, iodepth: None, block_sizes: None };
     const ALL: Abilities = Abilities { raw: true, raw_writes: true, file: true, file_writes: true };
 
     #[test]
@@ -154,23 +154,23 @@ mod tests {
             assert!(questions.contains(&Question { place: Place::Raw, ..*question }), "{question}");
         }
         let on_files = questions.iter().filter(|question| question.place == Place::FileSystem);
-        assert_eq!(on_files.map(|question| question.threads).collect::<Vec<_>>(), [1, 16, 1, 16]);
+        assert_eq!(on_files.map(|question| question.iodepth).collect::<Vec<_>>(), [1, 16, 1, 16]);
     }
 
     #[test]
     fn threads_are_1_to_200() {
-        assert_eq!(parse_threads("16, 1,4,4").unwrap(), [1, 4, 16]);
+        assert_eq!(parse_iodepths("16, 1,4,4").unwrap(), [1, 4, 16]);
         for bad in ["", "0", "201", "1,,2", "four"] {
-            let sentence = parse_threads(bad).unwrap_err().to_string();
-            assert!(sentence.starts_with(&format!("--threads: `{bad}` must be")), "{sentence}");
+            let sentence = parse_iodepths(bad).unwrap_err().to_string();
+            assert!(sentence.starts_with(&format!("--iodepth: `{bad}` must be")), "{sentence}");
         }
     }
 
     #[test]
     fn units_are_powers_of_two_up_to_a_mebibyte() {
-        assert_eq!(parse_units("16K,4 KiB").unwrap(), [4 << 10, 16 << 10]);
-        assert!(parse_units("2M").is_err());
-        assert!(parse_units("3K").is_err());
-        assert!(parse_units("4").is_err());
+        assert_eq!(parse_block_sizes("16K,4 KiB").unwrap(), [4 << 10, 16 << 10]);
+        assert!(parse_block_sizes("2M").is_err());
+        assert!(parse_block_sizes("3K").is_err());
+        assert!(parse_block_sizes("4").is_err());
     }
 }

@@ -37,7 +37,7 @@ pub fn sample(
     question: &Question,
     requests: Requests,
 ) -> Option<(Row, Vec<f64>)> {
-    if question.place == Place::FileSystem || requests.span_bytes < question.unit_bytes {
+    if question.place == Place::FileSystem || requests.span_bytes < question.block_bytes {
         return None;
     }
     let shape = shape(question, requests, seed);
@@ -56,8 +56,8 @@ fn shape(question: &Question, requests: Requests, seed: u64) -> ClosedLoop {
     let is_random = matches!(question.access, Access::RandomRead | Access::RandomWrite);
     ClosedLoop {
         read_percent: if question.access.is_write() { 0 } else { 100 },
-        size_bytes: question.unit_bytes,
-        queue_depth: question.threads,
+        size_bytes: question.block_bytes,
+        queue_depth: question.iodepth,
         order: if is_random { Order::Random } else { Order::Sequential },
         span_bytes: requests.span_bytes,
         flush_after_write: question.access == Access::Fsync,
@@ -73,7 +73,7 @@ fn row(question: Question, latencies_us: &[f64], elapsed_ns: u64) -> Row {
     Row {
         question,
         per_second,
-        bytes_per_s: per_second * question.unit_bytes as f64,
+        bytes_per_s: per_second * question.block_bytes as f64,
         latency_us_mean: spindle_stats::mean(latencies_us).unwrap_or(0.0),
         latency_us_p50: quantile(0.5),
         latency_us_p99: quantile(0.99),
@@ -99,9 +99,9 @@ mod tests {
     use super::*;
     use crate::stack::StackSpec;
 
-    fn ask(profile: &str, access: Access, unit_bytes: u64, threads: u64) -> Row {
+    fn ask(profile: &str, access: Access, block_bytes: u64, iodepth: u64) -> Row {
         let stack = StackSpec::of_name(profile, None, "none").unwrap();
-        let question = Question { place: Place::Raw, access, unit_bytes, threads };
+        let question = Question { place: Place::Raw, access, block_bytes, iodepth };
         answer(stack.build(1), 1, &question).unwrap()
     }
 
@@ -146,7 +146,7 @@ mod tests {
     fn what_the_model_does_not_know_is_not_answered() {
         let stack = StackSpec::of_name("null", Some("512 KiB"), "none").unwrap();
         let question =
-            |place, unit_bytes| Question { place, access: Access::RandomRead, unit_bytes, threads: 1 };
+            |place, block_bytes| Question { place, access: Access::RandomRead, block_bytes, iodepth: 1 };
         assert_eq!(answer(stack.build(1), 1, &question(Place::FileSystem, 4_096)), None);
         assert_eq!(answer(stack.build(1), 1, &question(Place::Raw, 1 << 20)), None);
     }

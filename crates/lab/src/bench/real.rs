@@ -129,7 +129,7 @@ impl Ask<'_> {
             path,
             question,
             offset_bytes: 0,
-            span_bytes: size_bytes / question.unit_bytes * question.unit_bytes,
+            span_bytes: size_bytes / question.block_bytes * question.block_bytes,
             seconds: self.options.seconds,
             // A write cache that was empty must not flatter the writes.
             ramp: if question.access.is_write() && !is_fsync {

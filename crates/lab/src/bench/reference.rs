@@ -4,8 +4,8 @@
 //! summary = "one sentence: what was measured"
 //! source = "where, by whom, how"
 //! operation = "random-read"
-//! io_unit = "4 KiB"
-//! threads = 1
+//! block_size = "4 KiB"
+//! iodepth = 1
 //! # Probability and latency in microseconds, both rising.
 //! quantiles = [[0.01, 5300.0], [0.5, 17200.0], [0.99, 28400.0]]
 //! ```
@@ -21,7 +21,7 @@ use crate::stack::StackSpec;
 use spindle_base::Mistake;
 use spindle_base::units::parse_size_bytes;
 
-const THREADS_HIGH: u64 = 1_024;
+const IODEPTHS_HIGH: u64 = 1_024;
 /// Shown beside each other.
 const SHOWN: [f64; 7] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99];
 /// Stored: in half per cents, and the far tail.
@@ -34,8 +34,10 @@ pub struct Reference {
     pub summary: String,
     pub source: String,
     pub operation: Access,
-    pub io_unit: String,
-    pub threads: u64,
+    #[serde(alias = "io_unit")]
+    pub block_size: String,
+    #[serde(alias = "threads")]
+    pub iodepth: u64,
     pub quantiles: Vec<(f64, f64)>,
 }
 
@@ -64,9 +66,9 @@ impl Reference {
     /// The error is a sentence.
     pub fn parse(text: &str) -> Result<Reference, String> {
         let read: Reference = toml::from_str(text).map_err(|error| error.message().replace('\n', " "))?;
-        parse_size_bytes(&read.io_unit).map_err(|problem| format!("io_unit: {problem}"))?;
-        if !(1..=THREADS_HIGH).contains(&read.threads) {
-            return Err(format!("threads: is {}, must be 1 to {THREADS_HIGH}", read.threads));
+        parse_size_bytes(&read.block_size).map_err(|problem| format!("block_size: {problem}"))?;
+        if !(1..=IODEPTHS_HIGH).contains(&read.iodepth) {
+            return Err(format!("iodepth: is {}, must be 1 to {IODEPTHS_HIGH}", read.iodepth));
         }
         if read.operation == Access::Fsync {
             return Err("operation: `fsync` has two parts; a reference is of reads or of writes".to_owned());
@@ -100,15 +102,15 @@ impl Reference {
             summary: summary.to_owned(),
             source: source.to_owned(),
             operation: question.access,
-            io_unit: spindle_base::units::format_size_bytes(question.unit_bytes),
-            threads: question.threads,
+            block_size: spindle_base::units::format_size_bytes(question.block_bytes),
+            iodepth: question.iodepth,
             quantiles,
         })
     }
 
     pub fn question(&self) -> Question {
-        let unit_bytes = parse_size_bytes(&self.io_unit).expect("checked when it was read");
-        Question { place: Place::Raw, access: self.operation, unit_bytes, threads: self.threads }
+        let block_bytes = parse_size_bytes(&self.block_size).expect("checked when it was read");
+        Question { place: Place::Raw, access: self.operation, block_bytes, iodepth: self.iodepth }
     }
 
     /// The stack in virtual time, asked what the reference was asked.
@@ -140,11 +142,11 @@ impl Reference {
 pub fn table(agreement: &Agreement) -> String {
     let (reference, question) = (&agreement.reference, agreement.reference.question());
     let mut text = format!(
-        "{}: {}, {}, threads {}\nreference: {} ({})\n\n{:>8}  {:>14}  {:>14}\n",
+        "{}: {}, {}, iodepth {}\nreference: {} ({})\n\n{:>8}  {:>14}  {:>14}\n",
         agreement.stack,
         question.access.words(),
-        reference.io_unit,
-        reference.threads,
+        reference.block_size,
+        reference.iodepth,
         reference.summary,
         reference.source,
         "quantile",
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_stored_reads_back() {
         let question =
-            Question { place: Place::Raw, access: Access::RandomRead, unit_bytes: 4_096, threads: 2 };
+            Question { place: Place::Raw, access: Access::RandomRead, block_bytes: 4_096, iodepth: 2 };
         let stored = Reference::of_latencies(&question, &[(1_000, 900), (5_000, 100)], "s", "t").unwrap();
         let read = Reference::parse(&toml::to_string(&stored).unwrap()).unwrap();
         assert_eq!((read.question(), &read), (question, &stored));

@@ -3,14 +3,14 @@
 use super::{Access, Bench, Deterioration, Place, Question, Row};
 use spindle_base::units::format_size_bytes;
 
-/// Other units are divided by this one, a page of InnoDB.
-const REFERENCE_UNIT_BYTES: u64 = 16 << 10;
+/// Other block sizes are divided by this one, a page of InnoDB.
+const REFERENCE_BLOCK_BYTES: u64 = 16 << 10;
 
 pub fn render(bench: &Bench) -> String {
     let mut text =
         format!("{}: {}\n{}, seed {}\n", bench.target, bench.summary, bench.arm.words(), bench.seed);
     text.push_str(&rows(&bench.rows));
-    text.push_str(&unit_effect(bench));
+    text.push_str(&block_size_effect(bench));
     text.push_str(&file_system_effect(bench));
     if let Some(deterioration) = &bench.deterioration {
         text.push_str(&deterioration_lines(deterioration));
@@ -24,7 +24,7 @@ pub fn render(bench: &Bench) -> String {
 fn rows(rows: &[Row]) -> String {
     let mut text = format!(
         "\n{:<12} {:<17} {:>8} {:>8} {:>11} {:>9} {:>12} {:>12} {:>12}\n",
-        "on", "access", "unit", "threads", "a second", "MB/s", "mean us", "p50 us", "p99 us"
+        "on", "access", "block", "iodepth", "a second", "MB/s", "mean us", "p50 us", "p99 us"
     );
     for row in rows {
         let question = row.question;
@@ -33,8 +33,8 @@ fn rows(rows: &[Row]) -> String {
             "{:<12} {:<17} {:>8} {:>8} {:>11} {:>9.1} {:>12.1} {:>12} {:>12}\n",
             question.place.words(),
             question.access.words(),
-            format_size_bytes(question.unit_bytes),
-            question.threads,
+            format_size_bytes(question.block_bytes),
+            question.iodepth,
             rate(row.per_second),
             row.bytes_per_s / 1e6,
             row.latency_us_mean,
@@ -51,27 +51,27 @@ pub(super) fn rate(per_second: f64) -> String {
     format!("{per_second:.decimals$}")
 }
 
-/// Requests a second with other units, over those with 16 KiB.
-fn unit_effect(bench: &Bench) -> String {
+/// Requests a second with other block sizes, over those with 16 KiB.
+fn block_size_effect(bench: &Bench) -> String {
     let mut text = String::new();
     for row in &bench.rows {
         let question = row.question;
         let is_random = matches!(question.access, Access::RandomRead | Access::RandomWrite);
-        let reference = Question { unit_bytes: REFERENCE_UNIT_BYTES, ..question };
+        let reference = Question { block_bytes: REFERENCE_BLOCK_BYTES, ..question };
         if !is_random || question == reference {
             continue;
         }
         let Some(reference) = bench.find(&reference) else { continue };
         text.push_str(&format!(
-            "  {:<13} {:>8}, threads {:>3}: {:.2} times the requests of 16 KiB, {:.2} times the bytes\n",
+            "  {:<13} {:>8}, iodepth {:>3}: {:.2} times the requests of 16 KiB, {:.2} times the bytes\n",
             question.access.words(),
-            format_size_bytes(question.unit_bytes),
-            question.threads,
+            format_size_bytes(question.block_bytes),
+            question.iodepth,
             row.per_second / reference.per_second,
             row.bytes_per_s / reference.bytes_per_s
         ));
     }
-    headed("unit-size effect", &text)
+    headed("block-size effect", &text)
 }
 
 fn file_system_effect(bench: &Bench) -> String {
@@ -79,10 +79,10 @@ fn file_system_effect(bench: &Bench) -> String {
     for row in bench.rows.iter().filter(|row| row.question.place == Place::FileSystem) {
         let Some(raw) = bench.find(&Question { place: Place::Raw, ..row.question }) else { continue };
         text.push_str(&format!(
-            "  {:<13} {:>8}, threads {:>3}: {:.2} times the raw device\n",
+            "  {:<13} {:>8}, iodepth {:>3}: {:.2} times the raw device\n",
             row.question.access.words(),
-            format_size_bytes(row.question.unit_bytes),
-            row.question.threads,
+            format_size_bytes(row.question.block_bytes),
+            row.question.iodepth,
             row.per_second / raw.per_second
         ));
     }
@@ -97,9 +97,9 @@ fn deterioration_lines(curve: &Deterioration) -> String {
     let Some(last) = curve.points.last() else { return String::new() };
     let ratio = |rate: f64| rate / curve.fastest_per_s();
     let mut text = format!(
-        "  {} random writes, {} threads, {:.1} h, {} GB written{}\n",
-        format_size_bytes(curve.unit_bytes),
-        curve.threads,
+        "  {} random writes, iodepth {}, {:.1} h, {} GB written{}\n",
+        format_size_bytes(curve.block_bytes),
+        curve.iodepth,
         last.at_s / 3600.0,
         rate(last.written_bytes as f64 / 1e9),
         if curve.cut_short { " (the budget of requests ended it; --full goes on)" } else { "" },

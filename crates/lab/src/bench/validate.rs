@@ -93,8 +93,8 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
             let question = Question {
                 place: Place::Raw,
                 access: Access::RandomRead,
-                unit_bytes: read_bytes,
-                threads: queue_depth,
+                block_bytes: read_bytes,
+                iodepth: queue_depth,
             };
             let job = Job {
                 path: &device,

@@ -81,7 +81,7 @@ impl Asked {
         }
         let share = used_bytes as f64 / natural_bytes as f64;
         let span_bytes = ((device_bytes as f64 * share) as u64).min(device_bytes);
-        if span_bytes < figure.unit_bytes() {
+        if span_bytes < figure.block_bytes() {
             return Err("the device is too small for one request".to_owned());
         }
         let mut asked = Asked { driver: VirtualTime::new(device), span_bytes, seed };
@@ -114,7 +114,7 @@ impl Asked {
         let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
         ClosedLoop {
             read_percent,
-            size_bytes: figure.unit_bytes(),
+            size_bytes: figure.block_bytes(),
             queue_depth: figure.threads,
             order: if is_random { Order::Random } else { Order::Sequential },
             span_bytes: self.span_bytes,
@@ -156,7 +156,7 @@ impl Asked {
             order: Order::Random,
             flush_after_write: false,
             queue_depth: 16,
-            request_count: turns * self.span_bytes / figure.unit_bytes(),
+            request_count: turns * self.span_bytes / figure.block_bytes(),
             time_limit_ns: u64::MAX,
             seed: seed ^ 2,
             ..self.workload(figure)
@@ -167,31 +167,32 @@ impl Asked {
     /// A burst, or what goes on after caches and buffers have filled.
     fn requests(&mut self, figure: &Figure) -> Sample {
         let workload = self.workload(figure);
-        let unit_bytes = workload.size_bytes;
+        let block_bytes = workload.size_bytes;
         if let Some(burst) = &figure.burst {
             let time_limit_ns = parse_duration_ns(burst).expect("checked when the file was read");
             let burst = ClosedLoop { request_count: u64::MAX, time_limit_ns, ..workload };
-            return sample(figure, &burst.run(&mut self.driver), unit_bytes);
+            return sample(figure, &burst.run(&mut self.driver), block_bytes);
         }
         if matches!(
             figure.operation,
             Operation::RandomWrite | Operation::SequentialWrite | Operation::RandomMixed
         ) {
             let request_count = match figure.state {
-                None => self.driver.device().size_bytes() / FILL_SHARE / unit_bytes,
+                None => self.driver.device().size_bytes() / FILL_SHARE / block_bytes,
                 Some(_) => u64::MAX,
             };
             ClosedLoop { request_count, time_limit_ns: FILL_NS, seed: self.seed ^ 1, ..workload.clone() }
                 .run(&mut self.driver);
         }
-        sample(figure, &workload.run(&mut self.driver), unit_bytes)
+        sample(figure, &workload.run(&mut self.driver), block_bytes)
     }
 
     /// FLUSHes alone, each after scattered writes.
     fn flushes(&mut self, figure: &Figure) -> Sample {
         let writes = figure.writes.expect("checked when the file was read");
         let scattered = ClosedLoop { request_count: writes, ..self.workload(figure) };
-        let mut sample = Sample { unit_bytes: figure.unit_bytes(), latencies_us: Vec::new(), elapsed_ns: 0 };
+        let mut sample =
+            Sample { block_bytes: figure.block_bytes(), latencies_us: Vec::new(), elapsed_ns: 0 };
         for round in 0..FLUSH_ROUNDS {
             ClosedLoop { seed: self.seed + round, ..scattered.clone() }.run(&mut self.driver);
             let begin = self.driver.now();
@@ -211,15 +212,15 @@ impl Asked {
 
     /// Random reads while one more client writes and flushes without a pause.
     fn reads_beside_commits(&mut self, figure: &Figure) -> Sample {
-        let unit_bytes = figure.unit_bytes();
-        let places = self.span_bytes / unit_bytes;
+        let block_bytes = figure.block_bytes();
+        let places = self.span_bytes / block_bytes;
         let mut rng = Rng::new(self.seed);
         let mut in_flight: Vec<(Request, Instant)> = Vec::new();
         let mut submitted = 0;
         let mut submit = |driver: &mut VirtualTime<_>, in_flight: &mut Vec<_>, operation| {
             let is_flush = operation == Command::Flush;
             let (offset_bytes, size_bytes) =
-                if is_flush { (0, 0) } else { (rng.below(places) * unit_bytes, unit_bytes) };
+                if is_flush { (0, 0) } else { (rng.below(places) * block_bytes, block_bytes) };
             let request = Request {
                 id: RequestId(submitted),
                 operation,
@@ -251,26 +252,26 @@ impl Asked {
             };
             submit(&mut self.driver, &mut in_flight, next);
         }
-        Sample { unit_bytes, latencies_us, elapsed_ns: self.driver.now() - begin }
+        Sample { block_bytes, latencies_us, elapsed_ns: self.driver.now() - begin }
     }
 
     /// A stream over a zone, taken in stretches that lie evenly in it.
     fn stretches(&mut self, figure: &Figure) -> Sample {
         let workload = self.workload(figure);
-        let unit_bytes = workload.size_bytes;
+        let block_bytes = workload.size_bytes;
         let zone_bytes = match figure.zone {
             Some(Zone::Inner) => self.span_bytes / 20,
             _ => self.span_bytes,
         };
         let begin = self.span_bytes - zone_bytes;
-        let step = zone_bytes / STRETCHES / unit_bytes * unit_bytes;
-        let request_count = (STRETCH_BYTES.min(step) / unit_bytes).max(1);
-        let mut all = Sample { unit_bytes, latencies_us: Vec::new(), elapsed_ns: 0 };
+        let step = zone_bytes / STRETCHES / block_bytes * block_bytes;
+        let request_count = (STRETCH_BYTES.min(step) / block_bytes).max(1);
+        let mut all = Sample { block_bytes, latencies_us: Vec::new(), elapsed_ns: 0 };
         for index in 0..STRETCHES {
-            let offset_bytes = begin / unit_bytes * unit_bytes + index * step;
+            let offset_bytes = begin / block_bytes * block_bytes + index * step;
             let mut shifted = Shifted { driver: &mut self.driver, offset_bytes };
             let measured = ClosedLoop { request_count, ..workload.clone() }.run(&mut shifted);
-            let part = sample(figure, &measured, unit_bytes);
+            let part = sample(figure, &measured, block_bytes);
             all.latencies_us.extend(part.latencies_us);
             all.elapsed_ns += part.elapsed_ns;
         }
@@ -279,7 +280,7 @@ impl Asked {
 }
 
 /// A commit is a write and the FLUSH behind it: with one client the two are neighbours.
-fn sample(figure: &Figure, measured: &Measured, unit_bytes: u64) -> Sample {
+fn sample(figure: &Figure, measured: &Measured, block_bytes: u64) -> Sample {
     let latencies_us = match figure.operation {
         Operation::Fsync => {
             let commits = measured.samples.chunks_exact(2);
@@ -287,7 +288,7 @@ fn sample(figure: &Figure, measured: &Measured, unit_bytes: u64) -> Sample {
         }
         _ => measured.samples.iter().map(|sample| sample.latency_ns as f64 / 1e3).collect(),
     };
-    Sample { unit_bytes, latencies_us, elapsed_ns: measured.elapsed_ns }
+    Sample { block_bytes, latencies_us, elapsed_ns: measured.elapsed_ns }
 }
 
 /// Moves requests further into the device.

@@ -192,7 +192,7 @@ struct FigureFile {
 }
 
 impl Figure {
-    pub(super) fn unit_bytes(&self) -> u64 {
+    pub(super) fn block_bytes(&self) -> u64 {
         parse_size_bytes(&self.io_unit).expect("checked when the file was read")
     }
 
@@ -209,7 +209,7 @@ impl Figure {
             self.over.is_some(),
         ];
         let access = self.operation.access().filter(|_| conditions == [false; 8])?;
-        Some(Question { place: Place::Raw, access, unit_bytes: self.unit_bytes(), threads: self.threads })
+        Some(Question { place: Place::Raw, access, block_bytes: self.block_bytes(), iodepth: self.threads })
     }
 
     /// What the figure is a ratio to.
@@ -226,7 +226,7 @@ impl Figure {
     /// What was measured, in a few words.
     pub(super) fn words(&self) -> String {
         let mut text =
-            format!("{} {}, {}", self.operation.words(), format_size_bytes(self.unit_bytes()), self.threads);
+            format!("{} {}, {}", self.operation.words(), format_size_bytes(self.block_bytes()), self.threads);
         let mut add = |words: String| {
             text.push_str(", ");
             text.push_str(&words);
@@ -359,10 +359,10 @@ impl Figure {
 }
 
 fn check_io_unit(text: &str) -> Result<(), String> {
-    let unit_bytes = parse_size_bytes(text).map_err(|problem| format!("io_unit: {problem}"))?;
-    if !unit_bytes.is_power_of_two() || !(512..=1 << 24).contains(&unit_bytes) {
+    let block_bytes = parse_size_bytes(text).map_err(|problem| format!("io_unit: {problem}"))?;
+    if !block_bytes.is_power_of_two() || !(512..=1 << 24).contains(&block_bytes) {
         return Err(format!(
-            "io_unit: is {unit_bytes} bytes, must be a power of two from 512 bytes to 16 MiB"
+            "io_unit: is {block_bytes} bytes, must be a power of two from 512 bytes to 16 MiB"
         ));
     }
     Ok(())
@@ -488,7 +488,7 @@ mod tests {
         let text = figure("over = { io_unit = \"16 KiB\" }\n").replace("us mean", "ratio");
         let read = parse("x", &text).unwrap().remove(0);
         let other = read.denominator().unwrap();
-        assert_eq!((other.unit_bytes(), other.threads, &other.over), (16_384, 1, &None));
+        assert_eq!((other.block_bytes(), other.threads, &other.over), (16_384, 1, &None));
         assert_eq!(read.words(), "random read 4 KiB, 1, over 16 KiB");
     }
 }

@@ -44,7 +44,7 @@ impl Scale {
 
 /// Latencies of requests, and how long all of them took.
 pub(super) struct Sample {
-    pub(super) unit_bytes: u64,
+    pub(super) block_bytes: u64,
     pub(super) latencies_us: Vec<f64>,
     pub(super) elapsed_ns: u64,
 }
@@ -74,7 +74,7 @@ impl Unit {
         if sample.latencies_us.is_empty() {
             return None;
         }
-        let bytes_per_s = sample.per_second() * sample.unit_bytes as f64;
+        let bytes_per_s = sample.per_second() * sample.block_bytes as f64;
         match self {
             Unit::RequestsPerS | Unit::Ratio => Some(sample.per_second()),
             Unit::MegabytesPerS => Some(bytes_per_s / 1e6),
@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_sample_has_the_quantity_of_each_unit() {
-        let sample = Sample { unit_bytes: 1 << 20, latencies_us: vec![1e3, 2e3, 6e3], elapsed_ns: 9_000_000 };
+        let sample =
+            Sample { block_bytes: 1 << 20, latencies_us: vec![1e3, 2e3, 6e3], elapsed_ns: 9_000_000 };
         let of = |text: &str| Unit::try_from(text.to_owned()).unwrap().of_sample(&sample).unwrap();
         let close = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-9, "{value}");
         close(of("requests/s"), 1e3 / 3.0);

@@ -91,12 +91,12 @@ impl Drop for Place {
     }
 }
 
-fn row<'a>(bench: &'a Value, place: &str, access: &str, unit_bytes: u64, threads: u64) -> Option<&'a Value> {
+fn row<'a>(bench: &'a Value, place: &str, access: &str, block_bytes: u64, iodepth: u64) -> Option<&'a Value> {
     bench["rows"].as_array().unwrap().iter().find(|row| {
         row["place"] == place
             && row["access"] == access
-            && row["unit_bytes"] == unit_bytes
-            && row["threads"] == threads
+            && row["block_bytes"] == block_bytes
+            && row["iodepth"] == iodepth
     })
 }
 
@@ -108,9 +108,9 @@ fn virtual_time_needs_nothing_and_lists_every_figure_of_a_profile() {
         "bench",
         "hdd-7200",
         "--virtual",
-        "--threads",
+        "--iodepth",
         "1",
-        "--units",
+        "--block-sizes",
         "16K",
         "--against",
         "hdd-7200",
@@ -142,12 +142,12 @@ fn each_mistake_gives_one_sentence() {
     fs::create_dir(place.path("old")).unwrap();
     fs::write(place.path("old/bench.jsonl"), "").unwrap();
     place.check_refused(
-        &bench("null", &["--virtual", "--threads", "0,1"]),
-        "--threads: `0,1` must be numbers from 1 to 200 with commas between them, for example 1,4,16",
+        &bench("null", &["--virtual", "--iodepth", "0,1"]),
+        "--iodepth: `0,1` must be numbers from 1 to 200 with commas between them, for example 1,4,16",
     );
     place.check_refused(
-        &bench("null", &["--virtual", "--units", "3K"]),
-        "--units: 3072 bytes must be a power of two from 512 bytes to 1 MiB",
+        &bench("null", &["--virtual", "--block-sizes", "3K"]),
+        "--block-sizes: 3072 bytes must be a power of two from 512 bytes to 1 MiB",
     );
     place.check_refused(
         &bench("nul", &[]),
@@ -239,9 +239,9 @@ fn an_emulated_disk_is_brought_up_measured_and_taken_down() {
         "flash-285us-4ch",
         "--size",
         "1 GiB",
-        "--threads",
+        "--iodepth",
         "1",
-        "--units",
+        "--block-sizes",
         "16K",
         "--seconds",
         "1",
@@ -250,14 +250,14 @@ fn an_emulated_disk_is_brought_up_measured_and_taken_down() {
     let p50_us = row(&bench, "raw", "random-read", 16_384, 1).unwrap()["latency_us_p50"].as_f64().unwrap();
     // The model says 285; a busy host may add to it, and nothing may take away from it but fio's bins.
     assert!((279.0..427.0).contains(&p50_us), "{p50_us}");
-    for unit_bytes in [1 << 10, 8 << 10, 16 << 10] {
-        assert!(row(&bench, "raw", "fsync", unit_bytes, 1).is_some(), "{unit_bytes}");
+    for block_bytes in [1 << 10, 8 << 10, 16 << 10] {
+        assert!(row(&bench, "raw", "fsync", block_bytes, 1).is_some(), "{block_bytes}");
     }
-    for (access, threads) in
+    for (access, iodepth) in
         [("random-read", 1), ("random-read", 16), ("random-write", 1), ("random-write", 16)]
     {
         for place in ["raw", "file-system"] {
-            assert!(row(&bench, place, access, 16_384, threads).is_some(), "{place} {access} {threads}");
+            assert!(row(&bench, place, access, 16_384, iodepth).is_some(), "{place} {access} {iodepth}");
         }
     }
     let disks = fs::read_dir(place.path("run")).map(|entries| entries.count()).unwrap_or(0);
@@ -273,7 +273,7 @@ fn what_is_not_ours_is_only_read() {
     let file = place.path("data");
     let content = vec![7_u8; 32 << 20];
     fs::write(&file, &content).unwrap();
-    let read_only = ["--threads", "1", "--units", "4K", "--seconds", "1", "--json"];
+    let read_only = ["--iodepth", "1", "--block-sizes", "4K", "--seconds", "1", "--json"];
     let bench = place.json(&[&["disk", "bench", "./data"][..], &read_only].concat());
     let rows = bench["rows"].as_array().unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["access"].as_str().unwrap().ends_with("read")));
@@ -324,9 +324,9 @@ fn a_clone_does_what_its_original_does() {
             "--virtual",
             "--hours",
             "0",
-            "--threads",
+            "--iodepth",
             "1,4,32",
-            "--units",
+            "--block-sizes",
             "4K,16K",
             "--json",
         ];
@@ -334,13 +334,14 @@ fn a_clone_does_what_its_original_does() {
     };
     let original = bench("flash-285us-4ch", &["--size", "1 GiB"], "original");
     let copy = bench("./copy.toml", &[], "copy");
-    for unit_bytes in [4_096, 16_384] {
-        for threads in [1, 4, 32] {
-            let rate =
-                |bench| row(bench, "raw", "random-read", unit_bytes, threads).unwrap()["per_second"].as_f64();
+    for block_bytes in [4_096, 16_384] {
+        for iodepth in [1, 4, 32] {
+            let rate = |bench| {
+                row(bench, "raw", "random-read", block_bytes, iodepth).unwrap()["per_second"].as_f64()
+            };
             let ratio = rate(&copy).unwrap() / rate(&original).unwrap();
-            println!("{unit_bytes} bytes, {threads} threads: clone over original {ratio:.3}");
-            assert!((ratio - 1.0).abs() < CLONE_TOLERANCE, "{unit_bytes} {threads}: {ratio}");
+            println!("{block_bytes} bytes, {iodepth} iodepth: clone over original {ratio:.3}");
+            assert!((ratio - 1.0).abs() < CLONE_TOLERANCE, "{block_bytes} {iodepth}: {ratio}");
         }
     }
     let agreement = place.json(&[

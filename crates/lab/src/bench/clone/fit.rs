@@ -99,7 +99,7 @@ pub(super) fn error(draft: &Draft, size_bytes: u64, seen: &[Observation]) -> f64
 /// latency, which a host that is busy with something else disturbs least; several at a time by their rate.
 pub(super) fn ratio(model: &Row, measured: &Row) -> f64 {
     match (model.latency_us_p50, measured.latency_us_p50) {
-        (Some(model_us), Some(measured_us)) if measured.question.threads == 1 && model_us > 0.0 => {
+        (Some(model_us), Some(measured_us)) if measured.question.iodepth == 1 && model_us > 0.0 => {
             measured_us / model_us
         }
         _ => model.per_second / measured.per_second,
@@ -124,7 +124,7 @@ fn sample(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<(
     let device = Tree::Device(draft.parameters().ok()?).build(size_bytes, SEED).ok()?;
     let requests = raw::Requests {
         span_bytes: observation.span_bytes,
-        count: REQUESTS.min(BYTES / observation.question.unit_bytes),
+        count: REQUESTS.min(BYTES / observation.question.block_bytes),
     };
     raw::sample(device, SEED, &observation.question, requests)
 }

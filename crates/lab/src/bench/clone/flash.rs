@@ -18,8 +18,9 @@ pub(super) fn flash(
 ) -> Result<(Vec<Observation>, Vec<String>)> {
     let size = source.size_bytes;
     let mut seen = vec![first];
-    for (unit_bytes, threads) in [(16 << 10, 1), (4 << 10, 4), (16 << 10, 4), (4 << 10, 32), (16 << 10, 32)] {
-        seen.push(ask(Access::RandomRead, unit_bytes, threads, 0, size)?);
+    for (block_bytes, threads) in [(16 << 10, 1), (4 << 10, 4), (16 << 10, 4), (4 << 10, 32), (16 << 10, 32)]
+    {
+        seen.push(ask(Access::RandomRead, block_bytes, threads, 0, size)?);
     }
     let stream = ask(Access::SequentialRead, MEBIBYTE, 4, 0, size)?;
     let origin = Origin::Source(format!(

@@ -110,14 +110,14 @@ fn decide(rotational: Option<bool>, latency_us_p50: f64) -> Kind {
 /// # Errors
 /// fio fails, the user asks to stop, or no parameters make the model do what was measured.
 pub fn clone(source: &Source, options: Options<'_>, interrupt: &Interrupt) -> Result<Clone> {
-    let mut ask = |access, unit_bytes, threads, offset_bytes, span_bytes| -> Result<Observation> {
-        let question = Question { place: Place::Raw, access, unit_bytes, threads };
+    let mut ask = |access, block_bytes, iodepth, offset_bytes, span_bytes| -> Result<Observation> {
+        let question = Question { place: Place::Raw, access, block_bytes, iodepth };
         eprintln!("measuring {question}");
         let job = Job {
             path: &source.path,
             question,
             offset_bytes,
-            span_bytes: span_bytes / unit_bytes * unit_bytes,
+            span_bytes: span_bytes / block_bytes * block_bytes,
             seconds: options.seconds,
             ramp: if access == Access::RandomWrite { Duration::from_secs(options.seconds) } else { RAMP },
             direct: true,
@@ -129,7 +129,7 @@ pub fn clone(source: &Source, options: Options<'_>, interrupt: &Interrupt) -> Re
     clone_asking(source, options, &mut ask)
 }
 
-/// Access, unit, threads, offset and span, the last three sizes in bytes.
+/// Access, block size, iodepth, offset and span, the last three sizes in bytes.
 type Ask<'a> = dyn FnMut(Access, u64, u64, u64, u64) -> Result<Observation> + 'a;
 
 fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Result<Clone> {

@@ -16,8 +16,8 @@ fn cloned(profile: &str, writes: bool) -> (Clone, StackSpec) {
         description: "a model".to_owned(),
     };
     let options = Options { seconds: 1, date: "2026-01-31", real_time: false };
-    let mut ask = |access, unit_bytes, threads, offset: u64, span_bytes| {
-        let question = Question { place: Place::Raw, access, unit_bytes, threads };
+    let mut ask = |access, block_bytes, iodepth, offset: u64, span_bytes| {
+        let question = Question { place: Place::Raw, access, block_bytes, iodepth };
         // The model's closed loop begins at the start of the device.
         let span = if offset > 0 { stack.size_bytes() } else { span_bytes };
         let requests = raw::Requests { span_bytes: span, count: 3_000 };

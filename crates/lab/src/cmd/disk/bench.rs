@@ -33,15 +33,15 @@ pub(super) struct BenchArguments {
     /// In virtual time, by the model alone: no root, no fio, seconds; profiles and stacks only.
     #[arg(long = "virtual")]
     virtual_time: bool,
-    /// More threads, more units, longer rows; without it a few minutes at most.
+    /// More depths, more block sizes, longer rows; without it a few minutes at most.
     #[arg(long)]
     full: bool,
-    /// Numbers of threads, 1 to 200, with commas between them.
-    #[arg(long, value_name = "1,4,16,...")]
-    threads: Option<String>,
+    /// Requests under way, 1 to 200, with commas between them: fio's iodepth of a sequential row, its jobs of a random one.
+    #[arg(long, alias = "threads", value_name = "1,4,16,...")]
+    iodepth: Option<String>,
     /// Sizes of random requests, with commas between them.
-    #[arg(long, value_name = "4K,16K,...")]
-    units: Option<String>,
+    #[arg(long, alias = "units", value_name = "4K,16K,...")]
+    block_sizes: Option<String>,
     /// Seconds per row of fio; without it 2, with --full 10.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
@@ -93,8 +93,8 @@ pub(super) fn run(arguments: &BenchArguments) -> Result<()> {
     })?;
     let wishes = plan::Wishes {
         full: arguments.full,
-        threads: arguments.threads.as_deref().map(plan::parse_threads).transpose()?,
-        units: arguments.units.as_deref().map(plan::parse_units).transpose()?,
+        iodepth: arguments.iodepth.as_deref().map(plan::parse_iodepths).transpose()?,
+        block_sizes: arguments.block_sizes.as_deref().map(plan::parse_block_sizes).transpose()?,
     };
     let against = arguments.against.as_deref().map(Against::find).transpose()?;
     arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
