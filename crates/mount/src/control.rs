@@ -19,7 +19,7 @@ pub enum Command {
     Ping,
     Status,
     /// Off: requests are answered at memory speed.
-    Physics {
+    Timing {
         on: bool,
     },
     /// What a request costs outside the model, to be subtracted.

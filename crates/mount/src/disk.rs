@@ -45,8 +45,8 @@ pub struct DiskOptions {
     pub mount_options: Vec<String>,
     /// Where to mount; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
-    /// Whether the physics are on when it is up.
-    pub physics: bool,
+    /// Whether the timing is on when it is up.
+    pub timing: bool,
     pub serve: ServeOptions,
 }
 
@@ -159,8 +159,8 @@ impl Disk {
 
     /// # Errors
     /// The emulator died.
-    pub fn set_physics(&mut self, on: bool) -> Result<()> {
-        let switched = self.client.call(&control::Command::Physics { on });
+    pub fn set_timing(&mut self, on: bool) -> Result<()> {
+        let switched = self.client.call(&control::Command::Timing { on });
         switched.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
@@ -181,7 +181,7 @@ impl Disk {
     /// # Errors
     /// The file system is in use, here or in another mount namespace, or the host's disk is full.
     pub fn snapshot(&mut self, directory: &Path) -> Result<()> {
-        self.set_physics(false)?;
+        self.set_timing(false)?;
         let mounts = mounts_of(&self.device);
         for at in &mounts {
             unmount(at)?;
@@ -213,7 +213,7 @@ impl Disk {
             return Ok(());
         }
         // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all the same.
-        let _ = self.client.call(&control::Command::Physics { on: false });
+        let _ = self.client.call(&control::Command::Timing { on: false });
         let result = down(&self.name);
         if result.is_err()
             && let Ok(state) = existing(&self.name)
@@ -282,12 +282,12 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     let device = PathBuf::from(device);
     tell_kernel(&device, options)?;
     client.call(&control::Command::SetDelay { delay_ns: Some(floor::DELAY_NS) })?;
-    client.call(&control::Command::Physics { on: true })?;
+    client.call(&control::Command::Timing { on: true })?;
     let floor =
         floor::measure(&device, || workers::hurry(&device)).context("measuring the emulator's floor")?;
     client.call(&control::Command::SetDelay { delay_ns: None })?;
     client.call(&control::Command::SetFloor(floor))?;
-    client.call(&control::Command::Physics { on: false })?;
+    client.call(&control::Command::Timing { on: false })?;
 
     let mount = match options.file_system {
         FileSystem::None => None,
@@ -300,7 +300,7 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
             Some(at)
         }
     };
-    client.call(&control::Command::Physics { on: options.physics })?;
+    client.call(&control::Command::Timing { on: options.timing })?;
     Ok((client, device, mount))
 }
 

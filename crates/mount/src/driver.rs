@@ -9,7 +9,7 @@
 //! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off by
 //!   letting each request arrive that much earlier in model time ([`Device::submit_late`]), but not before the answer that its sender
 //!   waited for.
-//! * With the physics off the model is not asked at all.
+//! * With the timing off the model is not asked at all.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Debug};
@@ -69,7 +69,7 @@ struct Core<P> {
     /// The last answers that no request has followed yet.
     unfollowed: VecDeque<Unfollowed>,
     next_id: u64,
-    physics: bool,
+    timing: bool,
     floor: Floor,
     /// Share of the machine's cores that were busy lately.
     cores_busy: f64,
@@ -155,7 +155,7 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     /// Without a thread: the caller of [`Driver::accept`] waits until [`Driver::next_due`] and then asks
-    /// [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_physics`].
+    /// [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_timing`].
     pub(crate) fn unattended(
         device: Box<dyn Device>,
         on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
@@ -172,7 +172,7 @@ impl<P: Send + 'static> Driver<P> {
             pending: BTreeMap::new(),
             unfollowed: VecDeque::new(),
             next_id: 0,
-            physics: true,
+            timing: true,
             floor: Floor::default(),
             cores_busy: 0.0,
             totals: Totals::new(),
@@ -207,7 +207,7 @@ impl<P: Send + 'static> Driver<P> {
         let mut core = shared.lock();
         let now = shared.clock.now();
         let mut timing = Timing { operation, size_bytes, arrived: now, submitted: now, due_at: None };
-        if !core.physics {
+        if !core.timing {
             due.push(Due { payload, outcome: Outcome::Success, timing });
             return;
         }
@@ -227,7 +227,7 @@ impl<P: Send + 'static> Driver<P> {
     /// What is due now; the caller answers it and then calls [`Driver::record`].
     pub(crate) fn take_due(&self, due: &mut Vec<Due<P>>) {
         let mut core = self.shared.lock();
-        if core.physics {
+        if core.timing {
             core.collect_due(self.shared.clock.now(), due);
         }
     }
@@ -237,7 +237,7 @@ impl<P: Send + 'static> Driver<P> {
     /// way.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
-        let next = core.device.poll_at().filter(|_| core.physics)?;
+        let next = core.device.poll_at().filter(|_| core.timing)?;
         let lead = if core.cores_busy < CORES_BUSY_MAX { LEAD } else { Duration::ZERO };
         Some((Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)), lead))
     }
@@ -254,9 +254,9 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     /// Off: requests are answered at once, those that wait too. On: the model decides again.
-    pub fn set_physics(&self, on: bool) {
+    pub fn set_timing(&self, on: bool) {
         let mut core = self.shared.lock();
-        core.physics = on;
+        core.timing = on;
         if on {
             return;
         }
@@ -318,7 +318,7 @@ impl<P: Send + 'static> Driver<P> {
             .map(|operation| operation.latency_ns);
         Statistics {
             uptime_ns: self.shared.clock.now().0,
-            physics: core.physics,
+            timing: core.timing,
             scheduler: totals.scheduler.to_owned(),
             io_flusher_refused: realtime::io_flusher() == IoFlusher::Refused,
             transport: if self.shared.timer.is_some() { "threads" } else { "io_uring" }.to_owned(),
@@ -426,7 +426,7 @@ impl<P> Core<P> {
         while let Some(at) = self.device.poll_at().filter(|&at| at <= now) {
             self.model_now = self.model_now.max(at);
             while let Some(completion) = self.device.poll(self.model_now) {
-                // Absent when it was answered because the physics went off.
+                // Absent when it was answered because the timing was switched off.
                 if let Some(Pending { payload, timing }) = self.pending.remove(&completion.id) {
                     let timing = Timing { due_at: Some(completion.at), ..timing };
                     self.unfollowed.push_back(Unfollowed { due_at: completion.at, answered_at: now });

@@ -123,7 +123,7 @@ fn serve_by_ring(
         return serve_by_threads(device, store, options);
     }
     let driver = Arc::new(Driver::unattended(device, move |answer, outcome| inbox.put(answer, outcome)));
-    driver.set_physics(false);
+    driver.set_timing(false);
     // Fails only when the thread is gone, which `ended` says.
     let _ = ring.begin.send((store.clone(), driver.clone()));
     let session = session.spawn().context("starting the FUSE thread")?;
@@ -165,7 +165,7 @@ fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &Serve
     let driver = Driver::start(device, move |answer: Answer, outcome| send(&for_driver, answer, outcome))
         .context("starting the timer")?;
     let driver = Arc::new(driver);
-    driver.set_physics(false);
+    driver.set_timing(false);
     let session = mount(DiskFile { store: store.clone(), driver: driver.clone() }, options)?;
     // Receiving threads inherit the policy of the thread that starts them.
     realtime::set_fifo(realtime::RECEIVING);
@@ -271,7 +271,7 @@ impl<P: Send + 'static> Control<P> {
                     return Ok(Reply::Status(statistics));
                 }
             },
-            Command::Physics { on } => self.driver.set_physics(on),
+            Command::Timing { on } => self.driver.set_timing(on),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
             Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),
             Command::Age { fill_percent, overwrite_percent, seed } => {

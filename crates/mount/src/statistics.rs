@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Statistics {
     /// Nanoseconds since the disk came up.
     pub uptime_ns: u64,
-    pub physics: bool,
+    pub timing: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     pub scheduler: String,
     /// Whether the emulator could come to wait for its own disk where memory is short, because the kernel refused it PR_SET_IO_FLUSHER.

@@ -69,13 +69,13 @@ pub fn measure(
                 let mut disk = up(stack, kind, options.seed)?;
                 let mount = disk.mount.clone().context("the emulated disk has no mount")?;
                 let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
-                disk.set_physics(false)?;
+                disk.set_timing(false)?;
                 let own = OwnFile::create(&mount, file_bytes)?;
-                disk.set_physics(true)?;
+                disk.set_timing(true)?;
                 ask.all(&file, &own.path, file_bytes, false)?;
                 drop(own);
                 notes.push(format!("file system: {}, a file of {} MiB", kind.name(), file_bytes / MEBIBYTE));
-                disk.set_physics(false)?;
+                disk.set_timing(false)?;
                 disk.down()?;
             }
         }
@@ -154,7 +154,7 @@ pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64) -> Result<Disk>
         name: format!("bench-{}", std::process::id()),
         seed,
         mount_at: None,
-        physics: true,
+        timing: true,
         snapshot: None,
         spill_directory: &std::env::temp_dir(),
         die_with_parent: true,

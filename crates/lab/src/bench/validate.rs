@@ -66,7 +66,7 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
         name: format!("validate-{}", std::process::id()),
         seed: SEED,
         mount_at: None,
-        physics: true,
+        timing: true,
         snapshot: None,
         spill_directory: &std::env::temp_dir(),
         die_with_parent: true,

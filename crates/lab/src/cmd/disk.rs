@@ -3,6 +3,7 @@
 mod bench;
 mod clone;
 mod profile;
+mod status;
 mod up;
 
 use std::io::Write as _;
@@ -13,7 +14,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{DiskOptions, Statistics, disk, real, serve, zfs};
+use spindle_mount::{DiskOptions, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
 use crate::bench::reference::{self, Reference};
@@ -24,7 +25,6 @@ use crate::stack::StackSpec;
 use crate::volume::emulated;
 use crate::volume::zfs_volume;
 use spindle_base::Mistake;
-use spindle_base::units::format_size_bytes;
 
 const VALIDATE_SEED: u64 = 1;
 
@@ -46,8 +46,9 @@ enum DiskCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Switch the physics: off answers everything at memory speed.
-    Physics {
+    /// Switch the timing: off answers everything at memory speed.
+    #[command(alias = "physics")]
+    Timing {
         name: String,
         #[arg(value_parser = ["on", "off"])]
         state: String,
@@ -120,9 +121,9 @@ struct ValidateArguments {
 pub fn run(arguments: DiskArguments) -> Result<()> {
     match arguments.command {
         DiskCommand::Up(arguments) => up::run(&arguments),
-        DiskCommand::Status { name, json } => status(name.as_deref(), json),
-        DiskCommand::Physics { name, state } => {
-            disk::connect(&name)?.call(&ControlCommand::Physics { on: state == "on" }).map(drop)
+        DiskCommand::Status { name, json } => status::status(name.as_deref(), json),
+        DiskCommand::Timing { name, state } => {
+            disk::connect(&name)?.call(&ControlCommand::Timing { on: state == "on" }).map(drop)
         }
         DiskCommand::Age { name, fill, overwrite } => {
             let ageing = Ageing { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
@@ -162,88 +163,6 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
     if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
-}
-
-#[derive(Debug, Serialize)]
-struct DiskStatus {
-    name: String,
-    device: Option<PathBuf>,
-    /// Its own, or that of the ZFS pool to which it belongs.
-    mount: Option<PathBuf>,
-    size_bytes: u64,
-    /// Absent when the disk is dead.
-    statistics: Option<Statistics>,
-    /// What it died of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-fn status(only: Option<&str>, json: bool) -> Result<()> {
-    let names = match only {
-        Some(name) => vec![name.to_owned()],
-        None => disk::list()?,
-    };
-    let pools = zfs::list()?;
-    let mut disks = Vec::new();
-    for name in names {
-        let (options, device, mount) = disk::inspect(&name)?;
-        let (statistics, error) = match disk::connect(&name).and_then(|mut client| client.statistics()) {
-            Ok(statistics) => (Some(statistics), None),
-            Err(error) => (None, Some(format!("{error:#}"))),
-        };
-        let of_pool = |pool: &&String| zfs_volume::is_device_of(&name, pool);
-        let mount = mount.or(pools.iter().find(of_pool).map(|pool| zfs::mount_of(pool)).transpose()?);
-        let size_bytes = options.serve.size_bytes;
-        disks.push(DiskStatus { name, device, mount, size_bytes, statistics, error });
-    }
-    if json {
-        return print_json(&disks);
-    }
-    if disks.is_empty() {
-        eprintln!("no disk is up");
-    }
-    disks.iter().try_for_each(|disk| print(&sentence(disk)))
-}
-
-fn sentence(disk: &DiskStatus) -> String {
-    let place =
-        |path: &Option<PathBuf>| path.as_ref().map_or("-".to_owned(), |path| path.display().to_string());
-    let head = format!(
-        "{}  {}  {}  {}",
-        disk.name,
-        format_size_bytes(disk.size_bytes),
-        place(&disk.device),
-        place(&disk.mount)
-    );
-    let Some(statistics) = &disk.statistics else {
-        let error = disk.error.as_deref().unwrap_or("no answer");
-        return format!("{head}  dead: {error}; `spindle disk down {}` clears it\n", disk.name);
-    };
-    let mean_ms = |operation: spindle_mount::OperationStatistics| {
-        operation.latency_ns as f64 / operation.count.max(1) as f64 / 1e6
-    };
-    let physics = if statistics.physics { "physics on" } else { "physics off" };
-    let mut text = format!("{head}  {physics}, {}, {}\n", statistics.scheduler, statistics.transport);
-    for (name, operation) in [
-        ("reads", statistics.read),
-        ("writes", statistics.write),
-        ("flushes", statistics.flush),
-        ("discards", statistics.discard),
-    ] {
-        if operation.count > 0 {
-            text.push_str(&format!("    {} {name}, mean {:.3} ms\n", operation.count, mean_ms(operation)));
-        }
-    }
-    if statistics.nand_write_bytes > 0 {
-        text.push_str(&format!(
-            "    {} programmed into NAND, {} of it moved by garbage collection; {} erases, {} of the most worn\n",
-            format_size_bytes(statistics.nand_write_bytes),
-            format_size_bytes(statistics.nand_moved_bytes),
-            statistics.erases,
-            statistics.most_erases
-        ));
-    }
-    text
 }
 
 /// A pool goes before the disks on which it lies.

@@ -116,7 +116,7 @@ pub enum StartState {
     Cold,
     /// Warmed up on the emulated storage.
     Warm,
-    /// Warmed up with the physics off, then settled on the emulated storage.
+    /// Warmed up with the timing off, then settled on the emulated storage.
     WarmFast,
 }
 

@@ -1,4 +1,4 @@
-//! The database that trials start from: loaded once with the physics off, shut down cleanly, kept as a
+//! The database that trials start from: loaded once with the timing off, shut down cleanly, kept as a
 //! snapshot.
 //!
 //! Snapshots lie next to the records under a hash of everything that shaped them, so a resumed run loads
@@ -29,7 +29,7 @@ use crate::stack::layout::{Layout, LayoutMount};
 use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
-/// A clean shutdown writes every dirty page; with the physics off that is quick, but the pool may be large.
+/// A clean shutdown writes every dirty page; with the timing off that is quick, but the pool may be large.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 
 const LOAD_PATIENCE: Duration = Duration::from_secs(1800);
@@ -210,7 +210,7 @@ impl Load<'_> {
             mount_count: self.storage.layout.mounts.len(),
         })
         .context("bringing the storage up")?;
-        mounts.set_physics(false)?;
+        mounts.set_timing(false)?;
         self.fill(&mounts, progress).map_err(|error| cause::of_storage(error, &mut mounts))?;
         mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
     }

@@ -86,9 +86,9 @@ impl<'a> Replicas<'a> {
         self.roles.is_some()
     }
 
-    pub(super) fn set_physics(&mut self, on: bool) -> Result<()> {
+    pub(super) fn set_timing(&mut self, on: bool) -> Result<()> {
         self.replicas.iter_mut().try_for_each(|replica| {
-            let switched = replica.mounts.set_physics(on);
+            let switched = replica.mounts.set_timing(on);
             switched.with_context(|| replica.name.clone())
         })
     }
@@ -201,7 +201,7 @@ impl<'a> Replicas<'a> {
             }
             end.elapsed() > spec.catch_up || replicas.iter().all(|replica| replica.facts.catch_up_s.is_some())
         })?;
-        self.set_physics(false)?;
+        self.set_timing(false)?;
         self.apply_all()?;
         window.replicas = self.replicas.iter().map(|replica| replica.facts.clone()).collect();
         Ok(())

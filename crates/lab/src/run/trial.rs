@@ -132,8 +132,8 @@ impl Laboratory<'_> {
         let roles = Roles::of(server, self.replication());
         let mut replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
         let is_cold = self.scenario.run.start == StartState::Cold;
-        mounts.set_physics(is_cold)?;
-        replicas.set_physics(is_cold)?;
+        mounts.set_timing(is_cold)?;
+        replicas.set_timing(is_cold)?;
         self.with_storage(planned, &mut mounts, &mut replicas, phases, finding)
             .map_err(|error| replicas.cause(cause::of_storage(error, &mut mounts)))?;
         replicas.down()?;
@@ -220,7 +220,7 @@ impl Laboratory<'_> {
         replicas.check()?;
 
         phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
-        mounts.set_physics(false)?;
+        mounts.set_timing(false)?;
         self.interrupt.kill_on_signal(client_id, || client.stop())?;
         if replicas.are_there() {
             replicas.catch_up(&mut window)?;
@@ -251,7 +251,7 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Until the physics are on, and the load is as it will be when it is measured.
+    /// Until the timing is on, and the load is as it will be when it is measured.
     fn warm_up(
         &self,
         client: &mut ClientProcess,
@@ -261,12 +261,12 @@ impl Laboratory<'_> {
     ) -> Result<()> {
         let run = &self.scenario.run;
         phases.enter("warm-up")?;
-        mounts.set_physics(run.start != StartState::WarmFast)?;
-        replicas.set_physics(run.start != StartState::WarmFast)?;
+        mounts.set_timing(run.start != StartState::WarmFast)?;
+        replicas.set_timing(run.start != StartState::WarmFast)?;
         phases.watch(client, run.warm_up)?;
         phases.enter("settle")?;
-        mounts.set_physics(true)?;
-        replicas.set_physics(true)?;
+        mounts.set_timing(true)?;
+        replicas.set_timing(true)?;
         phases.watch(client, run.settle)
     }
 

@@ -26,7 +26,7 @@ pub struct ReplicationSpec {
     pub wait_point: Option<WaitPoint>,
     /// How long a semi-synchronous commit waits for its acknowledgement; `None` leaves it to the server.
     pub timeout: Option<Duration>,
-    /// How long a trial waits, with the physics on, until the replicas have applied what was written in the
+    /// How long a trial waits, with the timing on, until the replicas have applied what was written in the
     /// window.
     pub catch_up: Duration,
     /// Of every replica: the primary's settings with the replica's own in their place.

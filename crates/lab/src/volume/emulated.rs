@@ -18,7 +18,7 @@ pub struct Wishes<'a> {
     pub name: String,
     pub seed: u64,
     pub mount_at: Option<PathBuf>,
-    pub physics: bool,
+    pub timing: bool,
     pub snapshot: Option<&'a Path>,
     pub spill_directory: &'a Path,
     pub die_with_parent: bool,
@@ -67,7 +67,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         mkfs_options: stack.head().mkfs_options.clone(),
         mount_options: stack.head().mount_options.clone(),
         mount_at: wishes.mount_at.clone(),
-        physics: wishes.physics,
+        timing: wishes.timing,
         serve: ServeOptions {
             state_directory: disk::state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
@@ -131,8 +131,8 @@ impl Volume for EmulatedVolume {
         &self.path
     }
 
-    fn set_physics(&mut self, on: bool) -> Result<()> {
-        self.disk.set_physics(on)
+    fn set_timing(&mut self, on: bool) -> Result<()> {
+        self.disk.set_timing(on)
     }
 
     fn check(&mut self) -> Result<()> {

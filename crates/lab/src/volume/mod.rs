@@ -26,8 +26,8 @@ pub trait Volume: Debug {
     /// Where the file system is mounted.
     fn path(&self) -> &Path;
 
-    /// With the physics off, requests are answered at memory speed. Those of a real disk are always on.
-    fn set_physics(&mut self, on: bool) -> Result<()>;
+    /// With the timing off, requests are answered at memory speed. That of a real disk is always on.
+    fn set_timing(&mut self, on: bool) -> Result<()>;
 
     /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
     /// is full.
@@ -75,7 +75,7 @@ pub struct VolumeRequest<'a> {
     pub work_directory: &'a Path,
 }
 
-/// The volume comes up with the physics off.
+/// The volume comes up with the timing off.
 ///
 /// # Errors
 /// Whatever keeps a disk from coming up, with what we were doing.
@@ -91,7 +91,7 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
         name,
         seed: request.seed,
         mount_at: None,
-        physics: false,
+        timing: false,
         snapshot: request.snapshot,
         spill_directory: request.work_directory,
         die_with_parent: true,

@@ -47,7 +47,7 @@ pub struct MountsRequest<'a> {
 }
 
 impl Mounts {
-    /// Mounts come up with the physics off.
+    /// Mounts come up with the timing off.
     ///
     /// # Errors
     /// Whatever keeps one from coming up, with its class; the others are down again then.
@@ -85,9 +85,9 @@ impl Mounts {
         Ok(Mounts { mounts })
     }
 
-    /// With the physics off, requests are answered at memory speed.
-    pub fn set_physics(&mut self, on: bool) -> Result<()> {
-        self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_physics(on))
+    /// With the timing off, requests are answered at memory speed.
+    pub fn set_timing(&mut self, on: bool) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
     }
 
     /// An error when what is measured on any of them from now on means nothing.

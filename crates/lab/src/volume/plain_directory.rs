@@ -55,7 +55,7 @@ impl Volume for PlainDirectory {
         &self.path
     }
 
-    fn set_physics(&mut self, _: bool) -> Result<()> {
+    fn set_timing(&mut self, _: bool) -> Result<()> {
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The real disk under a trial. Its physics are there and cannot be switched off, and its snapshot is a copy of the files.
+//! The real disk under a trial. Its timing is its own and cannot be switched off, and its snapshot is a copy of the files.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Volume for RealVolume {
         self.disk.path()
     }
 
-    fn set_physics(&mut self, _: bool) -> Result<()> {
+    fn set_timing(&mut self, _: bool) -> Result<()> {
         Ok(())
     }
 

@@ -125,8 +125,8 @@ impl Volume for ZfsVolume {
         &self.pool.mount
     }
 
-    fn set_physics(&mut self, on: bool) -> Result<()> {
-        self.disks.iter_mut().try_for_each(|part| part.disk.set_physics(on))
+    fn set_timing(&mut self, on: bool) -> Result<()> {
+        self.disks.iter_mut().try_for_each(|part| part.disk.set_timing(on))
     }
 
     fn check(&mut self) -> Result<()> {
@@ -173,7 +173,7 @@ impl Volume for ZfsVolume {
     }
 
     fn into_snapshot(mut self: Box<Self>, directory: &Path) -> Result<()> {
-        self.set_physics(false)?;
+        self.set_timing(false)?;
         let ZfsVolume { pool, disks } = *self;
         pool.export()?;
         for PoolDisk { key, mut disk } in disks {
@@ -186,7 +186,7 @@ impl Volume for ZfsVolume {
 
     fn down(mut self: Box<Self>) -> Result<()> {
         // What is still dirty goes nowhere, and need not go there slowly. Dead disks are taken down all the same.
-        let _ = self.set_physics(false);
+        let _ = self.set_timing(false);
         let ZfsVolume { pool, disks } = *self;
         pool.down()?;
         disks.into_iter().try_for_each(|part| part.disk.down())
@@ -202,7 +202,7 @@ fn sum(each: &[Statistics]) -> Result<Statistics> {
         if other.scheduler != "SCHED_FIFO" {
             total.scheduler.clone_from(&other.scheduler);
         }
-        total.physics &= other.physics;
+        total.timing &= other.timing;
         total.io_flusher_refused |= other.io_flusher_refused;
         for (to, from) in [
             (&mut total.read, &other.read),
@@ -240,7 +240,7 @@ mod tests {
         lateness_ns.iter().for_each(|value| recorded.record(*value).unwrap());
         Statistics {
             uptime_ns: 1000 + reads,
-            physics: true,
+            timing: true,
             scheduler: scheduler.to_owned(),
             read: OperationStatistics { count: reads, bytes: reads * 4096, latency_ns: reads * 10 },
             queue_time_ns: reads * 10,

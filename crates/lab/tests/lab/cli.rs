@@ -295,7 +295,7 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
         );
     }
     check_refused(
-        "disk physics ../etc off",
+        "disk timing ../etc off",
         "spindle: a disk cannot be called \"../etc\": use up to 64 letters, digits, `-`, `_` and `.`",
     );
     check_refused(

@@ -18,13 +18,13 @@ fn up(bench: &Bench, table: &str, snapshot: Option<&Path>) -> Disk {
     bring_up(bench, &stack, snapshot)
 }
 
-/// With the physics off.
+/// With the timing off.
 fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
         name: format!("layout-test-{}", std::process::id()),
         seed: 1,
         mount_at: None,
-        physics: false,
+        timing: false,
         snapshot,
         spill_directory: &bench.path("."),
         die_with_parent: false,

@@ -79,7 +79,7 @@ fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its
             name,
             seed: 1,
             mount_at: None,
-            physics: false,
+            timing: false,
             snapshot,
             spill_directory: &directory,
             die_with_parent: false,

@@ -109,8 +109,8 @@ fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     let status = spindle(&bench, &["disk", "status"]);
     let words = text(&status.stdout);
     assert!(words.contains("dead: the emulator of frozen does not answer (for 2 s)"), "{words}");
-    let physics = spindle(&bench, &["disk", "physics", "frozen", "off"]);
-    assert!(text(&physics.stderr).contains("does not answer"), "{}", text(&physics.stderr));
+    let timing = spindle(&bench, &["disk", "timing", "frozen", "off"]);
+    assert!(text(&timing.stderr).contains("does not answer"), "{}", text(&timing.stderr));
     let down = spindle(&bench, &["disk", "down", "--all"]);
     assert!(down.status.success(), "{}", text(&down.stderr));
     assert!(!finish(writer).status.success(), "nothing can be durable on a dead disk");

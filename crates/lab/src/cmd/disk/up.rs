@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
         name: arguments.name.clone().unwrap_or_else(|| stem.into_owned()),
         seed: arguments.seed,
         mount_at: arguments.at.clone(),
-        physics: true,
+        timing: true,
         snapshot: None,
         spill_directory: &std::env::temp_dir(),
         die_with_parent: false,
