@@ -1,4 +1,5 @@
-//! Child processes that never outlive us, and who they run as: a server or a load generator left behind would ruin the next trial.
+//! Child processes that never outlive us, and who they run as: a server or a load generator left behind would
+//! ruin the next trial.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -37,20 +38,21 @@ impl RunAs {
     }
 }
 
-/// Asks the kernel to kill the child when the *thread* that spawns it ends. Spawn from a thread that lives as long as
-/// the child is needed.
+/// Asks the kernel to kill the child when the *thread* that spawns it ends. Spawn from a thread that lives as
+/// long as the child is needed.
 #[expect(
     unsafe_code,
     reason = "code between fork and exec is unsafe to add; this one makes a single system call"
 )]
 pub fn die_with_parent(command: &mut Command) -> &mut Command {
     let request = || set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from);
-    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes the
-    // system call prctl and allocates nothing.
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed. It makes
+    // the system call prctl and allocates nothing.
     unsafe { command.pre_exec(request) }
 }
 
-/// Waits for the child to end, and tells its user and system time. It is reaped then: its process id may be another's.
+/// Waits for the child to end, and tells its user and system time. It is reaped then: its process id may be
+/// another's.
 ///
 /// # Errors
 /// It was waited for before.

@@ -1,5 +1,6 @@
-//! Small things that every other crate needs and none of them owns: sizes and durations as people write them, the user's
-//! mistake, text for terminals, child processes, what `/proc` says, histograms as text, random numbers.
+//! Small things that every other crate needs and none of them owns: sizes and durations as people write them,
+//! the user's mistake, text for terminals, child processes, what `/proc` says, histograms as text, random
+//! numbers.
 //!
 //! What belongs here is needed by two crates and speaks of no disk, server or workload.
 

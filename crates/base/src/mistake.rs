@@ -1,4 +1,5 @@
-//! A mistake of the user: one sentence that names the file or flag, the key and the bound. Exit code 2, before any work.
+//! A mistake of the user: one sentence that names the file or flag, the key and the bound. Exit code 2,
+//! before any work.
 
 use std::fmt::{self, Display, Formatter};
 

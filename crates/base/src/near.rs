@@ -1,5 +1,5 @@
-//! "Did you mean": the name that a typing mistake was meant to be. Distances are those of optimal string alignment, in which a swap of
-//! neighbours is one mistake.
+//! "Did you mean": the name that a typing mistake was meant to be. Distances are those of optimal string
+//! alignment, in which a swap of neighbours is one mistake.
 
 use strsim::osa_distance;
 

@@ -1,5 +1,5 @@
-//! Passwords of URLs stay here: a scenario may have one (`url = "mysql://user:password@host"`), and its text goes into the records, into reports
-//! and into sentences about mistakes.
+//! Passwords of URLs stay here: a scenario may have one (`url = "mysql://user:password@host"`), and its text
+//! goes into the records, into reports and into sentences about mistakes.
 //!
 //! Where it is not certain what belongs to the password, more is hidden rather than less.
 

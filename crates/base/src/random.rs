@@ -1,7 +1,7 @@
 //! Seeded randomness: xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 //!
-//! Own code of twenty lines, because a crate's generator may change between versions, and one seed must give one
-//! database for good.
+//! Own code of twenty lines, because a crate's generator may change between versions, and one seed must give
+//! one database for good.
 
 #[derive(Debug, Clone)]
 pub struct Random {

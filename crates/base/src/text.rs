@@ -1,11 +1,13 @@
-//! How sizes and durations are written for people, and how text that others wrote leaves us: a title or a server's message could move the
-//! cursor of a terminal, change its title, or turn the reading direction of what comes after it.
+//! How sizes and durations are written for people, and how text that others wrote leaves us: a title or a
+//! server's message could move the cursor of a terminal, change its title, or turn the reading direction of
+//! what comes after it.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Text of others for a place that has one line; what would be acted upon and not shown is written as an escape.
+/// Text of others for a place that has one line; what would be acted upon and not shown is written as an
+/// escape.
 pub fn one_line(text: &str) -> String {
     escaped(
         text,
@@ -44,7 +46,8 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     text.chars().map(|one| if acts(one) { escape(one) } else { one.to_string() }).collect()
 }
 
-/// Control characters of both sets (C0, C1), line separators, and the marks and overrides of bidirectional text.
+/// Control characters of both sets (C0, C1), line separators, and the marks and overrides of bidirectional
+/// text.
 pub fn acts(one: char) -> bool {
     one.is_control()
         || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,5 @@
-//! The directions in which crates and rooms may use each other, written down once, checked against the imports.
+//! The directions in which crates and rooms may use each other, written down once, checked against the
+//! imports.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
 //! The clients: one workload = one file (or one folder) in [`workloads`], and one line in `catalog.rs`.
 //!
 //! Rooms, each of which uses those before it: [`protocol`] (what passes between processes), [`sql`] (one
-//! connection), [`foreign`] (another project's program), [`workload`] (what every workload is made of), `runner`
-//! (time), [`workloads`], `catalog` (the list), [`process`] (the load process).
+//! connection), [`foreign`] (another project's program), [`workload`] (what every workload is made of),
+//! `runner` (time), [`workloads`], `catalog` (the list), [`process`] (the load process).
 
 mod catalog;
 pub mod foreign;

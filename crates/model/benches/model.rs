@@ -1,4 +1,5 @@
-//! How many requests a second the models answer in virtual time, on one core: `cargo bench -p spindle-model -- disk`.
+//! How many requests a second the models answer in virtual time, on one core: `cargo bench -p spindle-model
+//! -- disk`.
 //!
 //! The workload's own cost is in it: `null` shows how much that is.
 

@@ -10,8 +10,8 @@
 //! nothing is dirty.
 //!
 //! A read is served from memory if all of it is dirty, or all of it is in the optional read cache; else from
-//! below. With read-ahead, one that goes on where an earlier read ended brings the rest of its stripe with it,
-//! from all members of an array at a time (`read_ahead.rs`).
+//! below. With read-ahead, one that goes on where an earlier read ended brings the rest of its stripe with
+//! it, from all members of an array at a time (`read_ahead.rs`).
 //!
 //! FLUSH and FUA are free while the memory counts as safe. Everything is written below with FUA: the drives'
 //! own caches are off, as such controllers set them. In write-through a write is done when the device below

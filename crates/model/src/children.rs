@@ -1,8 +1,9 @@
 //! The devices below a layer, and what each request to them is for.
 //!
-//! A layer numbers the requests to a device below in two sequences that never meet: the host's own id doubled, or
-//! an odd number for a request that the layer makes itself. A device below may name a write long after it completed
-//! (when the power fails), so the way back to the host's request needs no table that grows.
+//! A layer numbers the requests to a device below in two sequences that never meet: the host's own id
+//! doubled, or an odd number for a request that the layer makes itself. A device below may name a write long
+//! after it completed (when the power fails), so the way back to the host's request needs no table that
+//! grows.
 //!
 //! An event of a layer has its own time, which is before the present when a request of the host came late
 //! ([`Device::submit_late`]). What the layer sends below then is late as well: [`Child::pass_on`] and

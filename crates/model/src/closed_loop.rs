@@ -1,4 +1,5 @@
-//! A raw workload that keeps a fixed number of requests in a device, over any driver: one test body, two arms.
+//! A raw workload that keeps a fixed number of requests in a device, over any driver: one test body, two
+//! arms.
 
 use std::collections::VecDeque;
 
@@ -12,8 +13,8 @@ pub trait Driver {
 
     fn submit(&mut self, request: Request);
 
-    /// The next completion, after which [`Driver::now`] is the time at which the host learned of it; `None` when the device
-    /// has nothing left to do.
+    /// The next completion, after which [`Driver::now`] is the time at which the host learned of it; `None`
+    /// when the device has nothing left to do.
     fn wait(&mut self) -> Option<Completion>;
 }
 
@@ -95,7 +96,8 @@ impl Default for ClosedLoop {
     }
 }
 
-/// Requests by their number, from the oldest that is not complete: what a device answers in any order, found at once.
+/// Requests by their number, from the oldest that is not complete: what a device answers in any order, found
+/// at once.
 #[derive(Debug, Default)]
 struct InFlight {
     first: u64,

@@ -15,8 +15,8 @@ use crate::time::Instant;
 /// * `submit(now, ..)` first lets everything happen that was due at or before `now`.
 /// * `poll(now)` gives completions with `at <= now`, ordered by `at`, ties by submission number, and `None`
 ///   when there is none left; internal events that are due happen then too.
-/// * `poll_at()` is the time of the next internal event or completion, `None` when the device is idle and stays
-///   so until the next `submit`.
+/// * `poll_at()` is the time of the next internal event or completion, `None` when the device is idle and
+///   stays so until the next `submit`.
 /// * Every submitted request completes exactly once, unless a power cut takes it.
 pub trait Device: Send {
     /// Usable size, a multiple of [`crate::SECTOR_BYTES`].
@@ -27,10 +27,10 @@ pub trait Device: Send {
     }
 
     /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the
-    /// device has done already. That stays as it was, but a part that has been idle begins with the request at
-    /// its own time. So a completion may be due before others that were collected. A layer passes `sent` on,
-    /// later by the time that the request spent in the layer. Returns when the device took the request to have
-    /// come: `now` where it makes no use of `sent`.
+    /// device has done already. That stays as it was, but a part that has been idle begins with the request
+    /// at its own time. So a completion may be due before others that were collected. A layer passes `sent`
+    /// on, later by the time that the request spent in the layer. Returns when the device took the request to
+    /// have come: `now` where it makes no use of `sent`.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant;
 
     fn poll_at(&self) -> Option<Instant>;
@@ -38,19 +38,19 @@ pub trait Device: Send {
     fn poll(&mut self, now: Instant) -> Option<Completion>;
 
     /// The power fails at `now`. Requests in flight are never completed; the returned fates tell, for every
-    /// write that was not durable, what the medium holds afterwards. The device is then as after power-on, with an
-    /// empty queue.
+    /// write that was not durable, what the medium holds afterwards. The device is then as after power-on,
+    /// with an empty queue.
     fn power_cut(&mut self, now: Instant) -> PowerCut;
 
     /// What the device did since it was built.
     fn counters(&self) -> Counters;
 
-    /// Brings the device to the state that such use leaves it in, in no time and with no data written. Only while
-    /// nothing is submitted. A device without a memory of its use ignores it.
+    /// Brings the device to the state that such use leaves it in, in no time and with no data written. Only
+    /// while nothing is submitted. A device without a memory of its use ignores it.
     fn age(&mut self, _ageing: &Ageing) {}
 
-    /// The device forgets where everything was, as ATA SECURITY ERASE UNIT or NVMe Format make it do; its wear stays. Only
-    /// while nothing is submitted.
+    /// The device forgets where everything was, as ATA SECURITY ERASE UNIT or NVMe Format make it do; its
+    /// wear stays. Only while nothing is submitted.
     fn secure_erase(&mut self) {}
 }
 
@@ -136,7 +136,8 @@ impl Counters {
         }
     }
 
-    /// With what a layer cannot count itself taken from the devices below it; the wear is that of the most worn.
+    /// With what a layer cannot count itself taken from the devices below it; the wear is that of the most
+    /// worn.
     pub(crate) fn over(self, below: impl IntoIterator<Item = Counters>) -> Counters {
         below.into_iter().fold(self, |sum, one| Counters {
             seeks: sum.seeks + one.seeks,

@@ -1,26 +1,30 @@
 //! A hard disk: one arm over rotating platters, a command queue, a volatile write-back cache.
 //!
-//! Service time is controller overhead + seek + rotational wait + transfer. Rotation is a phase of absolute time, so
-//! missed rotations of commit loops and the gain of sequential streams come for free. The drive picks among its oldest
-//! `queue_depth` commands the one whose first sector it can reach soonest (SPTF, Seltzer, Chen and Ousterhout, "Disk
-//! scheduling revisited", USENIX Winter 1990), unless one has waited longer than the age limit.
+//! Service time is controller overhead + seek + rotational wait + transfer. Rotation is a phase of absolute
+//! time, so missed rotations of commit loops and the gain of sequential streams come for free. The drive
+//! picks among its oldest `queue_depth` commands the one whose first sector it can reach soonest (SPTF,
+//! Seltzer, Chen and Ousterhout, "Disk scheduling revisited", USENIX Winter 1990), unless one has waited
+//! longer than the age limit.
 //!
-//! With the cache on, a write completes when its data has crossed the interface. The arm writes back while it is idle, or,
-//! above a watermark, in competition with the host's commands. FLUSH is a non-queued command (ATA): what is in flight
-//! finishes, the cache drains by SPTF, later commands wait.
+//! With the cache on, a write completes when its data has crossed the interface. The arm writes back while it
+//! is idle, or, above a watermark, in competition with the host's commands. FLUSH is a non-queued command
+//! (ATA): what is in flight finishes, the cache drains by SPTF, later commands wait.
 //!
-//! Where the profile says so, a share of the reads that reach the platter needs retries, each one rotation: the sector must come round again
-//! (C. Kozierok, "Read Error Severities and Error Management Logic", pcguide.com). Firmware does not publish its further steps.
+//! Where the profile says so, a share of the reads that reach the platter needs retries, each one rotation:
+//! the sector must come round again (C. Kozierok, "Read Error Severities and Error Management Logic",
+//! pcguide.com). Firmware does not publish its further steps.
 //!
-//! What a drive does while it is idle, reading on and writing back, costs the simulation nothing until somebody asks.
+//! What a drive does while it is idle, reading on and writing back, costs the simulation nothing until
+//! somebody asks.
 //!
 //! # Divergence
 //! * A read of what is being written back at that moment goes to the platter.
 //! * Below the watermark dirty data in view can wait as long as there is nearer work; only FLUSH bounds it.
 //! * Discard and write-zeroes are notes in the drive's tables: they move no arm and are durable at once.
-//! * On a 512e drive the cut of a power failure is as fine as on any other: it tears no neighbour in the same physical sector.
-//! * After a power cut the drive is up again at once, its heads at the outer edge and its caches empty; spinning up takes
-//!   a real one several seconds, which are the host's to wait.
+//! * On a 512e drive the cut of a power failure is as fine as on any other: it tears no neighbour in the same
+//!   physical sector.
+//! * After a power cut the drive is up again at once, its heads at the outer edge and its caches empty;
+//!   spinning up takes a real one several seconds, which are the host's to wait.
 
 mod cache;
 mod geometry;

@@ -1,12 +1,13 @@
-//! A layer that makes the device below misbehave: slow answers, stuck requests, read errors, and a FLUSH that lies.
+//! A layer that makes the device below misbehave: slow answers, stuck requests, read errors, and a FLUSH that
+//! lies.
 //!
-//! Faults are added to what the device below does, which stays as it is. In order: a dying drive's extra time (one
-//! request after another, as retries hold up the whole drive), a spike (this request alone), a stall (nothing completes
-//! while it lasts), a stuck request.
+//! Faults are added to what the device below does, which stays as it is. In order: a dying drive's extra time
+//! (one request after another, as retries hold up the whole drive), a spike (this request alone), a stall
+//! (nothing completes while it lasts), a stuck request.
 //!
-//! A lying FLUSH completes without the device below having heard of it, and FUA is stripped from writes. So a power cut
-//! takes writes that the host was told are durable. Real drives have done so: Zheng et al., "Understanding the
-//! robustness of SSDs under power fault" (FAST'13).
+//! A lying FLUSH completes without the device below having heard of it, and FUA is stripped from writes. So a
+//! power cut takes writes that the host was told are durable. Real drives have done so: Zheng et al.,
+//! "Understanding the robustness of SSDs under power fault" (FAST'13).
 
 mod parameters;
 #[cfg(test)]
@@ -65,7 +66,8 @@ impl Fault {
         })
     }
 
-    /// The host gives up waiting and resets the device: a request that is stuck for good fails. Returns its id.
+    /// The host gives up waiting and resets the device: a request that is stuck for good fails. Returns its
+    /// id.
     pub fn reset(&mut self, now: Instant) -> Option<RequestId> {
         self.advance(now);
         let slot = self.stuck.take()?;

@@ -1,31 +1,37 @@
 //! A flash drive: a translation layer over dies behind channels behind one host link, with a write buffer.
 //!
-//! A read is firmware, then per NAND page the die (tR), its channel, and the link. A write is firmware, the link and the buffer;
-//! programs are made of waiting units, in order of arrival, and go round the dies. A die gives reads priority over
-//! queued jobs, so a read waits only for the operation that the die is already doing (or not even for that, where
-//! the drive can suspend it), until a full buffer or a FLUSH makes the jobs urgent: then the two take turns.
-//! Busy-until times per die and channel follow NVMeVirt (Kim et al., FAST'23).
+//! A read is firmware, then per NAND page the die (tR), its channel, and the link. A write is firmware, the
+//! link and the buffer; programs are made of waiting units, in order of arrival, and go round the dies. A die
+//! gives reads priority over queued jobs, so a read waits only for the operation that the die is already
+//! doing (or not even for that, where the drive can suspend it), until a full buffer or a FLUSH makes the
+//! jobs urgent: then the two take turns. Busy-until times per die and channel follow NVMeVirt (Kim et al.,
+//! FAST'23).
 //!
 //! FLUSH drains the buffer and then writes the map. With power-loss protection there is nothing to drain.
 //!
-//! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage, [`garbage`] says when and how
-//! fast. Discard and WriteZeroes unmap whole units, as drives do that read trimmed sectors as zeroes.
+//! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage, [`garbage`] says
+//! when and how fast. Discard and WriteZeroes unmap whole units, as drives do that read trimmed sectors as
+//! zeroes.
 //!
-//! An SLC write cache ([`slc`]), where the drive has one, takes the host's data first and is emptied when the drive is idle.
+//! An SLC write cache ([`slc`]), where the drive has one, takes the host's data first and is emptied when the
+//! drive is idle.
 //!
 //! # Divergence
-//! * A unit that was never written or was trimmed reads as slowly as any other, from a die by its number: what a drive answers
-//!   from its map alone would flatter every measurement of an empty drive.
-//! * What collection moves is read on the die that it is programmed to, not where it lay: the load per die is the same, and
-//!   one event does.
+//! * A unit that was never written or was trimmed reads as slowly as any other, from a die by its number:
+//!   what a drive answers from its map alone would flatter every measurement of an empty drive.
+//! * What collection moves is read on the die that it is programmed to, not where it lay: the load per die is
+//!   the same, and one event does.
 //! * The rest of a part-written unit is read by the die that programs the unit, too.
 //! * A unit being programmed at that moment is read from its die, not from the buffer.
 //! * A program that is not full waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
 //! * The map costs nothing but the commit after a FLUSH: no map cache, no map writes in between.
-//! * What is moved out of the SLC cache, and the rest of a unit that is part-written, is read at the native speed.
-//! * Cells wear as much by an erase in SLC mode as by any other; the cache's superblocks are not the same ones for ever.
-//! * The SLC cache is folded only when the drive is idle or short of space, not beside a light load, and the superblock that is being
-//!   filled stays as it is. Firmware differs in when it folds and in how much of the cache it keeps for later reads; little is published.
+//! * What is moved out of the SLC cache, and the rest of a unit that is part-written, is read at the native
+//!   speed.
+//! * Cells wear as much by an erase in SLC mode as by any other; the cache's superblocks are not the same
+//!   ones for ever.
+//! * The SLC cache is folded only when the drive is idle or short of space, not beside a light load, and the
+//!   superblock that is being filled stays as it is. Firmware differs in when it folds and in how much of the
+//!   cache it keeps for later reads; little is published.
 //! * No page types (LSB, MSB), no read retries, no static wear levelling, no bad blocks.
 
 mod buffer;

@@ -1,22 +1,25 @@
-//! A log of synchronous writes on a fast device before a pool on a slow one, as ZFS has with a separate log (SLOG).
+//! A log of synchronous writes on a fast device before a pool on a slow one, as ZFS has with a separate log
+//! (SLOG).
 //!
-//! A write completes in memory. A FLUSH (or FUA) writes what is in memory and not yet durable to the log, sequentially, and
-//! flushes the log; then it completes. Groups of writes (transaction groups) go to the pool later: after an interval, when enough
-//! data is dirty, or when the log is full; a FLUSH of the pool ends the group and frees its part of the log. Too much dirty
-//! data holds writes up. So the pool sees large sorted writes, and commits take the log device's time.
+//! A write completes in memory. A FLUSH (or FUA) writes what is in memory and not yet durable to the log,
+//! sequentially, and flushes the log; then it completes. Groups of writes (transaction groups) go to the pool
+//! later: after an interval, when enough data is dirty, or when the log is full; a FLUSH of the pool ends the
+//! group and frees its part of the log. Too much dirty data holds writes up. So the pool sees large sorted
+//! writes, and commits take the log device's time.
 //!
 //! A power cut takes what was neither logged nor in a finished group; the log is replayed. Blocks are never
 //! overwritten in place (copy on write), so nothing is torn.
 //!
 //! Source: zfs(4) of OpenZFS 2.1: a group lasts 5 s at most (`zfs_txg_timeout`), log blocks are up to 128 KiB
 //! (`zil_maxblocksize`) and flushed (`zil_nocacheflush`), writes to a disk are merged up to 1 MiB
-//! (`zfs_vdev_aggregation_limit`). How the log's blocks are laid out is from memory [assumption]: header and rounding are
-//! parameters.
+//! (`zfs_vdev_aggregation_limit`). How the log's blocks are laid out is from memory [assumption]: header and
+//! rounding are parameters.
 //!
 //! # Divergence
-//! * Concurrent FLUSHes do not wait to share a log write, and without anything to log they wait for earlier ones only.
-//! * Sequential writes of a group go to the places that the host named, not to new ones: no allocation, no fragmentation, no
-//!   metadata, no amplification.
+//! * Concurrent FLUSHes do not wait to share a log write, and without anything to log they wait for earlier
+//!   ones only.
+//! * Sequential writes of a group go to the places that the host named, not to new ones: no allocation, no
+//!   fragmentation, no metadata, no amplification.
 //! * There is no read cache: only what is dirty is read from memory, and only when one group holds it whole.
 //! * The write throttle is a wall at the limit; ZFS delays writes from 60 % on.
 //! * A log block in flight when the power fails is taken for lost. The replay of the log takes no time.
@@ -91,7 +94,8 @@ pub struct IntentLog {
     requests: Requests,
     log: Child<Log>,
     pool: Child<Pool>,
-    /// Completed writes that the log does not have, under their numbers. A number below `durable_write` is in the pool.
+    /// Completed writes that the log does not have, under their numbers. A number below `durable_write` is in
+    /// the pool.
     memory: VolatileWrites,
     next_write: u64,
     durable_write: u64,
@@ -430,7 +434,8 @@ impl Device for IntentLog {
         PowerCut { writes }
     }
 
-    /// Data that a group made durable while it was on its way to the log counts as volatile until it is there.
+    /// Data that a group made durable while it was on its way to the log counts as volatile until it is
+    /// there.
     fn counters(&self) -> Counters {
         let below = self.requests.counters.over([self.log.counters(), self.pool.counters()]);
         Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }

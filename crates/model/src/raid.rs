@@ -1,8 +1,8 @@
 //! An array of devices: RAID 0, 1, 5, 6 and 10.
 //!
 //! A request of the host becomes one or more *operations*; an operation sends requests to members and ends
-//! when the last of them does. The array has no time of its own but the host's, where one is given (`host.rs`): no
-//! controller overhead, no bus (`throttle` and `cache` have those).
+//! when the last of them does. The array has no time of its own but the host's, where one is given
+//! (`host.rs`): no controller overhead, no bus (`throttle` and `cache` have those).
 //!
 //! * Striping and mirroring: each member gets its part of a request in as few pieces as possible. A mirrored
 //!   read goes to the copy with fewest requests in flight, then to the one whose last request was nearest; a
@@ -37,8 +37,8 @@
 //!   does.
 //! * Members that are equal disks turn in phase, so a mirrored write does not wait for the later of two
 //!   rotations.
-//! * A resynchronisation reads what there is to compare; that it mends the few rows that differ costs nothing. Reads meanwhile
-//!   go to any copy, where md keeps to the first.
+//! * A resynchronisation reads what there is to compare; that it mends the few rows that differ costs
+//!   nothing. Reads meanwhile go to any copy, where md keeps to the first.
 //! * A failed read drops its member at once, where md first writes the sector anew.
 //! * A degraded read, and a discard, do not wait for a write to the same row.
 //! * What is known of a write is forgotten after half a million later ones; a member that still has it in a

@@ -1,26 +1,29 @@
 //! A layer that replicates writes to a peer over a network, as DRBD does.
 //!
-//! A write goes to the local device and, through a send buffer and a link, to the peer. It completes when the local
-//! device has it and
+//! A write goes to the local device and, through a send buffer and a link, to the peer. It completes when the
+//! local device has it and
 //! * protocol A: it is in the send buffer,
 //! * protocol B: the peer has received it,
 //! * protocol C: the peer's device has completed it.
 //!
-//! A full send buffer holds writes up under every protocol. Reads are local. FLUSH and FUA: a FLUSH waits for the local
-//! device alone; the peer is told to flush behind the writes before it, and nobody waits for that. So it is in Linux
-//! (`drivers/block/drbd/drbd_req.c`: an empty flush starts a new epoch, P_BARRIER on the wire). FUA goes to both sides.
+//! A full send buffer holds writes up under every protocol. Reads are local. FLUSH and FUA: a FLUSH waits for
+//! the local device alone; the peer is told to flush behind the writes before it, and nobody waits for that.
+//! So it is in Linux (`drivers/block/drbd/drbd_req.c`: an empty flush starts a new epoch, P_BARRIER on the
+//! wire). FUA goes to both sides.
 //!
-//! A link that stays down for longer than the timeout disconnects: what waits completes, what the peer lacks is out of
-//! sync. When the link is back, the peer gets that at a limited rate, while new writes are replicated as before.
+//! A link that stays down for longer than the timeout disconnects: what waits completes, what the peer lacks
+//! is out of sync. When the link is back, the peer gets that at a limited rate, while new writes are
+//! replicated as before.
 //!
 //! Sources: DRBD User's Guide, "Replication modes"; `drbd_req.c` as above.
 //!
 //! # Divergence
-//! * A power cut takes this machine, never the peer. Which of the two the host goes on with is a parameter. Both sides are
-//!   equal again afterwards, at no cost: the resync after a crash (activity log) is not modelled.
+//! * A power cut takes this machine, never the peer. Which of the two the host goes on with is a parameter.
+//!   Both sides are equal again afterwards, at no cost: the resync after a crash (activity log) is not
+//!   modelled.
 //! * Out-of-sync data is known by the sector, not by bits of 4 KiB.
-//! * A congested link blocks; DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of a peer that
-//!   does not keep up (`ko-count`) are not there.
+//! * A congested link blocks; DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
+//!   a peer that does not keep up (`ko-count`) are not there.
 //! * A disconnect comes one timeout after the link went down, whether or not something was in flight then.
 //! * Resync data does not count in the send buffer. A discard that the peer missed is not repeated.
 

@@ -1,8 +1,8 @@
 //! A small seeded generator: xoshiro256++, its state filled by SplitMix64.
 //!
-//! Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators" (ACM TOMS 47, 2021), reference code
-//! at <https://prng.di.unimi.it>. Not for secrets. It lives here because a dependency could change its stream in
-//! a patch release, and then one seed would no longer give one history.
+//! Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators" (ACM TOMS 47, 2021),
+//! reference code at <https://prng.di.unimi.it>. Not for secrets. It lives here because a dependency could
+//! change its stream in a patch release, and then one seed would no longer give one history.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rng {

@@ -1,28 +1,31 @@
 //! A layer that puts a fast device in front of a slow one as a cache of blocks: an SSD cache.
 //!
-//! The cache holds blocks of the slow device, valid by the sector, and gives up the clean one unused for longest.
-//! * Reads come from the fast device as far as it holds them. What was read from the slow device is copied, if the
-//!   promotion allows it, by a write that nobody waits for.
-//! * Write-back: writes complete on the fast device. Above a share of dirty blocks a background writer copies them at a rate,
-//!   in the order of the slow device, flushes that, and only then takes them for clean. Above a limit, writes go
-//!   to the slow device. FLUSH goes to both devices.
-//! * Write-through: to both, done when both are. Write-around: to the slow device, the cached copy is dropped. FLUSH goes to the
-//!   slow device alone.
-//! * A stream longer than the sequential cut-off bypasses the cache, except for blocks that are dirty in it; the last 128
-//!   streams are known.
+//! The cache holds blocks of the slow device, valid by the sector, and gives up the clean one unused for
+//! longest.
+//! * Reads come from the fast device as far as it holds them. What was read from the slow device is copied,
+//!   if the promotion allows it, by a write that nobody waits for.
+//! * Write-back: writes complete on the fast device. Above a share of dirty blocks a background writer copies
+//!   them at a rate, in the order of the slow device, flushes that, and only then takes them for clean. Above
+//!   a limit, writes go to the slow device. FLUSH goes to both devices.
+//! * Write-through: to both, done when both are. Write-around: to the slow device, the cached copy is
+//!   dropped. FLUSH goes to the slow device alone.
+//! * A stream longer than the sequential cut-off bypasses the cache, except for blocks that are dirty in it;
+//!   the last 128 streams are known.
 //!
-//! So `bcache` does it (Linux, Documentation/admin-guide/bcache.rst: cut-off 4 MiB, 128 requests tracked, dirty data written
-//! in index order; `drivers/md/bcache/writeback.h`: no more caching of writes above 70 % dirty). ZFS' L2ARC is a
-//! write-around cache that fills at 8 MiB/s (zfs(4): `l2arc_write_max`, `l2arc_feed_secs`) and forgets at power-off unless it is
-//! rebuilt (`l2arc_rebuild_enabled`). That `bcache` drains above 10 % dirty is from memory [assumption].
+//! So `bcache` does it (Linux, Documentation/admin-guide/bcache.rst: cut-off 4 MiB, 128 requests tracked,
+//! dirty data written in index order; `drivers/md/bcache/writeback.h`: no more caching of writes above 70 %
+//! dirty). ZFS' L2ARC is a write-around cache that fills at 8 MiB/s (zfs(4): `l2arc_write_max`,
+//! `l2arc_feed_secs`) and forgets at power-off unless it is rebuilt (`l2arc_rebuild_enabled`). That `bcache`
+//! drains above 10 % dirty is from memory [assumption].
 //!
 //! # Divergence
 //! * The map is durable with the data and costs neither time nor space; `bcache` writes a journal for it.
-//! * The drain rate is constant (`bcache` adjusts it with a controller) and no dirty data is drained below the share.
-//! * L2ARC is fed by what is about to leave the memory cache; here, by what was read, as far as the rate allows at
-//!   that moment.
-//! * After a power cut the clean part of a kept map is taken for valid, whether or not it had been flushed; the next
-//!   drain copies what was lost on its way in, as it does what was not. Only times depend on it.
+//! * The drain rate is constant (`bcache` adjusts it with a controller) and no dirty data is drained below
+//!   the share.
+//! * L2ARC is fed by what is about to leave the memory cache; here, by what was read, as far as the rate
+//!   allows at that moment.
+//! * After a power cut the clean part of a kept map is taken for valid, whether or not it had been flushed;
+//!   the next drain copies what was lost on its way in, as it does what was not. Only times depend on it.
 //! * No read-ahead, no bypass when the fast device is congested.
 //! * A failed read or write of a drain or a promotion is taken for done.
 
@@ -372,8 +375,8 @@ impl SsdCache {
         self.write_slow(slot, to_slow);
     }
 
-    /// Write-back: whether a write to the block stays on the fast device. What is dirty there must, because the copy
-    /// there is the one that counts.
+    /// Write-back: whether a write to the block stays on the fast device. What is dirty there must, because
+    /// the copy there is the one that counts.
     fn takes_write(&self, block: u64, bypasses: bool) -> bool {
         let is_dirty = self.map.find(block).is_some_and(|index| self.map.get(index).dirty != 0);
         let limit = self.map.capacity() as u64 * self.parameters.dirty_limit_percent / 100;

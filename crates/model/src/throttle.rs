@@ -1,12 +1,14 @@
-//! A layer that limits I/O operations per second and bytes per second, like a hypervisor or a control group does.
+//! A layer that limits I/O operations per second and bytes per second, like a hypervisor or a control group
+//! does.
 //!
-//! Limits are for reads, for writes, and for both together. Reads and writes wait in a queue each, first in first
-//! out, as in Linux (`blk-throttle`: one queue per direction), so that limited writes do not hold up reads. When both
-//! heads may go, the older one does. FLUSH, discard and write-zeroes pass at once: a FLUSH promises nothing about
-//! writes that have not completed.
+//! Limits are for reads, for writes, and for both together. Reads and writes wait in a queue each, first in
+//! first out, as in Linux (`blk-throttle`: one queue per direction), so that limited writes do not hold up
+//! reads. When both heads may go, the older one does. FLUSH, discard and write-zeroes pass at once: a FLUSH
+//! promises nothing about writes that have not completed.
 //!
 //! # Divergence
-//! Linux slices time into windows and lets a budget through per window; this is a token bucket, which is smoother.
+//! Linux slices time into windows and lets a budget through per window; this is a token bucket, which is
+//! smoother.
 
 mod bucket;
 mod parameters;
@@ -63,8 +65,8 @@ impl Buckets {
 struct Direction {
     buckets: Buckets,
     waiting: VecDeque<Slot>,
-    /// When the head of the queue may go, and its submission number. Time does not change it, only what is taken from
-    /// the buckets.
+    /// When the head of the queue may go, and its submission number. Time does not change it, only what is
+    /// taken from the buckets.
     head: Option<(Instant, u64)>,
 }
 

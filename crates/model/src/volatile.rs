@@ -1,8 +1,8 @@
 //! Writes that a device holds in volatile memory, known one by one.
 //!
-//! A map of dirty pieces that do not overlap, each naming the write that it came from. A newer write takes the place
-//! of older ones where they overlap; what it replaced is remembered until the newer data is durable, because
-//! after a power cut that older data is lost too (it never left the cache).
+//! A map of dirty pieces that do not overlap, each naming the write that it came from. A newer write takes
+//! the place of older ones where they overlap; what it replaced is remembered until the newer data is
+//! durable, because after a power cut that older data is lost too (it never left the cache).
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
@@ -123,7 +123,8 @@ impl VolatileWrites {
         replaced
     }
 
-    /// Takes what is dirty in the range out of the map, to be made durable; then comes [`VolatileWrites::settle`].
+    /// Takes what is dirty in the range out of the map, to be made durable; then comes
+    /// [`VolatileWrites::settle`].
     pub(crate) fn take(&mut self, start: u64, end: u64, taken: &mut Vec<Taken>) {
         taken.clear();
         self.cut_out(start, end, u64::MAX, taken);
@@ -138,7 +139,8 @@ impl VolatileWrites {
             self.taken_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
             write.remaining -= piece.end - piece.start;
-            // What the piece replaced is overtaken for good, even while the rest of its write is still volatile.
+            // What the piece replaced is overtaken for good, even while the rest of its write is still
+            // volatile.
             if !write.replaced.is_empty() {
                 let mut outside = Vec::new();
                 for part in write.replaced.drain(..) {
@@ -211,8 +213,8 @@ impl VolatileWrites {
         self.pieces.iter().next().map(|piece| piece.start)
     }
 
-    /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when the
-    /// sector is not dirty.
+    /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when
+    /// the sector is not dirty.
     pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
         let position = self.pieces.position_of(sector + 1);
         let mut below = self.pieces.back_from(position);
@@ -266,8 +268,9 @@ impl VolatileWrites {
 
     /// What a power cut leaves, by submission number.
     ///
-    /// The order in which this model destages is one of many that a firmware may choose, so each piece that was
-    /// still volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
+    /// The order in which this model destages is one of many that a firmware may choose, so each piece that
+    /// was still volatile draws its own fate: any subset of writes, and of the sectors within one, may
+    /// survive.
     pub(crate) fn power_cut(
         &self,
         taken: &[Taken],

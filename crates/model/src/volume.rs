@@ -1,20 +1,23 @@
 //! A cloud volume: a rate that was bought, credits for bursts, and a network between.
 //!
-//! A request waits, first in first out, until its operations and its bytes are within the rates; then it crosses the
-//! link and takes a latency drawn from a distribution with a tail. Requests overlap in that latency, so they may
-//! complete out of order. An operation counts once per accounting unit (Amazon EBS: 256 KiB on SSD volumes). Above the
-//! baseline rate each operation takes one credit, and credits come at the baseline rate (EBS `gp2`, Azure's
-//! credit-based bursting): a full bucket of C credits lasts C / (burst - baseline).
+//! A request waits, first in first out, until its operations and its bytes are within the rates; then it
+//! crosses the link and takes a latency drawn from a distribution with a tail. Requests overlap in that
+//! latency, so they may complete out of order. An operation counts once per accounting unit (Amazon EBS: 256
+//! KiB on SSD volumes). Above the baseline rate each operation takes one credit, and credits come at the
+//! baseline rate (EBS `gp2`, Azure's credit-based bursting): a full bucket of C credits lasts C / (burst -
+//! baseline).
 //!
 //! Every write is durable when it completes, so FLUSH is a round trip and nothing else.
 //!
-//! Sources: Amazon EBS User Guide, "Amazon EBS General Purpose SSD volumes", "Amazon EBS I/O characteristics and
-//! monitoring"; Azure documentation, "Managed disk bursting".
+//! Sources: Amazon EBS User Guide, "Amazon EBS General Purpose SSD volumes", "Amazon EBS I/O characteristics
+//! and monitoring"; Azure documentation, "Managed disk bursting".
 //!
 //! # Divergence
 //! * Limits of the virtual machine are only the link's rate.
-//! * FLUSH, discard and write-zeroes take no operations and no bytes: no provider says what they count [assumption].
-//! * Where in the service a rate is enforced, and over which window, is not published: the window is a parameter.
+//! * FLUSH, discard and write-zeroes take no operations and no bytes: no provider says what they count
+//!   [assumption].
+//! * Where in the service a rate is enforced, and over which window, is not published: the window is a
+//!   parameter.
 //! * No first-touch penalty of volumes restored from snapshots.
 
 mod latency;
@@ -105,8 +108,8 @@ pub struct Volume {
 
 impl Volume {
     /// # Errors
-    /// Parameters that [`VolumeParameters::validate`] refuses, and a size that is no multiple of the sector above zero
-    /// or is above the capacity.
+    /// Parameters that [`VolumeParameters::validate`] refuses, and a size that is no multiple of the sector
+    /// above zero or is above the capacity.
     pub fn new(parameters: VolumeParameters, size_bytes: u64, seed: u64) -> Result<Volume, Invalid> {
         parameters.validate()?;
         within("size", size_bytes, SECTOR_BYTES, parameters.capacity_bytes, " bytes")?;
@@ -245,8 +248,8 @@ impl Device for Volume {
         self.requests.collect(now)
     }
 
-    /// The machine loses its power, the service does not: what it has taken is durable or not there, but a request that
-    /// was on its way may be torn.
+    /// The machine loses its power, the service does not: what it has taken is durable or not there, but a
+    /// request that was on its way may be torn.
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let mut writes = Vec::new();

@@ -16,7 +16,8 @@ fn disk(write_cache: WriteCache) -> StackSpec {
     StackSpec::Device(common::disk(write_cache))
 }
 
-/// With larger pages than mapping units, and programs that a read may suspend where FLUSH is a command like others.
+/// With larger pages than mapping units, and programs that a read may suspend where FLUSH is a command like
+/// others.
 fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
     let Parameters::Flash(flash) = common::flash(write_cache) else { unreachable!("a flash drive") };
     let (suspend_limit, suspend_ns) = (u64::from(!flush_blocks_queue), 20 * MICROSECOND);
@@ -30,7 +31,8 @@ fn flash(write_cache: WriteCache, flush_blocks_queue: bool) -> StackSpec {
     }))
 }
 
-/// With an SLC write cache that a handful of large writes fills: 96 KiB of the emulated size, and as much again while it is empty.
+/// With an SLC write cache that a handful of large writes fills: 96 KiB of the emulated size, and as much
+/// again while it is empty.
 fn flash_with_slc(write_cache: WriteCache) -> StackSpec {
     let Parameters::Flash(flash) = common::flash(write_cache) else { unreachable!("a flash drive") };
     let slc = Some(common::slc(&flash, SIZE_BYTES, 96 << 10));

@@ -113,7 +113,8 @@ fn disk(write_cache: WriteCache) -> DiskParameters {
     }
 }
 
-/// A server's drive at the start of its stroke: short settling, longer shortest seeks than from track to track.
+/// A server's drive at the start of its stroke: short settling, longer shortest seeks than from track to
+/// track.
 fn server_disk(write_cache: WriteCache) -> DiskParameters {
     DiskParameters {
         rotation_per_minute: 15_000,

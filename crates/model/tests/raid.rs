@@ -1,4 +1,5 @@
-//! What arrays and controllers owe their driver, over devices with and without volatile caches, for random sequences of requests.
+//! What arrays and controllers owe their driver, over devices with and without volatile caches, for random
+//! sequences of requests.
 
 mod common;
 
@@ -155,7 +156,8 @@ impl Stack {
             (Layer::Cache(cache) | Layer::CachedRaid(cache, ..), _) => match cache.policy {
                 CachePolicy::WriteThrough => Promise::Everything,
                 CachePolicy::WriteBack if cache.battery_out_at_ns.is_none() => Promise::Everything,
-                // What was dirty when the battery failed is lost if the power fails before it is written back.
+                // What was dirty when the battery failed is lost if the power fails before it is written
+                // back.
                 CachePolicy::WriteBack | CachePolicy::WriteBackAlways => Promise::Nothing,
             },
             (_, StackSpec::Device(Parameters::Disk(disk))) if disk.write_cache == WriteCache::Volatile => {

@@ -1,5 +1,5 @@
-//! The real-time arm of a raw workload: the same [`ClosedLoop`] that runs in virtual time, on a device that is driven in real
-//! time in this process, without FUSE.
+//! The real-time arm of a raw workload: the same [`ClosedLoop`] that runs in virtual time, on a device that
+//! is driven in real time in this process, without FUSE.
 //!
 //! [`ClosedLoop`]: spindle_model::ClosedLoop
 

@@ -1,4 +1,5 @@
-//! What a host adds to any answer that is given in user space at a certain time: two threads, and no storage between them.
+//! What a host adds to any answer that is given in user space at a certain time: two threads, and no storage
+//! between them.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
@@ -15,9 +16,9 @@ use crate::realtime;
 /// Ends the thread that answers.
 const END: u64 = 2;
 
-/// How much later than on average the latest of a hundred answers comes, when one thread asks another over and over, which answers
-/// `delay` later; both under SCHED_FIFO where the kernel allows it. An emulator on the same host cannot do better: it answers as this does,
-/// after more work.
+/// How much later than on average the latest of a hundred answers comes, when one thread asks another over
+/// and over, which answers `delay` later; both under SCHED_FIFO where the kernel allows it. An emulator on
+/// the same host cannot do better: it answers as this does, after more work.
 ///
 /// # Errors
 /// The kernel refuses an event or a timer.

@@ -1,4 +1,5 @@
-//! A device that takes the same time for everything, however much it is asked at once: what the floor is measured against.
+//! A device that takes the same time for everything, however much it is asked at once: what the floor is
+//! measured against.
 
 use std::collections::VecDeque;
 

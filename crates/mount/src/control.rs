@@ -34,7 +34,8 @@ pub enum Command {
         overwrite_percent: u64,
         seed: u64,
     },
-    /// The device forgets where everything was, and its content is gone. The caller has unmounted the file system before.
+    /// The device forgets where everything was, and its content is gone. The caller has unmounted the file
+    /// system before.
     SecureErase,
     /// Keeps the content as an immutable image. The caller has unmounted the file system before.
     Snapshot {
@@ -95,7 +96,8 @@ impl Client {
     /// A long command takes its time, for as long as the emulator answers pings.
     ///
     /// # Errors
-    /// The emulator died, does not answer, or refuses the command with this sentence; a status, when the disk lost a write.
+    /// The emulator died, does not answer, or refuses the command with this sentence; a status, when the disk
+    /// lost a write.
     pub fn call(&mut self, command: &Command) -> Result<Reply> {
         ensure!(!self.is_silent, SILENT);
         let answer = self.exchange(command);

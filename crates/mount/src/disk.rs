@@ -1,7 +1,8 @@
 //! An emulated disk as its user sees it: brought up, switched, kept, taken down.
 //!
-//! Every disk has a directory under the run directory; what is mounted and attached is always found again from the system's
-//! own tables, never from what a process remembers, so that [`down`] works after a crash of any part.
+//! Every disk has a directory under the run directory; what is mounted and attached is always found again
+//! from the system's own tables, never from what a process remembers, so that [`down`] works after a crash of
+//! any part.
 
 use std::env;
 use std::fs::{self, File};
@@ -122,11 +123,13 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Starts the emulator (`program disk serve STATE_DIRECTORY`), attaches a loop device, makes a file system unless the disk
-    /// starts from a snapshot, and mounts it. On an error everything is taken down again.
+    /// Starts the emulator (`program disk serve STATE_DIRECTORY`), attaches a loop device, makes a file
+    /// system unless the disk starts from a snapshot, and mounts it. On an error everything is taken down
+    /// again.
     ///
     /// # Errors
-    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Mistake`]; no privilege, a tool that fails: with what we were doing.
+    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Mistake`]; no
+    /// privilege, a tool that fails: with what we were doing.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
             bail!(
@@ -187,8 +190,8 @@ impl Disk {
             unmount(at)?;
         }
         if !mounts.is_empty() {
-            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount; only with the last one goes what is not yet
-            // written to the device.
+            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount; only with the
+            // last one goes what is not yet written to the device.
             wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
@@ -212,7 +215,8 @@ impl Disk {
         if std::mem::replace(&mut self.down, true) {
             return Ok(());
         }
-        // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all the same.
+        // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all
+        // the same.
         let _ = self.client.call(&control::Command::Timing { on: false });
         let result = down(&self.name);
         if result.is_err()
@@ -341,8 +345,9 @@ fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
     }
 }
 
-/// Sets what a real drive of this kind would have told the kernel, and that a completion goes to the very core that asked
-/// (queue-sysfs.rst): there it is dealt with in the interrupt. On our thread's core it would wait for ksoftirqd to be scheduled.
+/// Sets what a real drive of this kind would have told the kernel, and that a completion goes to the very
+/// core that asked (queue-sysfs.rst): there it is dealt with in the interrupt. On our thread's core it would
+/// wait for ksoftirqd to be scheduled.
 fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     tell_queue(device, "rq_affinity", "2")?;
     tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
@@ -428,7 +433,8 @@ pub fn down(name: &str) -> Result<()> {
     remove(&state)
 }
 
-/// As [`down`], of a disk that is dead, stands still or is in use: whoever uses it gets errors, and its loop device goes with the last of them.
+/// As [`down`], of a disk that is dead, stands still or is in use: whoever uses it gets errors, and its loop
+/// device goes with the last of them.
 fn take_away(name: &str, state: &Path) -> Result<()> {
     let devices = loops_of(&disk_file(state));
     let process = emulator_process(state);
@@ -461,7 +467,8 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the device waits for it any more.
+/// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the
+/// device waits for it any more.
 pub(crate) fn end_if_silent(device: &Path) {
     let Some(file) = file_of_loop(device) else { return };
     // In the directory for FUSE, in that of the disk.
@@ -487,8 +494,8 @@ fn tell_default(device: &Path) {
     let _ = tell_queue(device, "write_cache", "write back");
 }
 
-/// The FUSE file and the state directory. The path of the file is then no longer that of a loop device that is still in use, so that a
-/// later disk of the same name is not taken for this one.
+/// The FUSE file and the state directory. The path of the file is then no longer that of a loop device that
+/// is still in use, so that a later disk of the same name is not taken for this one.
 fn remove(state: &Path) -> Result<()> {
     let fuse = fuse_directory(state);
     if is_mount_point(&fuse) {

@@ -1,14 +1,14 @@
 //! The real-time driver of a [`Device`]: virtual time jumps to `poll_at()`, this one waits for it.
 //!
-//! One thread sleeps on a timer until the model's next event, lets the model make it happen, and completes what is
-//! done. Whoever submits re-arms the timer when the next event has come closer. Rules (after SimPy's `rt.py` and
-//! ublk-disksim):
+//! One thread sleeps on a timer until the model's next event, lets the model make it happen, and completes
+//! what is done. Whoever submits re-arms the timer when the next event has come closer. Rules (after SimPy's
+//! `rt.py` and ublk-disksim):
 //!
-//! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own time, however
-//!   late the thread that lets them happen. How late each reply was is counted.
-//! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off by
-//!   letting each request arrive that much earlier in model time ([`Device::submit_late`]), but not before the answer that its sender
-//!   waited for.
+//! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own
+//!   time, however late the thread that lets them happen. How late each reply was is counted.
+//! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off
+//!   by letting each request arrive that much earlier in model time ([`Device::submit_late`]), but not before
+//!   the answer that its sender waited for.
 //! * With the timing off the model is not asked at all.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -194,7 +194,8 @@ impl<P: Send + 'static> Driver<P> {
         self.shared.answer(due);
     }
 
-    /// As [`Driver::submit`], but what is due is handed to the caller, who answers it and then calls [`Driver::record`].
+    /// As [`Driver::submit`], but what is due is handed to the caller, who answers it and then calls
+    /// [`Driver::record`].
     pub(crate) fn accept(
         &self,
         operation: Operation,
@@ -232,9 +233,9 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// How long until something may be due, zero when it is already, and for the last how much of that it is worth being awake: a core that
-    /// sleeps takes as long to wake now and then, and while most cores are idle nobody misses this one. `None` when nothing is on its
-    /// way.
+    /// How long until something may be due, zero when it is already, and for the last how much of that it is
+    /// worth being awake: a core that sleeps takes as long to wake now and then, and while most cores are
+    /// idle nobody misses this one. `None` when nothing is on its way.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
         let next = core.device.poll_at().filter(|_| core.timing)?;
@@ -284,8 +285,8 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// Lets the device become as such use leaves it, or forget all of it with `None`: see [`Device::age`]. False while a request
-    /// is under way.
+    /// Lets the device become as such use leaves it, or forget all of it with `None`: see [`Device::age`].
+    /// False while a request is under way.
     pub fn set_use(&self, ageing: Option<&Ageing>) -> bool {
         let mut core = self.shared.lock();
         let is_idle = core.pending.is_empty() && core.device.poll_at().is_none();
@@ -298,7 +299,8 @@ impl<P: Send + 'static> Driver<P> {
         is_idle
     }
 
-    /// What a request costs outside the model; see the module's header. The requests that told it are forgotten: they were nobody's.
+    /// What a request costs outside the model; see the module's header. The requests that told it are
+    /// forgotten: they were nobody's.
     pub fn set_floor(&self, floor: Floor) {
         let mut core = self.shared.lock();
         core.floor = floor;
@@ -412,8 +414,9 @@ impl<P: Send> Shared<P> {
 }
 
 impl<P> Core<P> {
-    /// Before when a request that comes now was not sent: whoever waits for an answer sends nothing meanwhile, and those who waited longest
-    /// come first. So a floor that was measured too high does not make the device faster than it is.
+    /// Before when a request that comes now was not sent: whoever waits for an answer sends nothing
+    /// meanwhile, and those who waited longest come first. So a floor that was measured too high does not
+    /// make the device faster than it is.
     fn follow(&mut self, now: Instant) -> Instant {
         while self.unfollowed.front().is_some_and(|first| first.answered_at + FOLLOWS_WITHIN_NS < now) {
             self.unfollowed.pop_front();
@@ -542,7 +545,8 @@ mod tests {
         std::thread::sleep(Duration::from_nanos(2 * FLOOR_NS));
         let (first, first_arrived) = read();
         assert_eq!(first.0, first_arrived.0 - FLOOR_NS);
-        // That answer was due 100 ms ago, but it was given just now: a floor that is too high changes nothing.
+        // That answer was due 100 ms ago, but it was given just now: a floor that is too high changes
+        // nothing.
         let high = FloorCost { alone_ns: 2 * FLOOR_NS, each_other_ns: 0 };
         driver.set_floor(Floor { idle: high, busy: high });
         let (second, second_arrived) = read();

@@ -2,12 +2,13 @@
 //!
 //! Requests come through fuser's threads (here), or through a ring (see [`crate::ring_file`]).
 //!
-//! How block operations reach it through a loop device (measured, Linux 6.18): FLUSH as FSYNC; FUA as WRITE and then FSYNC;
-//! DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
+//! How block operations reach it through a loop device (measured, Linux 6.18): FLUSH as FSYNC; FUA as WRITE
+//! and then FSYNC; DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
 //!
 //! # Divergence
-//! The loop driver answers FLUSH and FALLOCATE synchronously in one kernel worker, so requests behind one of them wait for it.
-//! A SATA drive does the same with FLUSH (it is not a queued command); an NVMe drive does not.
+//! The loop driver answers FLUSH and FALLOCATE synchronously in one kernel worker, so requests behind one of
+//! them wait for it. A SATA drive does the same with FLUSH (it is not a queued command); an NVMe drive does
+//! not.
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -45,8 +46,8 @@ pub(crate) enum Answer {
     Empty { reply: ReplyEmpty },
 }
 
-/// Sends the answer; the data of a read is taken from the store at this moment. A store that failed fails every request, a
-/// FLUSH above all.
+/// Sends the answer; the data of a read is taken from the store at this moment. A store that failed fails
+/// every request, a FLUSH above all.
 pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
     let outcome = if store.failure().is_some() { Outcome::Failure } else { outcome };
     match (answer, outcome) {

@@ -55,15 +55,17 @@ pub struct Formatting<'a> {
     pub mount_options: &'a [String],
 }
 
-/// Of ext4: the disk is empty, so there is nothing to discard; nothing is left to be initialised later, while it is measured.
+/// Of ext4: the disk is empty, so there is nothing to discard; nothing is left to be initialised later, while
+/// it is measured.
 const EXT4_EXTENDED: &str = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
 
-/// Come last, so that nothing overrides them: what lies on a disk of a database is data, whoever made the disk.
+/// Come last, so that nothing overrides them: what lies on a disk of a database is data, whoever made the
+/// disk.
 const OURS_LAST: [&str; 2] = ["nosuid", "nodev"];
 
 impl Formatting<'_> {
-    /// An option that reaches beyond the one device, or that is not known to stay there: in which of the two lists it is, and a sentence
-    /// that names it. Nothing is tried for that.
+    /// An option that reaches beyond the one device, or that is not known to stay there: in which of the two
+    /// lists it is, and a sentence that names it. Nothing is tried for that.
     pub fn refusal(self) -> Option<(&'static str, String)> {
         let of_mkfs = || mkfs_refusal(self.file_system, self.mkfs_options);
         let of_mount = || mount_refusal(self.file_system, self.mount_options);
@@ -143,7 +145,8 @@ impl Formatting<'_> {
         options.join(",")
     }
 
-    /// The kernel remembers btrfs devices by their UUID, and takes an older copy of one that it has seen for a mistake.
+    /// The kernel remembers btrfs devices by their UUID, and takes an older copy of one that it has seen for
+    /// a mistake.
     pub(crate) fn forget(self, device: &Path) {
         if self.file_system == FileSystem::Btrfs {
             // Fails where it never knew the device.
@@ -151,8 +154,9 @@ impl Formatting<'_> {
         }
     }
 
-    /// [`Formatting::refusal`]; and then tries the options on a sparse file in `directory`, as large as the disk will be: what mkfs or mount
-    /// say against them, and in which of the two lists it is. Leaves nothing mounted or attached, even if it is killed.
+    /// [`Formatting::refusal`]; and then tries the options on a sparse file in `directory`, as large as the
+    /// disk will be: what mkfs or mount say against them, and in which of the two lists it is. Leaves nothing
+    /// mounted or attached, even if it is killed.
     ///
     /// # Errors
     /// The attempt itself was not possible.
@@ -172,7 +176,8 @@ impl Formatting<'_> {
             if let Some(words) = last_words(program, program, &arguments)? {
                 return Ok(Some(("mkfs_options", words)));
             }
-            // In a mount namespace of its own, which goes with the process, and takes the mount and its loop device along.
+            // In a mount namespace of its own, which goes with the process, and takes the mount and its loop
+            // device along.
             let options = format!("loop,{}", self.all_mount_options());
             let mut arguments = ["--mount", "mount", "-t", self.file_system.name(), "-o", &options]
                 .map(str::to_owned)

@@ -1,5 +1,6 @@
-//! The floor: what a request costs on its way through the block layer, the loop device, FUSE and the timer, beside what the
-//! model says. It is measured on every disk that comes up, against a constant delay, and subtracted from every service time.
+//! The floor: what a request costs on its way through the block layer, the loop device, FUSE and the timer,
+//! beside what the model says. It is measured on every disk that comes up, against a constant delay, and
+//! subtracted from every service time.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,18 +19,21 @@ const WARM_UP_READS: u64 = 10;
 const MEASURED_READS: u64 = 120;
 /// Readers at once, for the cost of not being alone.
 const DEPTH: u64 = 4;
-/// Long enough that the timer thread sleeps, as it does under a real profile; short enough for a thousand reads.
+/// Long enough that the timer thread sleeps, as it does under a real profile; short enough for a thousand
+/// reads.
 pub(crate) const DELAY_NS: u64 = 200_000;
 /// Alignment that direct I/O wants.
 const PAGE_BYTES: usize = 4096;
 
-/// Batches, of which the median counts: neither another program's burst, nor a lucky moment in which all threads share a core.
+/// Batches, of which the median counts: neither another program's burst, nor a lucky moment in which all
+/// threads share a core.
 const BATCHES: usize = 9;
-/// A median over so many times the fastest batch was measured on a host that stood still, and is no property of the path.
+/// A median over so many times the fastest batch was measured on a host that stood still, and is no property
+/// of the path.
 const DISTURBED: u64 = 2;
 
-/// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. `hurry` is called once the kernel's workers
-/// have shown themselves.
+/// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. `hurry` is called once
+/// the kernel's workers have shown themselves.
 ///
 /// # Errors
 /// The device cannot be opened or read.
@@ -68,7 +72,8 @@ pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The median of the batches, unless the host disturbed most of them: then no more than some multiple of the fastest.
+/// The median of the batches, unless the host disturbed most of them: then no more than some multiple of the
+/// fastest.
 fn typical_mean_ns(file: &File, readers: u64) -> Result<u64> {
     let mut batches = (0..BATCHES).map(|_| mean_ns(file, readers)).collect::<Result<Vec<u64>>>()?;
     batches.sort_unstable();

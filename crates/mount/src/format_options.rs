@@ -1,11 +1,13 @@
-//! Which options of mkfs, mount and ZFS a user may give: those that shape the file system on the one device it is made on.
+//! Which options of mkfs, mount and ZFS a user may give: those that shape the file system on the one device
+//! it is made on.
 //!
-//! mkfs and mount run as root, and many of their options name other files and devices, which they read or write (`xfs -l logdev=`,
-//! `ext4 -z`, `btrfs --rootdir`, `mount -o loop=`), let a file system do more than hold files (`suid`, `dev`), or let its errors bring
-//! the machine down (`errors=panic`). So what is not in these tables is refused, and no value is or holds a path.
+//! mkfs and mount run as root, and many of their options name other files and devices, which they read or
+//! write (`xfs -l logdev=`, `ext4 -z`, `btrfs --rootdir`, `mount -o loop=`), let a file system do more than
+//! hold files (`suid`, `dev`), or let its errors bring the machine down (`errors=panic`). So what is not in
+//! these tables is refused, and no value is or holds a path.
 //!
-//! Sources: mkfs.xfs(8), xfs(5), mke2fs(8), ext4(5), mkfs.btrfs(8), btrfs(5), zfs(8) of zfs-fuse 0.7.0. Options that newer kernels have
-//! dropped stay in the tables: mount refuses them in its own words.
+//! Sources: mkfs.xfs(8), xfs(5), mke2fs(8), ext4(5), mkfs.btrfs(8), btrfs(5), zfs(8) of zfs-fuse 0.7.0.
+//! Options that newer kernels have dropped stay in the tables: mount refuses them in its own words.
 
 use crate::file_system::FileSystem;
 

@@ -1,5 +1,5 @@
-//! Which layer of a store holds each cluster: one byte per cluster, in parts that take memory only once something in them is held, so that
-//! a large disk costs what is written to it.
+//! Which layer of a store holds each cluster: one byte per cluster, in parts that take memory only once
+//! something in them is held, so that a large disk costs what is written to it.
 
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -1,8 +1,9 @@
-//! A real disk as a volume mount: a directory of our own on a file system that is there already, or a block device with a file system that
-//! is made for the purpose.
+//! A real disk as a volume mount: a directory of our own on a file system that is there already, or a block
+//! device with a file system that is made for the purpose.
 //!
-//! What must be undone is written down under the run directory (`real/NAME`) before it is done, and a lock says whether the process that
-//! uses it is alive; so, as for emulated disks, [`down`] works after a crash of anything.
+//! What must be undone is written down under the run directory (`real/NAME`) before it is done, and a lock
+//! says whether the process that uses it is alive; so, as for emulated disks, [`down`] works after a crash of
+//! anything.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -46,7 +47,8 @@ pub struct RealDisk {
 
 impl RealDisk {
     /// # Errors
-    /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: with what we were doing.
+    /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: with what we
+    /// were doing.
     pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
         if let Place::BlockDevice { file_system, mkfs_options, mount_options, .. } = place {
             Formatting { file_system: *file_system, mkfs_options, mount_options }.check()?;
@@ -170,7 +172,8 @@ pub fn block_device_bytes(path: &Path) -> Result<u64> {
     device.seek(SeekFrom::End(0)).with_context(|| format!("looking for the end of {}", path.display()))
 }
 
-/// The kernel lets nobody open a block device exclusively that is mounted, swapped to or part of another device.
+/// The kernel lets nobody open a block device exclusively that is mounted, swapped to or part of another
+/// device.
 ///
 /// # Errors
 /// It is one of these, or cannot be opened at all.
@@ -259,7 +262,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes back what was just put into a directory and drops it from the page cache, so that it is read from the disk again.
+/// Writes back what was just put into a directory and drops it from the page cache, so that it is read from
+/// the disk again.
 ///
 /// # Errors
 /// A file that cannot be read or written back.

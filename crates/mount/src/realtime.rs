@@ -1,8 +1,8 @@
 //! What a thread asks of the kernel so that it answers on time.
 //!
-//! Why each of them: `reference` figures in METHODOLOGY.md. A timer with default slack wakes 50 us late; without
-//! SCHED_FIFO it wakes milliseconds late when the database uses every core; a page of the emulator that was swapped or
-//! reclaimed would need the very disk that it emulates.
+//! Why each of them: `reference` figures in METHODOLOGY.md. A timer with default slack wakes 50 us late;
+//! without SCHED_FIFO it wakes milliseconds late when the database uses every core; a page of the emulator
+//! that was swapped or reclaimed would need the very disk that it emulates.
 
 #![expect(unsafe_code, reason = "scheduling policy has no safe wrapper in rustix")]
 
@@ -17,18 +17,19 @@ use rustix::process::{
 };
 use rustix::thread::set_current_timer_slack;
 
-/// Asks that idle cores stay ready to run, for as long as the file is open (Linux, Documentation/power/pm_qos_interface.rst).
+/// Asks that idle cores stay ready to run, for as long as the file is open (Linux,
+/// Documentation/power/pm_qos_interface.rst).
 ///
-/// In a virtual machine an idle core halts, and waking it takes the hypervisor 30 us and more; a request through FUSE
-/// needs three wake-ups. A file descriptor undoes itself, however the process ends.
+/// In a virtual machine an idle core halts, and waking it takes the hypervisor 30 us and more; a request
+/// through FUSE needs three wake-ups. A file descriptor undoes itself, however the process ends.
 pub(crate) fn keep_cores_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(file)
 }
 
-/// Priority of the thread that answers; above the threads that receive, below the kernel's own (50 and more). Odd
-/// numbers, by which [`crate::workers`] knows its own again.
+/// Priority of the thread that answers; above the threads that receive, below the kernel's own (50 and more).
+/// Odd numbers, by which [`crate::workers`] knows its own again.
 pub(crate) const ANSWERING: i32 = 23;
 pub(crate) const RECEIVING: i32 = 13;
 
@@ -76,22 +77,24 @@ pub(crate) fn set_timer_slack() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that memory
-/// reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see [`io_flusher`].
+/// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that
+/// memory reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see
+/// [`io_flusher`].
 pub(crate) fn protect_process() {
     let _ = configure_io_flusher_behavior(true);
     // What is mapped now, before the store is.
     let _ = mlockall(MlockAllFlags::CURRENT);
 }
 
-/// What the kernel says about memory reclaim by the calling thread, which inherits it from the one that started it.
+/// What the kernel says about memory reclaim by the calling thread, which inherits it from the one that
+/// started it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IoFlusher {
     /// Reclaim never waits for a disk.
     Yes,
     No,
-    /// The kernel neither says nor grants it (no CAP_SYS_RESOURCE): where memory is short, reclaim may wait for the very disk that this
-    /// thread emulates, for ever.
+    /// The kernel neither says nor grants it (no CAP_SYS_RESOURCE): where memory is short, reclaim may wait
+    /// for the very disk that this thread emulates, for ever.
     Refused,
 }
 
@@ -103,7 +106,8 @@ pub(crate) fn io_flusher() -> IoFlusher {
     }
 }
 
-/// Whether emulators of this process's privilege are spared by memory reclaim: otherwise they can come to wait for their own disks.
+/// Whether emulators of this process's privilege are spared by memory reclaim: otherwise they can come to
+/// wait for their own disks.
 pub fn has_io_flusher() -> bool {
     io_flusher() != IoFlusher::Refused
 }

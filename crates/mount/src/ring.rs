@@ -1,8 +1,9 @@
-//! FUSE over io_uring (Linux 6.14; Documentation/filesystems/fuse-io-uring.rst): requests arrive in memory that the kernel
-//! and this process share, and one system call hands over any number of answers and waits for what comes next.
+//! FUSE over io_uring (Linux 6.14; Documentation/filesystems/fuse-io-uring.rst): requests arrive in memory
+//! that the kernel and this process share, and one system call hands over any number of answers and waits for
+//! what comes next.
 //!
-//! The kernel keeps one queue per possible core; a request goes to the queue of the core that it was made on. This ring holds
-//! the slots of all of them, because one thread serves the disk.
+//! The kernel keeps one queue per possible core; a request goes to the queue of the core that it was made on.
+//! This ring holds the slots of all of them, because one thread serves the disk.
 //!
 //! Constants and layouts are those of `include/uapi/linux/fuse.h`, version 7.42.
 
@@ -21,7 +22,8 @@ use memmap2::{MmapOptions, MmapRaw};
 /// `FUSE_IO_URING_CMD_REGISTER` and `FUSE_IO_URING_CMD_COMMIT_AND_FETCH`.
 const REGISTER: u32 = 1;
 const COMMIT_AND_FETCH: u32 = 2;
-/// `struct fuse_uring_req_header`: 128 bytes for the common header, 128 for the operation's, 32 about the slot.
+/// `struct fuse_uring_req_header`: 128 bytes for the common header, 128 for the operation's, 32 about the
+/// slot.
 const IN_OUT_BYTES: usize = 128;
 const OPERATION_BYTES: usize = 128;
 const SLOT_AT: usize = IN_OUT_BYTES + OPERATION_BYTES;
@@ -30,7 +32,8 @@ const PAYLOAD_SIZE_AT: usize = SLOT_AT + 16;
 const HEADER_BYTES: usize = SLOT_AT + 32;
 /// Distance of one slot's header from its payload, which is aligned to pages.
 const PAYLOAD_AT: usize = 4096;
-/// As deep as the loop driver's own queue, so that the ring never limits it: all its requests may come from one core.
+/// As deep as the loop driver's own queue, so that the ring never limits it: all its requests may come from
+/// one core.
 const SLOTS_PER_QUEUE: usize = 128;
 /// Submission entries; answers beyond this take a second system call.
 const SUBMISSIONS: u32 = 256;
@@ -88,9 +91,10 @@ pub(crate) struct Ring {
 
 /// How soon requests follow the answers that their sender waited for.
 ///
-/// A sleeping core takes several microseconds to wake, in a virtual machine above all. So a ring with nothing under way
-/// looks out for the next request before it sleeps, but only while requests have come within [`Pace::SOON`]: then one sender waits for
-/// each answer and a core is idle meanwhile. Whatever leaves longer gaps, or keeps several requests under way, costs no such time.
+/// A sleeping core takes several microseconds to wake, in a virtual machine above all. So a ring with nothing
+/// under way looks out for the next request before it sleeps, but only while requests have come within
+/// [`Pace::SOON`]: then one sender waits for each answer and a core is idle meanwhile. Whatever leaves longer
+/// gaps, or keeps several requests under way, costs no such time.
 #[derive(Debug, Default)]
 struct Pace {
     /// Requests in a row that came soon, counted up to [`Pace::STEADY`].
@@ -185,7 +189,8 @@ impl Ring {
             .addr(Some(vectors.as_ptr() as u64))
             .build()
             .user_data(slot.0.into());
-        // SAFETY: `Entry128` is the kernel's `struct io_uring_sqe` (repr(C), 128 bytes), whose `len` is a u32 at byte 24; `entry` is ours.
+        // SAFETY: `Entry128` is the kernel's `struct io_uring_sqe` (repr(C), 128 bytes), whose `len` is a u32
+        // at byte 24; `entry` is ours.
         unsafe { ptr::from_mut(&mut entry).cast::<u32>().add(6).write(vectors.len() as u32) };
         self.push(entry)?;
         // The kernel copies the vectors before this returns.
@@ -202,8 +207,8 @@ impl Ring {
         if self.io.submission().is_full() {
             self.io.submit()?;
         }
-        // SAFETY: an entry points to the vectors of `offer`, which submits before it returns; to `woken` and to the ring's memory, which
-        // `Ring` drops after `io`, and with it the kernel's use of them.
+        // SAFETY: an entry points to the vectors of `offer`, which submits before it returns; to `woken` and
+        // to the ring's memory, which `Ring` drops after `io`, and with it the kernel's use of them.
         unsafe { self.io.submission().push(&entry) }.map_err(io::Error::other)
     }
 
@@ -219,8 +224,9 @@ impl Ring {
         slot.0 as usize * (PAYLOAD_AT + self.payload_bytes)
     }
 
-    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time; the second duration is the last part of
-    /// it, which is watched instead of slept through. False when the file system is gone.
+    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time; the second
+    /// duration is the last part of it, which is watched instead of slept through. False when the file system
+    /// is gone.
     ///
     /// # Errors
     /// The kernel did not take an answer.
@@ -323,8 +329,8 @@ impl Ring {
         self.memory.bytes_mut(start, self.payload_bytes)
     }
 
-    /// Answers the request: with so many bytes of [`Ring::answer`], or with an error number. It leaves with the next
-    /// [`Ring::submit`] or [`Ring::wait`].
+    /// Answers the request: with so many bytes of [`Ring::answer`], or with an error number. It leaves with
+    /// the next [`Ring::submit`] or [`Ring::wait`].
     pub(crate) fn commit(&mut self, slot: Slot, result: Result<usize, i32>) -> io::Result<()> {
         self.check_ours(slot);
         self.holds_request[slot.0 as usize] = false;
@@ -363,7 +369,8 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has used take no memory.
+/// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has
+/// used take no memory.
 ///
 /// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits
 /// for one: from its registering or its commit until it arrives
@@ -387,8 +394,8 @@ impl Memory {
     /// Of a slot that holds a request.
     fn bytes(&self, offset: usize, size: usize) -> &[u8] {
         self.check(offset, size);
-        // SAFETY: inside the map, and initialised (anonymous memory is zero). The kernel does not write it while the slot holds a request,
-        // and the slot cannot be committed while `self` is borrowed.
+        // SAFETY: inside the map, and initialised (anonymous memory is zero). The kernel does not write it
+        // while the slot holds a request, and the slot cannot be committed while `self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().add(offset), size) }
     }
 

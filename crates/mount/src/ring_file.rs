@@ -1,7 +1,9 @@
-//! The disk file served over a [`Ring`]: one thread takes requests, lets the model decide, waits for the model's next
-//! event, and answers. Compared with fuser's threads and a timer thread that is one wake-up and two system calls less per request.
+//! The disk file served over a [`Ring`]: one thread takes requests, lets the model decide, waits for the
+//! model's next event, and answers. Compared with fuser's threads and a timer thread that is one wake-up and
+//! two system calls less per request.
 //!
-//! fuser still mounts, negotiates, and takes the few messages that never come through a ring (FORGET, INTERRUPT).
+//! fuser still mounts, negotiates, and takes the few messages that never come through a ring (FORGET,
+//! INTERRUPT).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -43,8 +45,8 @@ const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
 
 /// Permission to use the ring, switched on for as long as this lives.
 ///
-/// The module's parameter decides what a mount may negotiate; it is as it was when the mount is done. The lock keeps two emulators that come up
-/// at once from switching it off for each other.
+/// The module's parameter decides what a mount may negotiate; it is as it was when the mount is done. The
+/// lock keeps two emulators that come up at once from switching it off for each other.
 #[derive(Debug)]
 pub(crate) struct Permission {
     file: File,
@@ -269,7 +271,8 @@ impl Turn {
         Ok(())
     }
 
-    /// The data of a read is taken from the store at this moment. A store that failed fails every request, a FLUSH above all.
+    /// The data of a read is taken from the store at this moment. A store that failed fails every request, a
+    /// FLUSH above all.
     fn send(&mut self, answer: RingAnswer, outcome: Outcome) -> io::Result<()> {
         let RingAnswer { slot, content } = answer;
         let outcome = if self.store.failure().is_some() { Outcome::Failure } else { outcome };
@@ -314,7 +317,8 @@ impl Turn {
         self.fill(slot, |out| out.u64(0).u32(flags).u32(0))
     }
 
-    /// `struct fuse_statfs_out`: blocks, free, available, files, free files; block size, name length, fragment size.
+    /// `struct fuse_statfs_out`: blocks, free, available, files, free files; block size, name length,
+    /// fragment size.
     fn statfs(&mut self, slot: Slot) -> usize {
         self.fill(slot, |out| {
             let out = (0..5).fold(out, |out, _| out.u64(0)).u32(512).u32(255).u32(512);

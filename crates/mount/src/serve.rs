@@ -25,7 +25,8 @@ use crate::store::Store;
 use crate::system::loops_of;
 use crate::workers;
 
-/// Threads that receive requests. On two cores a second one only competes with the database and with the first.
+/// Threads that receive requests. On two cores a second one only competes with the database and with the
+/// first.
 fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
@@ -118,7 +119,8 @@ fn serve_by_ring(
     let ring = RingThread::start(fuse, inbox.clone(), end.clone())?;
     if let Err(refused) = ring.registered.recv().context("the thread of the FUSE ring ended")? {
         eprintln!("{refused:#}; threads serve instead");
-        // What came by then waits for ever in the ring's queues; nobody but the kernel can have asked anything.
+        // What came by then waits for ever in the ring's queues; nobody but the kernel can have asked
+        // anything.
         drop(session);
         return serve_by_threads(device, store, options);
     }

@@ -1,9 +1,10 @@
-//! What a disk was, kept in a directory: `image` (the content, sparse), `map` (a byte for every cluster: whether the image holds it) and
-//! `snapshot.json`, which is written last.
+//! What a disk was, kept in a directory: `image` (the content, sparse), `map` (a byte for every cluster:
+//! whether the image holds it) and `snapshot.json`, which is written last.
 //!
-//! A disk that starts from a snapshot is mounted by root, so only what we made ourselves is taken for one: neither the directory nor a file
-//! in it may belong to somebody else or be writable by others, and none may be a link. That is asked of the open files, not of
-//! their names, which could come to mean others in between.
+//! A disk that starts from a snapshot is mounted by root, so only what we made ourselves is taken for one:
+//! neither the directory nor a file in it may belong to somebody else or be writable by others, and none may
+//! be a link. That is asked of the open files, not of their names, which could come to mean others in
+//! between.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};

@@ -1,16 +1,17 @@
 //! The store: what a disk holds (the model says when, the store says what).
 //!
-//! An immutable base image plus a copy-on-write overlay, in clusters of 4 KiB. All layers use the disk's own offsets
-//! in sparse files, and one byte per cluster names the layer that holds it. The overlay is in memory up to a budget and spills to a file
-//! after that; a trial's writes thus never touch the host's disk while something is being timed, unless the budget is too small for
-//! them.
+//! An immutable base image plus a copy-on-write overlay, in clusters of 4 KiB. All layers use the disk's own
+//! offsets in sparse files, and one byte per cluster names the layer that holds it. The overlay is in memory
+//! up to a budget and spills to a file after that; a trial's writes thus never touch the host's disk while
+//! something is being timed, unless the budget is too small for them.
 //!
-//! Only the overlay in memory is read through a map: it is a file that nobody else has and that cannot be shortened. The base image has a name,
-//! and whoever shortens it would kill the reader of a map (SIGBUS); it is read with pread(2), which gives an error.
+//! Only the overlay in memory is read through a map: it is a file that nobody else has and that cannot be
+//! shortened. The base image has a name, and whoever shortens it would kill the reader of a map (SIGBUS); it
+//! is read with pread(2), which gives an error.
 //!
-//! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:* a store that
-//! lost a write keeps nothing more, and says so: a disk that goes on after that would give numbers that mean nothing, and
-//! a file system that retries the write for ever.
+//! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:*
+//! a store that lost a write keeps nothing more, and says so: a disk that goes on after that would give
+//! numbers that mean nothing, and a file system that retries the write for ever.
 
 use std::fs::{File, Permissions};
 use std::io::{self, IoSliceMut};
@@ -54,7 +55,8 @@ struct MemoryLayer {
 }
 
 impl MemoryLayer {
-    /// Long enough for the last cluster, which may reach beyond the disk's end; and for good, because the kernel refuses to shorten it.
+    /// Long enough for the last cluster, which may reach beyond the disk's end; and for good, because the
+    /// kernel refuses to shorten it.
     fn new(size_bytes: u64) -> io::Result<MemoryLayer> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(memfd_create("spindle-overlay", flags)?);
@@ -88,8 +90,8 @@ pub struct Store {
 struct Base {
     image: File,
     directory: PathBuf,
-    /// Nobody reads through it. It keeps the image in memory: a kernel that takes back what nobody has used for a while (DAMON) takes pages
-    /// that are in no map first.
+    /// Nobody reads through it. It keeps the image in memory: a kernel that takes back what nobody has used
+    /// for a while (DAMON) takes pages that are in no map first.
     in_memory: Option<Mapping>,
 }
 
@@ -97,7 +99,8 @@ impl Store {
     /// A disk of zeros, or of `base`'s content. The spill file is made in `spill_directory` and has no name.
     ///
     /// # Errors
-    /// A size of zero or beyond the bound; a base of another size, or that is not ours alone; files that cannot be made.
+    /// A size of zero or beyond the bound; a base of another size, or that is not ours alone; files that
+    /// cannot be made.
     pub fn open(
         size_bytes: u64,
         base: Option<&Path>,
@@ -149,7 +152,8 @@ impl Store {
         self.unless_failed(|| self.copy_out(offset_bytes as usize, into), lost)
     }
 
-    /// The sentence about the first read or write that failed; from then on nothing that is read can be trusted.
+    /// The sentence about the first read or write that failed; from then on nothing that is read can be
+    /// trusted.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
@@ -236,8 +240,8 @@ impl Store {
         Ok(())
     }
 
-    /// Writes the content as an immutable image that [`Store::open`] takes as a base. The directory must not exist;
-    /// it appears whole or not at all.
+    /// Writes the content as an immutable image that [`Store::open`] takes as a base. The directory must not
+    /// exist; it appears whole or not at all.
     ///
     /// # Errors
     /// The directory exists, the host's disk is full, or a write was lost before.
@@ -411,8 +415,8 @@ mod tests {
         content
     }
 
-    /// Sector-aligned writes, clears and reads, the same on the store and on plain memory, must agree; also after a snapshot, on which a
-    /// second round runs.
+    /// Sector-aligned writes, clears and reads, the same on the store and on plain memory, must agree; also
+    /// after a snapshot, on which a second round runs.
     fn check_against_memory(seed: u64, memory_clusters: u64) {
         println!("seed {seed}");
         let directory = tempfile::tempdir().unwrap();

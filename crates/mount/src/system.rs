@@ -30,7 +30,8 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Why a tool fails, in the first line of the words of `speaker`: the tool, or what it runs. `None` when it does not fail.
+/// Why a tool fails, in the first line of the words of `speaker`: the tool, or what it runs. `None` when it
+/// does not fail.
 ///
 /// # Errors
 /// The tool is missing.
@@ -82,8 +83,8 @@ pub(crate) fn is_mount_point(at: &Path) -> bool {
     mounts().iter().any(|mount| mount.at == at)
 }
 
-/// Whether a file system on the block device is mounted, in whichever mount namespace: then nobody else gets it exclusively (open(2),
-/// O_EXCL without O_CREAT).
+/// Whether a file system on the block device is mounted, in whichever mount namespace: then nobody else gets
+/// it exclusively (open(2), O_EXCL without O_CREAT).
 pub(crate) fn is_claimed(device: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     matches!(rustix::fs::open(device, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
@@ -140,8 +141,8 @@ struct Mount {
     file_system: String,
 }
 
-/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source. Of the calling
-/// thread, which may be in a namespace of its own.
+/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source. Of the
+/// calling thread, which may be in a namespace of its own.
 fn mounts() -> Vec<Mount> {
     let Ok(text) = fs::read_to_string("/proc/thread-self/mountinfo") else { return Vec::new() };
     text.lines()

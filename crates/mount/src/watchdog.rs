@@ -1,8 +1,9 @@
 //! Whether an emulator still answers, and the end of one that does not.
 //!
-//! Whoever uses the disk of an emulator that stands still (stopped by a signal, or waiting for its own disk) waits inside the kernel,
-//! where not even SIGKILL reaches it: the server, mkfs, and whoever unmounts. They all go on, with errors, when the emulator is dead and
-//! its FUSE connection is aborted (Linux, Documentation/filesystems/fuse/fuse.rst), so that is done for them.
+//! Whoever uses the disk of an emulator that stands still (stopped by a signal, or waiting for its own disk)
+//! waits inside the kernel, where not even SIGKILL reaches it: the server, mkfs, and whoever unmounts. They
+//! all go on, with errors, when the emulator is dead and its FUSE connection is aborted (Linux,
+//! Documentation/filesystems/fuse/fuse.rst), so that is done for them.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -26,7 +27,8 @@ pub(crate) const LOG_FILE: &str = "log";
 const EVERY: Duration = Duration::from_secs(1);
 /// One alone may be an accident, as when machine and emulator have just slept.
 const SILENT_PROBES_MAX: u32 = 3;
-/// A single wait inside the kernel: one that is as long means that the emulator waits for itself. For a user who wants the disk gone.
+/// A single wait inside the kernel: one that is as long means that the emulator waits for itself. For a user
+/// who wants the disk gone.
 const STUCK_TIME: Duration = Duration::from_secs(5);
 /// The same for a disk that is in use, whose host may be slow.
 const STUCK_TIME_IN_USE: Duration = Duration::from_secs(60);
@@ -71,7 +73,8 @@ pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
     !control::answers(&socket(state)) || is_stuck(process, STUCK_TIME)
 }
 
-/// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as its last words.
+/// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as
+/// its last words.
 pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
     if !proc::is_started_with(process, state) {
         return;
@@ -87,16 +90,18 @@ pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
     abort(state);
 }
 
-/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by this. False when the kernel
-/// does not come to an end with it: a thread of the emulator that waits inside io_uring holds a lock that the abort needs. So it is left
-/// to a process of its own, which nobody has to wait for.
+/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by
+/// this. False when the kernel does not come to an end with it: a thread of the emulator that waits inside
+/// io_uring holds a lock that the abort needs. So it is left to a process of its own, which nobody has to
+/// wait for.
 pub(crate) fn abort(state: &Path) -> bool {
     let mut umount = Command::new("umount");
     // No look at the mount point, which might not answer either.
     umount.args(["--internal-only", "--no-canonicalize", "--force"]).arg(fuse_directory(state));
     umount.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut umount) = umount.spawn() else { return false };
-    // The file system stays mounted while a loop device has the file open; what counts is done before that is looked at.
+    // The file system stays mounted while a loop device has the file open; what counts is done before that is
+    // looked at.
     let started = Instant::now();
     while matches!(umount.try_wait(), Ok(None)) {
         if started.elapsed() > ABORT_TIME {
@@ -107,8 +112,8 @@ pub(crate) fn abort(state: &Path) -> bool {
     true
 }
 
-/// Whether a thread of the process does nothing but a single uninterruptible wait for that long. Those that answer the control socket may:
-/// they write snapshots.
+/// Whether a thread of the process does nothing but a single uninterruptible wait for that long. Those that
+/// answer the control socket may: they write snapshots.
 fn is_stuck(process: u32, patience: Duration) -> bool {
     let started = Instant::now();
     let mut stuck = waits(process);
@@ -120,7 +125,8 @@ fn is_stuck(process: u32, patience: Duration) -> bool {
     !stuck.is_empty()
 }
 
-/// Threads in an uninterruptible wait, and how often each has been switched out: it is the same wait while that stays as it is.
+/// Threads in an uninterruptible wait, and how often each has been switched out: it is the same wait while
+/// that stays as it is.
 fn waits(process: u32) -> BTreeMap<u32, u64> {
     let wait = |thread| Some((thread, uninterruptible_wait(&proc::thread_status(process, thread))?));
     proc::threads(process).filter_map(wait).collect()

@@ -1,9 +1,10 @@
 //! The kernel's own threads on the way of a request.
 //!
-//! The loop driver hands every request to a kernel worker of normal priority. While the database keeps all cores busy such
-//! a worker waits for its turn (up to a time slice, 3 ms), which no real drive makes its host wait. So the workers that serve
-//! our loop device get the real-time priority of the threads that receive; they are found by the name that the kernel gives
-//! them while they work for a device, and are given back when the disk goes down.
+//! The loop driver hands every request to a kernel worker of normal priority. While the database keeps all
+//! cores busy such a worker waits for its turn (up to a time slice, 3 ms), which no real drive makes its host
+//! wait. So the workers that serve our loop device get the real-time priority of the threads that receive;
+//! they are found by the name that the kernel gives them while they work for a device, and are given back
+//! when the disk goes down.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ use spindle_base::proc;
 
 use crate::realtime::{self, RECEIVING};
 
-/// Gives real-time priority to the workers that serve this loop device now. New ones appear at any time: call it again.
+/// Gives real-time priority to the workers that serve this loop device now. New ones appear at any time: call
+/// it again.
 pub(crate) fn hurry(device: &Path) {
     let Some(device) = device.file_name().and_then(|name| name.to_str()) else { return };
     for (process, name) in unbound_workers() {

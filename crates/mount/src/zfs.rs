@@ -1,32 +1,35 @@
-//! Real ZFS over emulated disks: a pool with intent-log (ZIL) and read-cache (L2ARC) devices, through zfs-fuse.
+//! Real ZFS over emulated disks: a pool with intent-log (ZIL) and read-cache (L2ARC) devices, through
+//! zfs-fuse.
 //!
-//! Every pool has a directory of its own beside the disks' (`.zfs-NAME` in the run directory), and a zfs-fuse of its own in
-//! a private mount namespace (`daemon.rs`). Nothing of the system's own ZFS is read, written or needed: neither its
-//! daemon and socket nor `zpool.cache` and `zfsrc`. What is mounted and running is found again from the
-//! system's tables, so that [`down`] works after a crash of any part.
+//! Every pool has a directory of its own beside the disks' (`.zfs-NAME` in the run directory), and a zfs-fuse
+//! of its own in a private mount namespace (`daemon.rs`). Nothing of the system's own ZFS is read, written or
+//! needed: neither its daemon and socket nor `zpool.cache` and `zfsrc`. What is mounted and running is found
+//! again from the system's tables, so that [`down`] works after a crash of any part.
 //!
 //! # What was measured
-//! With zfs-fuse 0.7.0-25 of Debian 12 (pool version 23, 4 KiB sectors, which it chooses itself) on Linux 6.18, two cores. The
-//! emulator's own counters say what reached a device.
+//! With zfs-fuse 0.7.0-25 of Debian 12 (pool version 23, 4 KiB sectors, which it chooses itself) on Linux
+//! 6.18, two cores. The emulator's own counters say what reached a device.
 //!
-//! * It opens block devices with O_DIRECT (`/proc/PID/fdinfo`), with or without `--disable-block-cache`, so the page cache of the
-//!   loop device never answers.
-//! * The page cache of the *mounted file system* does, unless that option is given: after writing 400 MB, 1500 random reads
-//!   took 3 us each and not one reached a device. With the option (files get FUSE's `direct_io`) 300 of them took 12 ms each on
-//!   a hard disk, and 13 us again once they were in the ARC. So the option is on, and as on Solaris the ARC is
-//!   the only cache above the devices. The price: no shared writable mmap on the file system (ENODEV); private mappings
-//!   work, and files can be opened with O_DIRECT.
-//! * `fsync` is one write and one FLUSH of the log device: 200 calls gave 200 flushes there and 4 of the data device, which
-//!   is flushed when a transaction group ends. The FLUSH comes from fsync(2) on the device. A device that
-//!   says that it has no volatile cache gets none. Without log device the data device gets them all.
-//! * Random reads of 100 MB with an ARC of 16 MiB move to the cache device: in the first 15 seconds 3900 reads of the hard disk
-//!   and 95000 of the SSD, in the third not one of the disk.
+//! * It opens block devices with O_DIRECT (`/proc/PID/fdinfo`), with or without `--disable-block-cache`, so
+//!   the page cache of the loop device never answers.
+//! * The page cache of the *mounted file system* does, unless that option is given: after writing 400 MB,
+//!   1500 random reads took 3 us each and not one reached a device. With the option (files get FUSE's
+//!   `direct_io`) 300 of them took 12 ms each on a hard disk, and 13 us again once they were in the ARC. So
+//!   the option is on, and as on Solaris the ARC is the only cache above the devices. The price: no shared
+//!   writable mmap on the file system (ENODEV); private mappings work, and files can be opened with O_DIRECT.
+//! * `fsync` is one write and one FLUSH of the log device: 200 calls gave 200 flushes there and 4 of the data
+//!   device, which is flushed when a transaction group ends. The FLUSH comes from fsync(2) on the device. A
+//!   device that says that it has no volatile cache gets none. Without log device the data device gets them
+//!   all.
+//! * Random reads of 100 MB with an ARC of 16 MiB move to the cache device: in the first 15 seconds 3900
+//!   reads of the hard disk and 95000 of the SSD, in the third not one of the disk.
 //! * The path through zfs-fuse costs about 30 us (median) for a read of 16 KiB beyond a raw read of the same
-//!   device, and a 4 KiB `fsync` takes 47 us on devices that take no time. The floor that an emulated disk subtracts
-//!   does not have it; in the studied systems ZFS ran in the kernel.
+//!   device, and a 4 KiB `fsync` takes 47 us on devices that take no time. The floor that an emulated disk
+//!   subtracts does not have it; in the studied systems ZFS ran in the kernel.
 //! * The package's settings (`/etc/zfs/zfsrc`) are not read. As there, high-level prefetch is off; so is the
 //!   cache per device (10 MB there), which would be one more beside the ARC.
-//! * After `kill -9` of zfs-fuse a pool can be imported, and what was synced is there by replay of its intent log.
+//! * After `kill -9` of zfs-fuse a pool can be imported, and what was synced is there by replay of its intent
+//!   log.
 //! * MariaDB 10.11 installs, loads and runs TPC-C on it with `innodb_flush_method=fsync` and
 //!   `innodb_use_native_aio=0`; the consistency conditions hold.
 
@@ -65,7 +68,8 @@ pub struct PoolDevices {
     /// For the intent log, which otherwise lies on `data`.
     #[serde(default)]
     pub log: Vec<PathBuf>,
-    /// Second-level read cache; empty after every import, because this version of ZFS does not find its content again.
+    /// Second-level read cache; empty after every import, because this version of ZFS does not find its
+    /// content again.
     #[serde(default)]
     pub cache: Vec<PathBuf>,
 }
@@ -73,10 +77,11 @@ pub struct PoolDevices {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct PoolOptions {
-    /// Most memory for the first-level cache, whole MiB from 16 MiB to 16 GiB. It is the only cache above the devices.
+    /// Most memory for the first-level cache, whole MiB from 16 MiB to 16 GiB. It is the only cache above the
+    /// devices.
     pub arc_bytes: u64,
-    /// `name=value`, for the file system of a new pool, besides and over `atime=off` and `compression=off`. An
-    /// imported pool has those that it was made with.
+    /// `name=value`, for the file system of a new pool, besides and over `atime=off` and `compression=off`.
+    /// An imported pool has those that it was made with.
     #[serde(default)]
     pub properties: Vec<String>,
     /// zfs-fuse is killed when the thread that started it ends.
@@ -113,8 +118,8 @@ impl Pool {
     /// Makes a new pool and mounts it.
     ///
     /// # Errors
-    /// No privilege, a name or device in use, a device that holds something, a property that ZFS refuses: with the
-    /// tool's last words. Nothing is left then.
+    /// No privilege, a name or device in use, a device that holds something, a property that ZFS refuses:
+    /// with the tool's last words. Nothing is left then.
     pub fn create(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
             let mut arguments = vec!["create".to_owned()];
@@ -137,8 +142,8 @@ impl Pool {
         })
     }
 
-    /// Mounts the pool that lies on these devices, whatever its name was: after [`Pool::export`], from copies of
-    /// exported devices, or after a crash, when ZFS replays its intent log.
+    /// Mounts the pool that lies on these devices, whatever its name was: after [`Pool::export`], from copies
+    /// of exported devices, or after a crash, when ZFS replays its intent log.
     ///
     /// # Errors
     /// As for [`Pool::create`]; a device of the pool is missing.
@@ -150,7 +155,8 @@ impl Pool {
                 found => found?,
             };
             let id = imported_id(&found)?;
-            // Forced: the pool was perhaps not exported, and on another machine; nobody else can have these devices.
+            // Forced: the pool was perhaps not exported, and on another machine; nobody else can have these
+            // devices.
             let arguments = ["import", "-f", "-R", &path_text(state)?, "-d", &links, id, &pool_name(name)];
             pool.tool("zpool", &arguments)?;
             let health = pool.tool("zpool", &["list", "-H", "-o", "health", &pool_name(name)])?;
@@ -204,7 +210,8 @@ impl Pool {
         opened.with_context(|| format!("bringing up the ZFS pool {name}"))
     }
 
-    /// Runs `zpool` or `zfs` against this pool's daemon, for example `["iostat", "-v"]`; returns standard output.
+    /// Runs `zpool` or `zfs` against this pool's daemon, for example `["iostat", "-v"]`; returns standard
+    /// output.
     ///
     /// # Errors
     /// The tool's last words.
@@ -213,7 +220,8 @@ impl Pool {
         daemon::tool(self.process_id, program, &arguments)
     }
 
-    /// Unmounts, writes everything out and lets go of the devices, which can then be kept as snapshots and imported.
+    /// Unmounts, writes everything out and lets go of the devices, which can then be kept as snapshots and
+    /// imported.
     ///
     /// # Errors
     /// The file system is in use, and the pool stays up for another try by [`down`]; or a device fails.
@@ -226,8 +234,8 @@ impl Pool {
         self.take_down()
     }
 
-    /// Unmounts, and marks the devices as free. For devices that stay up; disks that are taken down anyway need only
-    /// [`Pool::down`].
+    /// Unmounts, and marks the devices as free. For devices that stay up; disks that are taken down anyway
+    /// need only [`Pool::down`].
     ///
     /// # Errors
     /// The file system is in use.
@@ -398,7 +406,8 @@ pub fn list() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the pool's zfs-fuse is gone, or a disk below it: then nobody will take it down, and nothing can be written.
+/// Whether the pool's zfs-fuse is gone, or a disk below it: then nobody will take it down, and nothing can be
+/// written.
 pub fn is_abandoned(name: &str) -> bool {
     state_directory(name).is_ok_and(|state| state.exists() && is_dead(&state))
 }
@@ -422,8 +431,8 @@ fn has_lost_its_file(device: &Path) -> bool {
     !backing.is_ok_and(|file| fs::metadata(file.trim_end_matches('\n')).is_ok())
 }
 
-/// Unmounts, ends zfs-fuse and removes the state directory, in whatever state the pool is. A pool that was not exported
-/// keeps what was written out by then. Take the disks below down afterwards.
+/// Unmounts, ends zfs-fuse and removes the state directory, in whatever state the pool is. A pool that was
+/// not exported keeps what was written out by then. Take the disks below down afterwards.
 ///
 /// # Errors
 /// There is no such pool, or a living file system is in use.

@@ -1,8 +1,9 @@
 //! Is this cell faster than that one?
 //!
-//! Throughput is compared as a ratio, so the arithmetic is done on logarithms: noise of machines is multiplicative, and
-//! a ratio and its inverse get the same verdict. Trials of one block ran next to each other, hence share the machine's
-//! state, and are compared pair by pair; where a trial is missing the pairing is lost and Welch's interval is used.
+//! Throughput is compared as a ratio, so the arithmetic is done on logarithms: noise of machines is
+//! multiplicative, and a ratio and its inverse get the same verdict. Trials of one block ran next to each
+//! other, hence share the machine's state, and are compared pair by pair; where a trial is missing the
+//! pairing is lost and Welch's interval is used.
 
 use crate::{mean, student::student_t_quantile, variance};
 
@@ -56,7 +57,8 @@ pub struct Comparison {
     pub method: Method,
 }
 
-/// Compares `candidate` to `baseline`; `None` when either has no trial or a value that is not positive and finite.
+/// Compares `candidate` to `baseline`; `None` when either has no trial or a value that is not positive and
+/// finite.
 ///
 /// # Panics
 /// If `confidence` is not strictly between 0 and 1.

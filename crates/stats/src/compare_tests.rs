@@ -106,7 +106,8 @@ fn differs(seed: u64, block_count: u32, effect: f64, lose_a_trial: bool) -> bool
 
 const SEED_COUNT: u64 = 2000;
 
-/// The interval promises 5 %; a count over 2000 seeds has a standard deviation of 0.49 %, and three of them are allowed.
+/// The interval promises 5 %; a count over 2000 seeds has a standard deviation of 0.49 %, and three of them
+/// are allowed.
 const MOST_FALSE: f64 = 0.05 + 3.0 * 0.0049;
 
 #[test]

@@ -1,18 +1,21 @@
 //! The demerit figure: how far two distributions of response times lie apart.
 //!
-//! Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27 (1994): the root mean square of the horizontal
-//! distance between the two cumulative distributions. With `F` and `G` their quantile functions,
+//! Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27 (1994): the root mean
+//! square of the horizontal distance between the two cumulative distributions. With `F` and `G` their
+//! quantile functions,
 //!
 //! ```text
 //! demerit = sqrt( 1/(b - a) * integral from a to b of (F(p) - G(p))^2 dp )
 //! ```
 //!
-//! over the probabilities `a` to `b` that both are known for: 0 to 1 for samples. DiskSim's validation prints it in milliseconds and as a
-//! share of the measured mean (Bucy, Schindler, Schlosser and Ganger, "The DiskSim Simulation Environment, Version 4.0",
-//! CMU-PDL-08-101, section 6). The integral here is exact: quantile functions of samples are steps, and those given by
-//! quantiles are taken as straight lines between them, so their difference is a straight line in each piece.
+//! over the probabilities `a` to `b` that both are known for: 0 to 1 for samples. DiskSim's validation prints
+//! it in milliseconds and as a share of the measured mean (Bucy, Schindler, Schlosser and Ganger, "The
+//! DiskSim Simulation Environment, Version 4.0", CMU-PDL-08-101, section 6). The integral here is exact:
+//! quantile functions of samples are steps, and those given by quantiles are taken as straight lines between
+//! them, so their difference is a straight line in each piece.
 
-/// A quantile function: straight lines between knots of probability and value; a step is two knots at one probability.
+/// A quantile function: straight lines between knots of probability and value; a step is two knots at one
+/// probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantileFunction {
     knots: Vec<(f64, f64)>,
@@ -33,7 +36,8 @@ impl QuantileFunction {
         QuantileFunction::of_counts(&counts)
     }
 
-    /// Of a histogram: values and how often each occurred. `None` when nothing occurred or a value is not finite.
+    /// Of a histogram: values and how often each occurred. `None` when nothing occurred or a value is not
+    /// finite.
     pub fn of_counts(counts: &[(f64, u64)]) -> Option<QuantileFunction> {
         let total: u64 = counts.iter().map(|(_, count)| count).sum();
         if total == 0 || counts.iter().any(|(value, _)| !value.is_finite()) {
@@ -51,8 +55,8 @@ impl QuantileFunction {
         Some(QuantileFunction { knots })
     }
 
-    /// Of published quantiles: probabilities within 0 to 1, rising, and values that do not fall. `None` for fewer than two, or for
-    /// what is no quantile function.
+    /// Of published quantiles: probabilities within 0 to 1, rising, and values that do not fall. `None` for
+    /// fewer than two, or for what is no quantile function.
     pub fn of_quantiles(quantiles: &[(f64, f64)]) -> Option<QuantileFunction> {
         let within =
             |&(probability, value): &(f64, f64)| (0.0..=1.0).contains(&probability) && value.is_finite();
@@ -88,7 +92,8 @@ impl QuantileFunction {
         }
     }
 
-    /// On the piece that contains the probabilities `low` to `high`, its values at both: no knot may lie between them.
+    /// On the piece that contains the probabilities `low` to `high`, its values at both: no knot may lie
+    /// between them.
     fn on_piece(&self, low: f64, high: f64) -> (f64, f64) {
         let middle = (low + high) / 2.0;
         let after = self.knots.partition_point(|knot| knot.0 <= middle).clamp(1, self.knots.len() - 1);
@@ -101,8 +106,8 @@ pub fn demerit(reference: &QuantileFunction, other: &QuantileFunction) -> Option
     demerit_within(reference, other, 0.0, 1.0)
 }
 
-/// The same over the probabilities from `low` to `high` only: squared, one stall of a host can outweigh a million
-/// requests, and without the far tail the rest of the distribution shows.
+/// The same over the probabilities from `low` to `high` only: squared, one stall of a host can outweigh a
+/// million requests, and without the far tail the rest of the distribution shows.
 pub fn demerit_within(
     reference: &QuantileFunction,
     other: &QuantileFunction,

@@ -8,8 +8,9 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Unbiased sample variance (divisor n - 1), in two passes with the correction term of Chan, Golub and LeVeque,
-/// "Algorithms for Computing the Sample Variance", The American Statistician 37 (1983), eq. 1.7; `None` below two values.
+/// Unbiased sample variance (divisor n - 1), in two passes with the correction term of Chan, Golub and
+/// LeVeque, "Algorithms for Computing the Sample Variance", The American Statistician 37 (1983), eq. 1.7;
+/// `None` below two values.
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -30,8 +31,9 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     variance(values).map(f64::sqrt)
 }
 
-/// Quantile of type 7 in Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50
-/// (1996): linear between order statistics, the default of R and NumPy. `None` for no values or a NaN among them.
+/// Quantile of type 7 in Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+/// Statistician 50 (1996): linear between order statistics, the default of R and NumPy. `None` for no values
+/// or a NaN among them.
 ///
 /// # Panics
 /// If `probability` is not within 0 to 1.

@@ -1,8 +1,8 @@
 //! Did the measured window still have a trend?
 //!
 //! A straight line through one value per second, and how far from level it is. Seconds of a database are not
-//! independent (a checkpoint slows many in a row), so the line's uncertainty is computed from the number of values that
-//! the series is worth, not from its length.
+//! independent (a checkpoint slows many in a row), so the line's uncertainty is computed from the number of
+//! values that the series is worth, not from its length.
 //!
 //! # Divergence
 //! One straight line does not see a dip in the middle, and periods longer than the window look like a trend.
@@ -14,7 +14,8 @@ const FEWEST_VALUES: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// Change of the fitted line from the first to the last value, as a share of the mean; negative when falling.
+    /// Change of the fitted line from the first to the last value, as a share of the mean; negative when
+    /// falling.
     pub relative: f64,
     /// Half-width of the 95 % interval of `relative`.
     pub relative_noise: f64,
@@ -27,10 +28,11 @@ impl Drift {
     }
 }
 
-/// Least squares with the standard error of Santer et al., "Statistical significance of trends and trend differences in
-/// layer-average atmospheric temperature time series", JGR Atmospheres 105 (2000), eq. 3-6: the residuals' lag-1
-/// autocorrelation r replaces n by n (1 - r) / (1 + r). Short series underestimate r, so the bias (1 + 4 r) / n of
-/// Kendall, Biometrika 41 (1954), is added back. `None` for short, empty or non-finite series.
+/// Least squares with the standard error of Santer et al., "Statistical significance of trends and trend
+/// differences in layer-average atmospheric temperature time series", JGR Atmospheres 105 (2000), eq. 3-6:
+/// the residuals' lag-1 autocorrelation r replaces n by n (1 - r) / (1 + r). Short series underestimate r, so
+/// the bias (1 + 4 r) / n of Kendall, Biometrika 41 (1954), is added back. `None` for short, empty or
+/// non-finite series.
 pub fn drift(series: &[f64]) -> Option<Drift> {
     if series.len() < FEWEST_VALUES || series.iter().any(|value| !value.is_finite()) {
         return None;
@@ -66,7 +68,8 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Noise of 10 % whose neighbours correlate by `correlation`, around a line that changes by `trend` of its mean.
+    /// Noise of 10 % whose neighbours correlate by `correlation`, around a line that changes by `trend` of
+    /// its mean.
     fn series(seed: u64, length: usize, correlation: f64, trend: f64) -> Vec<f64> {
         let mut random = Random::new(seed);
         let mut noise = random.normal();

@@ -1,7 +1,8 @@
 //! What numbers mean: descriptions, intervals, comparisons, steadiness.
 //!
-//! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that need at
-//! least two values return `None` for fewer: one trial has a value, but no interval, and nothing here invents one.
+//! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that
+//! need at least two values return `None` for fewer: one trial has a value, but no interval, and nothing here
+//! invents one.
 
 pub mod bootstrap;
 pub mod compare;

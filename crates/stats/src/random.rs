@@ -1,6 +1,7 @@
 //! A small seeded generator, for resampling and for synthetic noise in tests.
 
-/// SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 17.
+/// SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure
+/// 17.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
@@ -43,7 +44,8 @@ mod tests {
 
     #[test]
     fn the_generator_gives_the_published_sequence() {
-        // First outputs for seed 1234567 of the reference implementation, https://prng.di.unimi.it/splitmix64.c
+        // First outputs for seed 1234567 of the reference implementation,
+        // https://prng.di.unimi.it/splitmix64.c
         let mut random = Random::new(1_234_567);
         assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
         assert_eq!(random.next_u64(), 3_203_168_211_198_807_973);

@@ -1,7 +1,7 @@
 //! Student's t distribution, by way of the incomplete beta function.
 
-/// Natural logarithm of the gamma function for x > 0: Lanczos' approximation with the coefficients of Numerical
-/// Recipes, 2nd edition, section 6.1 (relative error below 2e-10).
+/// Natural logarithm of the gamma function for x > 0: Lanczos' approximation with the coefficients of
+/// Numerical Recipes, 2nd edition, section 6.1 (relative error below 2e-10).
 fn ln_gamma(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 6] = [
         76.180_091_729_471_46,
@@ -19,8 +19,8 @@ fn ln_gamma(x: f64) -> f64 {
     (x + 0.5) * shifted.ln() - shifted + (2.506_628_274_631_000_5 * series / x).ln()
 }
 
-/// Continued fraction of the incomplete beta function, DLMF 8.17.22 (<https://dlmf.nist.gov/8.17.E22>), by the
-/// modified Lentz method (Thompson and Barnett 1986).
+/// Continued fraction of the incomplete beta function, DLMF 8.17.22 (<https://dlmf.nist.gov/8.17.E22>), by
+/// the modified Lentz method (Thompson and Barnett 1986).
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away_from_zero = |value: f64| if value.abs() < TINY { TINY } else { value };
@@ -45,7 +45,8 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     fraction
 }
 
-/// Regularised incomplete beta function I_x(a, b), DLMF 8.17.2; the symmetry 8.17.4 keeps the fraction convergent.
+/// Regularised incomplete beta function I_x(a, b), DLMF 8.17.2; the symmetry 8.17.4 keeps the fraction
+/// convergent.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -1,4 +1,5 @@
-//! A bench as one self-contained page: no request leaves it, and every number behind a drawing is in its table.
+//! A bench as one self-contained page: no request leaves it, and every number behind a drawing is in its
+//! table.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! What hours of random writes make of a disk, and what a pause gives back; in virtual time.
 //!
-//! Published for flash (Matsunobu 2010, slide 15): writes begin at the fastest rate, sink towards the slowest once every block
-//! must be erased before it is written, and recover after a long pause. How much must be written for that depends on
-//! the drive's size, so a run that ends early on its budget says so.
+//! Published for flash (Matsunobu 2010, slide 15): writes begin at the fastest rate, sink towards the slowest
+//! once every block must be erased before it is written, and recover after a long pause. How much must be
+//! written for that depends on the drive's size, so a run that ends early on its budget says so.
 
 use serde::{Deserialize, Serialize};
 use spindle_model::{ClosedLoop, Device, Driver as _, Operation, SECOND, VirtualTime};
@@ -68,8 +68,8 @@ impl Deterioration {
     }
 }
 
-/// Random writes without end on a fresh device, a pause, and writes again. `None` for a device that takes no time or is
-/// too small.
+/// Random writes without end on a fresh device, a pause, and writes again. `None` for a device that takes no
+/// time or is too small.
 pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Deterioration> {
     let span_bytes = device.size_bytes();
     if span_bytes < UNIT_BYTES {

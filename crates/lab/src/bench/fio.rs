@@ -1,7 +1,7 @@
 //! One run of fio, and its figures.
 //!
-//! fio measures, so that our own client is not judge of our own emulator. What it prints is taken as foreign text: a fio that is
-//! missing, dies or prints something else gives one sentence with its last words.
+//! fio measures, so that our own client is not judge of our own emulator. What it prints is taken as foreign
+//! text: a fio that is missing, dies or prints something else gives one sentence with its last words.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _};
@@ -39,15 +39,16 @@ pub struct Job<'a> {
     /// Without the page cache.
     pub direct: bool,
     pub seed: u64,
-    /// Under SCHED_FIFO, below an emulator: how long fio waits for a core is the host's matter, not the disk's.
+    /// Under SCHED_FIFO, below an emulator: how long fio waits for a core is the host's matter, not the
+    /// disk's.
     pub real_time: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     pub row: Row,
-    /// Latencies in nanoseconds (the middle of fio's bins, which are 1.6 % wide) and how many requests had them;
-    /// without those of fsync.
+    /// Latencies in nanoseconds (the middle of fio's bins, which are 1.6 % wide) and how many requests had
+    /// them; without those of fsync.
     pub latencies_ns: Vec<(u64, u64)>,
 }
 

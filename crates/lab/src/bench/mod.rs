@@ -1,9 +1,9 @@
-//! Raw figures of a disk: what is asked, how it is answered (fio on a real target, the model in virtual time), and how the
-//! answers are shown and kept.
+//! Raw figures of a disk: what is asked, how it is answered (fio on a real target, the model in virtual
+//! time), and how the answers are shown and kept.
 //!
-//! The questions are those of the published raw I/O studies (Matsunobu, "SSD Deployment Strategies for MySQL", 2010):
-//! random and sequential reads and writes by block size and iodepth, the rate of fsync, a file system against the
-//! raw device, and what is left of the write rate after hours.
+//! The questions are those of the published raw I/O studies (Matsunobu, "SSD Deployment Strategies for
+//! MySQL", 2010): random and sequential reads and writes by block size and iodepth, the rate of fsync, a file
+//! system against the raw device, and what is left of the write rate after hours.
 
 pub mod chart;
 pub mod clone;
@@ -31,7 +31,8 @@ pub enum Access {
     RandomWrite,
     SequentialRead,
     SequentialWrite,
-    /// One after the other: a unit written behind the last one, and fsync (on a raw device a FLUSH), as a log is written.
+    /// One after the other: a unit written behind the last one, and fsync (on a raw device a FLUSH), as a log
+    /// is written.
     Fsync,
 }
 
@@ -76,8 +77,8 @@ pub struct Question {
     pub access: Access,
     #[serde(alias = "unit_bytes")]
     pub block_bytes: u64,
-    /// Requests kept in the disk. Random access has one job for each of them; a sequential stream is one job that
-    /// has all of them under way.
+    /// Requests kept in the disk. Random access has one job for each of them; a sequential stream is one job
+    /// that has all of them under way.
     #[serde(alias = "threads")]
     pub iodepth: u64,
 }

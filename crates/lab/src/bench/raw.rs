@@ -11,7 +11,8 @@ pub const REQUEST_COUNT: u64 = 20_000;
 const SEQUENTIAL_COUNT: u64 = 5_000;
 /// In model time; a disk does about ten thousand reads in it.
 const TIME_LIMIT_NS: u64 = 120 * SECOND;
-/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter them.
+/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter
+/// them.
 const FILL_NS: u64 = 20 * SECOND;
 
 /// How much of a device is asked, and how often.
@@ -23,8 +24,8 @@ pub struct Requests {
     pub count: u64,
 }
 
-/// On a device fresh from power-on; its size is the span. `None` when it is too small for one request, or when the question is
-/// about a file system, which the model knows nothing of.
+/// On a device fresh from power-on; its size is the span. `None` when it is too small for one request, or
+/// when the question is about a file system, which the model knows nothing of.
 pub fn answer(device: Box<dyn Device>, seed: u64, question: &Question) -> Option<Row> {
     let requests = Requests { span_bytes: device.size_bytes(), count: REQUEST_COUNT };
     sample(device, seed, question, requests).map(|(row, _)| row)

@@ -137,7 +137,8 @@ impl Ask<'_> {
             } else {
                 READ_RAMP
             },
-            // Logs are written through the page cache; on a raw device that would be the cache of the device node.
+            // Logs are written through the page cache; on a raw device that would be the cache of the device
+            // node.
             direct: is_device || !is_fsync,
             seed: self.options.seed,
             real_time: self.real_time,

@@ -1,8 +1,9 @@
-//! Real time against virtual time: the same random reads, on the mounted disk with fio and in the model alone.
+//! Real time against virtual time: the same random reads, on the mounted disk with fio and in the model
+//! alone.
 //!
-//! fio measures the mounted disk, so that our own client is not judge of our own driver: one thread per request in flight, each with plain
-//! reads, which is how a database reads. It runs under SCHED_FIFO, below the
-//! emulator: how long *it* waits for a core is the host's matter, not the disk's.
+//! fio measures the mounted disk, so that our own client is not judge of our own driver: one thread per
+//! request in flight, each with plain reads, which is how a database reads. It runs under SCHED_FIFO, below
+//! the emulator: how long *it* waits for a core is the host's matter, not the disk's.
 
 use std::time::Duration;
 
@@ -43,11 +44,12 @@ pub struct Row {
     pub real_p99_us: f64,
     /// Real over virtual; absent for a device that takes no time.
     pub ratio_p99: Option<f64>,
-    /// How much later than on average the latest of a hundred answers comes on this host, with no storage at all: see
-    /// [`spindle_mount::bare_tail`]. Only of one request at a time.
+    /// How much later than on average the latest of a hundred answers comes on this host, with no storage at
+    /// all: see [`spindle_mount::bare_tail`]. Only of one request at a time.
     pub bare_tail_us: Option<f64>,
     pub real_iops: f64,
-    /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins are 1.6 % wide.
+    /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins
+    /// are 1.6 % wide.
     pub demerit_us: Option<f64>,
     /// Of the virtual mean; absent for a device that takes no time.
     pub demerit_share: Option<f64>,

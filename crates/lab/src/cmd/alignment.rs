@@ -15,7 +15,8 @@ use spindle_base::units::{format_size_bytes, parse_size_bytes};
 pub struct AlignmentArguments {
     /// A ready-made stack with an array in it; gives the chunk.
     stack: Option<String>,
-    /// From the start of the array to the first byte of the file system; without it the usual starts of partitions and volumes.
+    /// From the start of the array to the first byte of the file system; without it the usual starts of
+    /// partitions and volumes.
     #[arg(long, value_name = "SIZE")]
     offset: Option<String>,
     /// Chunk (strip, stripe element) of the array.
@@ -24,7 +25,8 @@ pub struct AlignmentArguments {
     /// Page of the database.
     #[arg(long, value_name = "SIZE", default_value = "16 KiB")]
     page: String,
-    /// What the file system aligns extents to: its block, or what `sunit` or `stride` told it; without it both.
+    /// What the file system aligns extents to: its block, or what `sunit` or `stride` told it; without it
+    /// both.
     #[arg(long, value_name = "SIZE")]
     extent_alignment: Option<String>,
     /// As one JSON array.

@@ -43,7 +43,8 @@ enum Command {
 }
 
 impl Cli {
-    /// Of this process's arguments; ends the process where it has none to work on, as clap does, but without showing what a terminal would act upon.
+    /// Of this process's arguments; ends the process where it has none to work on, as clap does, but without
+    /// showing what a terminal would act upon.
     pub fn of_process() -> Cli {
         Cli::try_parse().unwrap_or_else(|error| {
             let plain = error.render().to_string();
@@ -73,9 +74,11 @@ impl Cli {
     }
 }
 
-/// Tells the failure and gives the exit code: 2 for a mistake of the user, 130 after Ctrl-C, 1 for everything else.
+/// Tells the failure and gives the exit code: 2 for a mistake of the user, 130 after Ctrl-C, 1 for everything
+/// else.
 pub fn fail(error: &Error) -> ExitCode {
-    // `spindle plan ... | head`: the reader has seen enough. A pipe to a child of ours has context around its error.
+    // `spindle plan ... | head`: the reader has seen enough. A pipe to a child of ours has context around its
+    // error.
     if error.chain().count() == 1 && error.downcast_ref().is_some_and(is_closed_pipe) {
         return ExitCode::SUCCESS;
     }

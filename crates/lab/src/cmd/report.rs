@@ -25,7 +25,8 @@ pub struct ReportArguments {
     pub output: Option<PathBuf>,
 }
 
-/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user, as an output that cannot be one.
+/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user, as an output that
+/// cannot be one.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
     let records = report::read(&arguments.records)?;

@@ -1,14 +1,16 @@
 //! How much memory the control groups of this process leave it, in containers above all.
 //!
-//! `man 7 cgroups`: `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo` says where a hierarchy is
-//! mounted, and from which of its groups on. Version 1, version 2, and both beside each other.
+//! `man 7 cgroups`: `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo`
+//! says where a hierarchy is mounted, and from which of its groups on. Version 1, version 2, and both beside
+//! each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use spindle_mount::unescape;
 
-/// The least limit of the process's groups and of all groups above them; `None` where nothing limits it. `root` is `/`.
+/// The least limit of the process's groups and of all groups above them; `None` where nothing limits it.
+/// `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
     limits_bytes(root).into_iter().map(|(_, limit)| limit).min()
 }
@@ -72,7 +74,8 @@ impl Hierarchy {
         }
     }
 
-    /// The process's group, below the one at the mount point; that one itself where the process is in none below it.
+    /// The process's group, below the one at the mount point; that one itself where the process is in none
+    /// below it.
     fn group(&self, groups: &str) -> Option<PathBuf> {
         let path = groups.lines().find_map(|line| {
             let (number, rest) = line.split_once(':')?;

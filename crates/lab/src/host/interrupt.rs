@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: a flag that the runner looks at between steps and once a second.
 //!
-//! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume down in
-//! their usual order by returning, and says how to resume.
+//! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume
+//! down in their usual order by returning, and says how to resume.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +25,8 @@ pub struct Interrupt(Arc<AtomicBool>);
 pub struct Interrupted;
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT of an impatient user kills as usual: what it leaves
-    /// behind is cleared by the next start.
+    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT of an impatient user kills as usual: what
+    /// it leaves behind is cleared by the next start.
     pub fn listen() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGINT, SIGTERM] {
@@ -45,8 +45,9 @@ impl Interrupt {
         if self.is_set() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// Does `work`, which waits for a process, and when a signal comes kills that process and those that `work` itself has started, such as a
-    /// foreign tool that fills tables: then `work` fails at once. Zero stands for no process.
+    /// Does `work`, which waits for a process, and when a signal comes kills that process and those that
+    /// `work` itself has started, such as a foreign tool that fills tables: then `work` fails at once. Zero
+    /// stands for no process.
     pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
         let (done, is_done) = channel::<()>();
         let children = Children::of_this_thread();

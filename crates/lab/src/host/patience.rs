@@ -1,5 +1,5 @@
-//! Waits that end. Whoever is waited for may stand still: a server that was stopped, an emulator under it, a tool. Then the trial is a failed row
-//! that says who did not answer.
+//! Waits that end. Whoever is waited for may stand still: a server that was stopped, an emulator under it, a
+//! tool. Then the trial is a failed row that says who did not answer.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -30,8 +30,8 @@ pub struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Does `work` on a thread of its own, and leaves it behind when the time is over: it ends with what it waits for, at the latest with this
-    /// process.
+    /// Does `work` on a thread of its own, and leaves it behind when the time is over: it ends with what it
+    /// waits for, at the latest with this process.
     ///
     /// # Errors
     /// That of `work`; nobody answered in time.

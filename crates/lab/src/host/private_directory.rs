@@ -1,8 +1,8 @@
-//! Directories and files in them that no other user may have prepared: a run as root must not write or read through a name that
-//! somebody else planted where the results go.
+//! Directories and files in them that no other user may have prepared: a run as root must not write or read
+//! through a name that somebody else planted where the results go.
 //!
-//! A directory is held open, and its files are opened relative to it and never through a symbolic link, so that what was checked is
-//! what is used.
+//! A directory is held open, and its files are opened relative to it and never through a symbolic link, so
+//! that what was checked is what is used.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -87,7 +87,8 @@ impl PrivateDirectory {
         Ok(File::from(file))
     }
 
-    /// Refuses what [`PrivateDirectory::file`] and [`PrivateDirectory::replace`] would refuse, and makes nothing.
+    /// Refuses what [`PrivateDirectory::file`] and [`PrivateDirectory::replace`] would refuse, and makes
+    /// nothing.
     pub(crate) fn check_file(&self, name: &str) -> Result<()> {
         let path = self.path.join(name);
         match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -122,7 +123,8 @@ impl PrivateDirectory {
     }
 }
 
-/// Writes a page beside the records, in a directory that may be anybody's: a file there is replaced, and never written through.
+/// Writes a page beside the records, in a directory that may be anybody's: a file there is replaced, and
+/// never written through.
 pub(crate) fn write_beside(path: &Path, text: &str) -> Result<()> {
     let writing = || format!("writing the report to {}", path.display());
     match rustix::fs::lstat(path) {

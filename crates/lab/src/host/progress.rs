@@ -1,4 +1,5 @@
-//! How far a run is: a bar with the time left on a terminal, plain lines elsewhere. Everything goes to the standard error.
+//! How far a run is: a bar with the time left on a terminal, plain lines elsewhere. Everything goes to the
+//! standard error.
 
 use std::time::{Duration, Instant};
 

@@ -42,8 +42,9 @@ pub fn cpu_count() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Whether reclaim may let an emulator wait for what is written to its own disk: it is not spared (PR_SET_IO_FLUSHER), and a control
-/// group of version 1 limits its memory. Elsewhere reclaim passes over what is being written (Linux, mm/vmscan.c, `shrink_folio_list`).
+/// Whether reclaim may let an emulator wait for what is written to its own disk: it is not spared
+/// (PR_SET_IO_FLUSHER), and a control group of version 1 limits its memory. Elsewhere reclaim passes over
+/// what is being written (Linux, mm/vmscan.c, `shrink_folio_list`).
 pub fn emulators_can_wait_for_themselves() -> bool {
     let limit = control_group::memory_limit_bytes_of_version_1(Path::new("/"));
     !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < proc::memory_bytes())
@@ -61,7 +62,8 @@ pub fn now() -> String {
     rfc3339(seconds)
 }
 
-/// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013), `civil_from_days`.
+/// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013),
+/// `civil_from_days`.
 fn rfc3339(unix_seconds: u64) -> String {
     let (days, second_of_day) = (unix_seconds / 86_400 + 719_468, unix_seconds % 86_400);
     let era = days / 146_097;

@@ -1,8 +1,9 @@
 //! Asks a model in virtual time for a published figure, under the figure's own conditions.
 //!
-//! Each figure has a device of its own. Disks have their whole capacity, so that a part of them is as small a part of the stroke as it was for
-//! those who measured it. Flash is scaled down, because a map of a large drive takes long to fill: dies, rates, buffers and the share of spare
-//! capacity stay those of the drive, and parts of it shrink with it.
+//! Each figure has a device of its own. Disks have their whole capacity, so that a part of them is as small a
+//! part of the stroke as it was for those who measured it. Flash is scaled down, because a map of a large
+//! drive takes long to fill: dies, rates, buffers and the share of spare capacity stay those of the drive,
+//! and parts of it shrink with it.
 
 use spindle_model::{
     Ageing, Branch, ClosedLoop, Completion, Device, Driver, Instant, Invalid, Measured, Operation as Command,
@@ -20,15 +21,18 @@ const REQUEST_COUNT: u64 = 20_000;
 const SEQUENTIAL_COUNT: u64 = 5_000;
 /// In model time; a disk does about ten thousand reads in it.
 const TIME_LIMIT_NS: u64 = 120 * SECOND;
-/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter them.
+/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter
+/// them.
 const FILL_NS: u64 = 20 * SECOND;
-/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh; SLC caches are smaller parts.
+/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh; SLC
+/// caches are smaller parts.
 const FILL_SHARE: u64 = 4;
-/// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block of every die).
+/// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block
+/// of every die).
 const STATE_BYTES: u64 = 4_000_000_000;
 const STATE_SUPERBLOCKS: u64 = 20;
-/// Turns over a part of a drive until that changes nothing any more; a small part of a full drive takes over the spare space first, which
-/// is larger than the part.
+/// Turns over a part of a drive until that changes nothing any more; a small part of a full drive takes over
+/// the spare space first, which is larger than the part.
 const TURNS: u64 = 4;
 const TURNS_SMALL: u64 = 8;
 const FLUSH_ROUNDS: u64 = 50;

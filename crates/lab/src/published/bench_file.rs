@@ -1,4 +1,5 @@
-//! What a bench leaves behind: one JSON line per row, flushed at once, under a line that says where the numbers come from.
+//! What a bench leaves behind: one JSON line per row, flushed at once, under a line that says where the
+//! numbers come from.
 
 use std::fs::File;
 use std::io::Write as _;

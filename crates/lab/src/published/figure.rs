@@ -100,11 +100,13 @@ impl Cache {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// The part named by `size`, or all of it, was overwritten until that changed nothing any more; the rest holds nothing.
+    /// The part named by `size`, or all of it, was overwritten until that changed nothing any more; the rest
+    /// holds nothing.
     Used,
     /// The same, but the rest holds data too, or what the drive takes for data.
     Full,
-    /// The part named by `size` was written in order right before, and the drive had no pause to tidy up; the rest holds nothing.
+    /// The part named by `size` was written in order right before, and the drive had no pause to tidy up; the
+    /// rest holds nothing.
     JustWritten,
 }
 
@@ -163,7 +165,8 @@ pub struct Figure {
     /// Where the partition begins that was used; without it, at the start of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_offset: Option<String>,
-    /// What another client does all the while, one request of the same size after the other; only `fsync` beside random reads.
+    /// What another client does all the while, one request of the same size after the other; only `fsync`
+    /// beside random reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Operation>,
     /// The file system it was measured on; it is asked of the raw device in virtual time.
@@ -196,7 +199,8 @@ impl Figure {
         parse_size_bytes(&self.io_unit).expect("checked when the file was read")
     }
 
-    /// What a bench must be asked for it: nothing, if the figure needs a device in a special state or a special load.
+    /// What a bench must be asked for it: nothing, if the figure needs a device in a special state or a
+    /// special load.
     pub(super) fn question(&self) -> Option<Question> {
         let conditions = [
             self.cache.is_some(),

@@ -89,7 +89,8 @@ pub struct ZfsHead {
 }
 
 impl ZfsHead {
-    /// What pools must have in common for one to start from another's snapshot: the sizes of log and cache, and the record size.
+    /// What pools must have in common for one to start from another's snapshot: the sizes of log and cache,
+    /// and the record size.
     pub fn shape(&self) -> [Option<u64>; 3] {
         let size = |device: &Option<ZfsDeviceHead>| device.as_ref().map(|device| device.size_bytes);
         [size(&self.log), size(&self.cache), Some(self.record_bytes)]

@@ -78,7 +78,8 @@ pub struct Latency {
     pub histogram: String,
 }
 
-/// What the clients, the cores and the server did: one value per second of the measured window; all vectors have the same length, or are empty where nobody says the values.
+/// What the clients, the cores and the server did: one value per second of the measured window; all vectors
+/// have the same length, or are empty where nobody says the values.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,
@@ -87,7 +88,8 @@ pub struct Series {
     pub p99_ms: Vec<f64>,
     /// Share of all cores, 0 to 1.
     pub cpu_busy: Vec<f64>,
-    /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`, ...
+    /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`,
+    /// ...
     #[serde(default)]
     pub server: BTreeMap<String, Vec<f64>>,
 }
@@ -128,7 +130,8 @@ pub enum BottleneckKind {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
-    /// Share of the terminals' time, 0 to 1, by cause: `read`, `commit`, `locks`, `other`; and `cpu` of the cores.
+    /// Share of the terminals' time, 0 to 1, by cause: `read`, `commit`, `locks`, `other`; and `cpu` of the
+    /// cores.
     pub shares: BTreeMap<String, f64>,
     /// One sentence with the figures behind the verdict.
     pub reason: String,

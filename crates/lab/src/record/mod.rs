@@ -1,7 +1,8 @@
 //! What a run leaves behind: one JSON line per trial, flushed at once, with its whole provenance.
 //!
-//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]; the report is a pure
-//! function of them. A failed trial is a line with `error`. Units are in the names; times of day are UTC, RFC 3339.
+//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]; the report
+//! is a pure function of them. A failed trial is a line with `error`. Units are in the names; times of day
+//! are UTC, RFC 3339.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +33,11 @@ pub use replication::{
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
 
-/// Raised when a reader of the old format would misread the new one; this one reads all formats up to its own.
+/// Raised when a reader of the old format would misread the new one; this one reads all formats up to its
+/// own.
 ///
-/// 2: a cell may have several mounts. 3: mounts are one list with the data's first ([`Cell::mounts`], [`Measurement::mounts`]).
+/// 2: a cell may have several mounts. 3: mounts are one list with the data's first ([`Cell::mounts`],
+/// [`Measurement::mounts`]).
 pub const FORMAT: u32 = 3;
 /// Earlier formats are converted on reading.
 const OLDEST_KEPT: u64 = 3;

@@ -1,7 +1,8 @@
 //! Records of formats 1 and 2, made into format 3 on reading.
 //!
-//! Format 2 kept the data's mount in fields of the cell and of the measurement, and further mounts in `other_mounts`; format 1 knew no
-//! further mounts. The metric was called `headline`, the bottleneck `limiter`.
+//! Format 2 kept the data's mount in fields of the cell and of the measurement, and further mounts in
+//! `other_mounts`; format 1 knew no further mounts. The metric was called `headline`, the bottleneck
+//! `limiter`.
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,8 @@
-//! The records file of a run: opened and locked before the first trial, appended one flushed line at a time, and read
-//! back when a run is resumed.
+//! The records file of a run: opened and locked before the first trial, appended one flushed line at a time,
+//! and read back when a run is resumed.
 //!
-//! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is cut off.
+//! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is
+//! cut off.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -82,12 +82,12 @@ pub struct SemiSyncView {
 pub struct ReplicaView {
     /// As sentences call it: `replica 1 (hdd)`.
     pub name: String,
-    /// Binary log that the primary had written and the replica not applied, when the window began and when it ended; `None`
-    /// when the replica did not answer then.
+    /// Binary log that the primary had written and the replica not applied, when the window began and when it
+    /// ended; `None` when the replica did not answer then.
     pub behind_bytes_first: Option<u64>,
     pub behind_bytes_last: Option<u64>,
-    /// From the end of the window until the replica had applied all that the primary wrote in it; `None` when that took longer
-    /// than `catch_up_limit_s`.
+    /// From the end of the window until the replica had applied all that the primary wrote in it; `None` when
+    /// that took longer than `catch_up_limit_s`.
     pub catch_up_s: Option<f64>,
     pub catch_up_limit_s: f64,
     /// User and system CPU of its server.

@@ -11,8 +11,8 @@ pub struct MountView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
     pub series: StorageSeries,
-    /// The devices under the mount where there are several, the data's own first; `emulator` is their sum then, and `host` the first of
-    /// them.
+    /// The devices under the mount where there are several, the data's own first; `emulator` is their sum
+    /// then, and `host` the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceView>,
 }
@@ -76,8 +76,8 @@ pub struct EmulatorSummary {
     pub seeks: u64,
 }
 
-/// From the block device's own counters (Linux, Documentation/block/stat.rst). Requests that wait in the kernel, for example behind a FLUSH,
-/// are slower here than inside the emulator.
+/// From the block device's own counters (Linux, Documentation/block/stat.rst). Requests that wait in the
+/// kernel, for example behind a FLUSH, are slower here than inside the emulator.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct HostView {
     pub reads: u64,

@@ -25,13 +25,15 @@ pub enum Warning {
     NotSteady { drift: f64 },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
-    /// Open loop: the server did less than it was asked, and transactions waited this long for their turn in the end.
+    /// Open loop: the server did less than it was asked, and transactions waited this long for their turn in
+    /// the end.
     BehindSchedule { behind_s: f64 },
     /// The host's own disk was read while the emulated one was timed.
     HostDiskReads { major_faults: u64 },
     /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all of them.
     SemiSyncFellBack { transactions: u64, share: f64 },
-    /// A replica took this long after the window to apply what the primary had written in it; `None` when it had not after `waited_s`.
+    /// A replica took this long after the window to apply what the primary had written in it; `None` when it
+    /// had not after `waited_s`.
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer when it was asked, once a second, for its progress.
     ReplicaSilent { replica: String, share: f64 },

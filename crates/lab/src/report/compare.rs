@@ -1,7 +1,7 @@
 //! Cells of one records file, or of two, against each other.
 //!
-//! Within one file trials of a block ran next to each other and are compared pair by pair. Two files are two runs, at
-//! two times: nothing is paired, and everything else that differs between the runs is said.
+//! Within one file trials of a block ran next to each other and are compared pair by pair. Two files are two
+//! runs, at two times: nothing is paired, and everything else that differs between the runs is said.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The report: a pure function of records.
 //!
-//! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that out. No
-//! format computes: a number that is on the page is in the view, and so in `--format json`.
+//! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that
+//! out. No format computes: a number that is on the page is in the view, and so in `--format json`.
 
 mod comma;
 pub mod compare;

@@ -1,7 +1,7 @@
 //! A scenario: prose plus a matrix of stacks, servers and workloads, in one TOML file.
 //!
-//! [`Scenario::read`] gives only scenarios that can be run on this machine as far as that can be known without doing
-//! any work; everything else is a [`Mistake`] of one sentence: file, key, bound.
+//! [`Scenario::read`] gives only scenarios that can be run on this machine as far as that can be known
+//! without doing any work; everything else is a [`Mistake`] of one sentence: file, key, bound.
 
 mod file;
 mod fit;
@@ -109,7 +109,8 @@ impl Scenario {
         Scenario::parse_in(directory, &name, &text, bounds).map_err(|mistake| mistake.in_file(path.display()))
     }
 
-    /// The error has no file name in front of it. Files that it names are looked for in the working directory.
+    /// The error has no file name in front of it. Files that it names are looked for in the working
+    /// directory.
     pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
         Scenario::parse_in(Path::new(""), name, text, bounds)
     }
@@ -120,8 +121,8 @@ impl Scenario {
         validate::validate(name, text, file, bounds)
     }
 
-    /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the number of
-    /// trials may differ, so that a run can be lengthened without losing what it has.
+    /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the
+    /// number of trials may differ, so that a run can be lengthened without losing what it has.
     pub fn hash(&self) -> String {
         let stacks: BTreeMap<&str, String> =
             self.stacks_in_use().into_iter().map(|name| (name, self.stacks[name].hash())).collect();

@@ -1,8 +1,9 @@
 //! What a run will do: cells, and trials in shuffled blocks.
 //!
-//! A block has each cell once, so that a drift of the machine hits all cells alike; the order within a block is
-//! shuffled by the scenario's seed (randomized complete blocks: Montgomery, Design and Analysis of Experiments, ch. 4).
-//! All trials of a block draw the same random numbers, so cells are compared under the same load.
+//! A block has each cell once, so that a drift of the machine hits all cells alike; the order within a block
+//! is shuffled by the scenario's seed (randomized complete blocks: Montgomery, Design and Analysis of
+//! Experiments, ch. 4). All trials of a block draw the same random numbers, so cells are compared under the
+//! same load.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -142,8 +143,9 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     let mut overhead = Duration::ZERO;
     for workload in &scenario.matrix.workload {
         let (loading, around) = match scenario.workloads[workload].data() {
-            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten warehouses (1,000 MiB) the
-            // quickstart took 26 s and 5 s on two cores; a little more is promised.
+            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten
+            // warehouses (1,000 MiB) the quickstart took 26 s and 5 s on two cores; a little more is
+            // promised.
             Some(data) => {
                 let warehouses = data.bytes as f64 / f64::from(100 << 20);
                 (

@@ -1,4 +1,5 @@
-//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several, a real disk, or a plain directory for the mock.
+//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several, a real disk, or
+//! a plain directory for the mock.
 
 pub mod emulated;
 pub mod mounts;
@@ -29,8 +30,8 @@ pub trait Volume: Debug {
     /// With the timing off, requests are answered at memory speed. That of a real disk is always on.
     fn set_timing(&mut self, on: bool) -> Result<()>;
 
-    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or its file system
-    /// is full.
+    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or
+    /// its file system is full.
     fn check(&mut self) -> Result<()>;
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
@@ -51,7 +52,8 @@ pub trait Volume: Debug {
     /// The processes that emulate it, for CPU accounting.
     fn process_ids(&self) -> Vec<u32>;
 
-    /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes the volume down.
+    /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes
+    /// the volume down.
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()>;
 
     /// Unmounts and forgets what was written.
@@ -68,8 +70,8 @@ pub struct VolumeRequest<'a> {
     pub mount_count: u64,
     /// Of the model's random choices.
     pub seed: u64,
-    /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise a new,
-    /// empty file system.
+    /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise
+    /// a new, empty file system.
     pub snapshot: Option<&'a Path>,
     /// Of this run; for whatever the volume needs besides its store.
     pub work_directory: &'a Path,
@@ -102,8 +104,9 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
-/// Why a stack cannot be used, and because of which key: a block device in use, a size that no emulated disk can have, or options for
-/// mkfs or mount that reach beyond the disk or that these do not know, tried on a sparse file in `directory`.
+/// Why a stack cannot be used, and because of which key: a block device in use, a size that no emulated disk
+/// can have, or options for mkfs or mount that reach beyond the disk or that these do not know, tried on a
+/// sparse file in `directory`.
 ///
 /// # Errors
 /// The attempt itself was not possible.
@@ -124,7 +127,8 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
     }
 }
 
-/// What of it needs no trying: a size that no disk has, or an option for mkfs or mount that reaches beyond the disk; with its key.
+/// What of it needs no trying: a size that no disk has, or an option for mkfs or mount that reaches beyond
+/// the disk; with its key.
 pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
     let head = stack.head();
     if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {

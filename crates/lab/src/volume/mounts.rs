@@ -1,4 +1,5 @@
-//! The storage of a cell: a volume mount per stack of its layout, brought up, switched and taken down together.
+//! The storage of a cell: a volume mount per stack of its layout, brought up, switched and taken down
+//! together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,9 +34,11 @@ struct Mount {
 pub struct MountsRequest<'a> {
     pub layout: &'a Layout,
     pub stacks: &'a BTreeMap<String, StackSpec>,
-    /// Directories take the place of emulated disks, so that the whole pipeline runs anywhere in milliseconds.
+    /// Directories take the place of emulated disks, so that the whole pipeline runs anywhere in
+    /// milliseconds.
     pub plain_directories: bool,
-    /// What an earlier layout of the same shape left with [`Mounts::into_snapshot`]; otherwise new, empty file systems.
+    /// What an earlier layout of the same shape left with [`Mounts::into_snapshot`]; otherwise new, empty
+    /// file systems.
     pub snapshot: Option<&'a Path>,
     /// Of this run; for whatever a mount needs besides its store.
     pub work_directory: &'a Path,

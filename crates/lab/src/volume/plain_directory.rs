@@ -1,4 +1,5 @@
-//! The smallest volume: a directory on the machine's own disk. Nothing is emulated; the mock server lives here.
+//! The smallest volume: a directory on the machine's own disk. Nothing is emulated; the mock server lives
+//! here.
 
 use std::fs;
 use std::path::{Path, PathBuf};

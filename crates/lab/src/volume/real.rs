@@ -1,4 +1,5 @@
-//! The real disk under a trial. Its timing is its own and cannot be switched off, and its snapshot is a copy of the files.
+//! The real disk under a trial. Its timing is its own and cannot be switched off, and its snapshot is a copy
+//! of the files.
 
 use std::fs;
 use std::path::Path;

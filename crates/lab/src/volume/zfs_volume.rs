@@ -1,9 +1,11 @@
-//! The ZFS pool under a trial: an emulated disk for its data, perhaps others for its intent log and its read cache, and a
-//! zfs-fuse process above them.
+//! The ZFS pool under a trial: an emulated disk for its data, perhaps others for its intent log and its read
+//! cache, and a zfs-fuse process above them.
 //!
-//! Each device is looked at by itself ([`Volume::sample`]). What is said of the volume as a whole, and what it means:
-//! * Statistics are sums over the disks. Counts, bytes and the mean queue depth are those of all devices together; a mean latency
-//!   is that of a request to any of them, so that many flushes of a fast log hide a few slow reads of the data disk.
+//! Each device is looked at by itself ([`Volume::sample`]). What is said of the volume as a whole, and what
+//! it means:
+//! * Statistics are sums over the disks. Counts, bytes and the mean queue depth are those of all devices
+//!   together; a mean latency is that of a request to any of them, so that many flushes of a fast log hide a
+//!   few slow reads of the data disk.
 //! * The block device is the data disk.
 //! * The CPU time is that of all emulators and of zfs-fuse, where the file system's work is done.
 
@@ -47,7 +49,8 @@ pub fn is_device_of(disk: &str, pool: &str) -> bool {
 const SEED_STEP: u64 = 1 << 16;
 
 impl ZfsVolume {
-    /// A new pool, or the one of a snapshot. `mount_count` volumes share the memory that written data may take.
+    /// A new pool, or the one of a snapshot. `mount_count` volumes share the memory that written data may
+    /// take.
     ///
     /// # Errors
     /// Whatever keeps a disk or the pool from coming up, with what we were doing; nothing is up then.
@@ -185,7 +188,8 @@ impl Volume for ZfsVolume {
     }
 
     fn down(mut self: Box<Self>) -> Result<()> {
-        // What is still dirty goes nowhere, and need not go there slowly. Dead disks are taken down all the same.
+        // What is still dirty goes nowhere, and need not go there slowly. Dead disks are taken down all the
+        // same.
         let _ = self.set_timing(false);
         let ZfsVolume { pool, disks } = *self;
         pool.down()?;
@@ -193,7 +197,8 @@ impl Volume for ZfsVolume {
     }
 }
 
-/// Of all devices together; what has no sum (uptime, transport, floor) is the first one's, and the scheduler is the worst.
+/// Of all devices together; what has no sum (uptime, transport, floor) is the first one's, and the scheduler
+/// is the worst.
 fn sum(each: &[Statistics]) -> Result<Statistics> {
     let (first, others) = each.split_first().context("a pool without a device")?;
     let mut total = first.clone();

@@ -1,4 +1,5 @@
-//! Whole runs of servers that are not ours: one driven by an adapter, which is that of the documentation, and one that runs already.
+//! Whole runs of servers that are not ours: one driven by an adapter, which is that of the documentation, and
+//! one that runs already.
 
 use crate::is_left_to_check_all;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! `spindle disk bench`, `clone` and `validate --reference`: the real binary, with the real fio where there are disks.
+//! `spindle disk bench`, `clone` and `validate --reference`: the real binary, with the real fio where there
+//! are disks.
 
 use crate::is_left_to_check_all;
 use std::fs;
@@ -356,7 +357,8 @@ fn a_clone_does_what_its_original_does() {
     ]);
     println!("demerit of the clone: {} of the mean", agreement["demerit_share"]);
     assert!(agreement["demerit_share"].as_f64().is_some(), "{agreement}");
-    // The tail of what was measured, which the demerit weighs most, holds the stalls of a busy host, and no clone has those.
+    // The tail of what was measured, which the demerit weighs most, holds the stalls of a busy host, and no
+    // clone has those.
     let quantiles = agreement["quantiles_us"].as_array().unwrap();
     let mut middle =
         quantiles.iter().filter(|row| (0.25..=0.75).contains(&row[0].as_f64().unwrap())).peekable();

@@ -1,4 +1,5 @@
-//! `spindle disk profile`: every parameter of a profile or a stack, with where it comes from; and ready-made stacks by name.
+//! `spindle disk profile`: every parameter of a profile or a stack, with where it comes from; and ready-made
+//! stacks by name.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -89,8 +89,9 @@ fn a_disk_is_waited_for_by_commits_that_nobody_times() {
     let bottleneck = &measurement.bottleneck;
     assert_eq!(bottleneck.kind, BottleneckKind::CommitLatency, "{bottleneck:?} {talk}");
     assert!(bottleneck.reason.contains(" ms each (estimated from the server's counters)"), "{bottleneck:?}");
-    // Each statement is a transaction of its own; the server is asked a moment before and after the clients. MariaDB numbers a transaction when it
-    // begins and when it commits, so each terminal's, under way at the first look, counts half.
+    // Each statement is a transaction of its own; the server is asked a moment before and after the clients.
+    // MariaDB numbers a transaction when it begins and when it commits, so each terminal's, under way at the
+    // first look, counts half.
     const TERMINALS: f64 = 4.0;
     let (_, commits) = bottleneck.reason.split_once("went into ").unwrap();
     let commits: f64 = commits.split_once(" commits").unwrap().0.parse().unwrap();

@@ -1,5 +1,6 @@
-//! What a whole run does when something under it breaks: a full disk, a server that dies, a signal at a bad time. Always a failed
-//! row with one clear sentence, the next trials go on, finished records stay, and nothing is left behind.
+//! What a whole run does when something under it breaks: a full disk, a server that dies, a signal at a bad
+//! time. Always a failed row with one clear sentence, the next trials go on, finished records stay, and
+//! nothing is left behind.
 
 use crate::is_left_to_check_all;
 use std::fs::{self, OpenOptions};
@@ -218,7 +219,8 @@ fn a_server_that_dies_while_loading_fails_the_trials_that_need_that_database() {
     bench.write("test.toml", &both);
     let run = bench.start_scenario();
     let mount = bench.path(&format!("run/run-{}/mount", run.id()));
-    // Trials have their tables from the start; a load makes them, and the last one is there when rows begin to come.
+    // Trials have their tables from the start; a load makes them, and the last one is there when rows begin
+    // to come.
     let is_loading = || bench.work_directory(&run).is_some_and(|work| work.join("load/pid").exists());
     wait_until("the tables of a load", || is_loading() && mount.join("data/spindle/stock.ibd").exists());
     kill(part(&run, Part::Server).unwrap(), Signal::KILL);

@@ -84,7 +84,8 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     disk.down().unwrap();
 }
 
-/// A mount namespace that was made meanwhile has a copy of every mount: unmounting ours then writes nothing back, before the other's is gone.
+/// A mount namespace that was made meanwhile has a copy of every mount: unmounting ours then writes nothing
+/// back, before the other's is gone.
 fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
     let snapshot = bench.path("shared");
     let mut disk = up(bench, "", None);

@@ -1,4 +1,5 @@
-//! Somebody else was there first: what another user plants where a run keeps its results, and what a record says.
+//! Somebody else was there first: what another user plants where a run keeps its results, and what a record
+//! says.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};

@@ -1,4 +1,5 @@
-//! A server under test, and whoever runs as its user, is not trusted: what it puts in the way of root changes nothing of root's.
+//! A server under test, and whoever runs as its user, is not trusted: what it puts in the way of root changes
+//! nothing of root's.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

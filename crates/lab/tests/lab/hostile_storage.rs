@@ -1,5 +1,5 @@
-//! Storage that is against us: options that reach for other files, disks in use, emulators that stand still, images that change under
-//! their reader. Always one clear sentence, and nothing is hurt or left behind.
+//! Storage that is against us: options that reach for other files, disks in use, emulators that stand still,
+//! images that change under their reader. Always one clear sentence, and nothing is hurt or left behind.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -62,7 +62,8 @@ fn a_disk_larger_than_can_be_emulated_is_refused_before_any_work() {
     bench.assert_clean();
 }
 
-/// As somebody does who may write to the snapshots: the disk gives errors, and its emulator says why and lives.
+/// As somebody does who may write to the snapshots: the disk gives errors, and its emulator says why and
+/// lives.
 #[test]
 fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its_emulator() {
     let Some(bench) = Bench::new() else { return };
@@ -103,8 +104,8 @@ fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its
     disk.down().unwrap();
 }
 
-/// A limit on the emulator's address space that everything fits into but the ring, which has 128 slots of 1 MiB for each core that there
-/// could be.
+/// A limit on the emulator's address space that everything fits into but the ring, which has 128 slots of 1
+/// MiB for each core that there could be.
 #[test]
 fn where_the_ring_is_refused_threads_serve_the_disk() {
     let Some(bench) = Bench::new() else { return };

@@ -1,4 +1,5 @@
-//! Text of others: whatever a title, a label, a server or a file name says, every output shows it as text. And a password stays here.
+//! Text of others: whatever a title, a label, a server or a file name says, every output shows it as text.
+//! And a password stays here.
 
 use crate::is_left_to_check_all;
 use std::fs;

@@ -57,7 +57,8 @@ impl Drop for OwnDevice {
     }
 }
 
-/// One warehouse and one short trial per cell; `storage` has the stacks and layouts, `axis` the matrix's line for them.
+/// One warehouse and one short trial per cell; `storage` has the stacks and layouts, `axis` the matrix's line
+/// for them.
 fn scenario(storage: &str, axis: &str, settings: &str) -> String {
     format!(
         r#"

@@ -1,4 +1,5 @@
-//! The tests that drive the program and the library from outside, in one binary: it is linked once, and a slow test runs beside those of other files.
+//! The tests that drive the program and the library from outside, in one binary: it is linked once, and a
+//! slow test runs beside those of other files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 

@@ -179,7 +179,8 @@ fn a_server_that_stands_still_is_seen_by_all_that_it_kept_waiting() {
             .map(|value| value.count_at_value())
             .sum::<u64>();
     }
-    // A closed loop would have seen four, one for each terminal; due were 40 a second in the four seconds that were a second before the end.
+    // A closed loop would have seen four, one for each terminal; due were 40 a second in the four seconds
+    // that were a second before the end.
     let due = 4.0 * f64::from(PER_S);
     assert!(long as f64 > due - 5.0 * due.sqrt(), "{long} of {due}");
     assert!(longest_us as f64 > 0.9 * STILL.as_micros() as f64, "{longest_us} us");
@@ -204,8 +205,9 @@ impl Losses {
     }
 }
 
-/// One terminal against an opponent that has all customers locked. `provoke` is called when the terminal waits for one of them, with
-/// locks of its own behind it, and returns when it lost at least once; the opponent gives way in the measured window.
+/// One terminal against an opponent that has all customers locked. `provoke` is called when the terminal
+/// waits for one of them, with locks of its own behind it, and returns when it lost at least once; the
+/// opponent gives way in the measured window.
 fn check_retries(
     lock_wait_timeout: &str,
     provoke: impl FnOnce(&mut mysql::Conn, &mut mysql::Conn),
@@ -249,8 +251,8 @@ fn a_transaction_that_loses_a_deadlock_is_tried_again() {
         return;
     }
     let losses = check_retries("60", |monitor, opponent| {
-        // Payment holds its warehouse while it waits for its customer, Delivery its new orders. Who holds fewer locks is rolled
-        // back, and the opponent holds sixty thousand.
+        // Payment holds its warehouse while it waits for its customer, Delivery its new orders. Who holds
+        // fewer locks is rolled back, and the opponent holds sixty thousand.
         for table in ["warehouse", "new_orders"] {
             opponent.query_drop(format!("SELECT COUNT(*) FROM {table} FOR UPDATE")).unwrap();
         }

@@ -1,7 +1,7 @@
 //! The MySQL of Debian's unstable suite, as `tools/install mysql` unpacks it, under the real load process.
 //!
-//! One small database is loaded once; each test starts its own server on its own copy of the files. What only MySQL does otherwise than MariaDB
-//! is asked here; `mariadb.rs` has the rest.
+//! One small database is loaded once; each test starts its own server on its own copy of the files. What only
+//! MySQL does otherwise than MariaDB is asked here; `mariadb.rs` has the rest.
 
 use crate::is_left_to_check_all;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ static BED: Bed = Bed::of(
 /// Its line `mysql_version=` is the version that these tests were written for.
 const INSTALL: &str = include_str!("../../../../tools/install");
 
-/// `None` also where the suite has another version by now, because a release of MySQL must not fail our tests.
+/// `None` also where the suite has another version by now, because a release of MySQL must not fail our
+/// tests.
 fn server() -> Option<Box<dyn Server>> {
     let server = BED.server()?;
     let pinned = INSTALL.lines().find_map(|line| line.strip_prefix("mysql_version=")).unwrap();

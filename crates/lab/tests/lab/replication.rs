@@ -1,4 +1,5 @@
-//! Real replicas of a real MariaDB on emulated disks: what is measured, what is told when one fails, and that nothing is left behind.
+//! Real replicas of a real MariaDB on emulated disks: what is measured, what is told when one fails, and that
+//! nothing is left behind.
 
 use crate::is_left_to_check_all;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Disks that do not go away by themselves: somebody has files open there, or the emulator stands still. A run goes on without them, and
-//! nobody waits for ever.
+//! Disks that do not go away by themselves: somebody has files open there, or the emulator stands still. A
+//! run goes on without them, and nobody waits for ever.
 
 use crate::is_left_to_check_all;
 use std::fs::{self, File};
@@ -118,7 +118,8 @@ fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     bench.assert_clean();
 }
 
-/// Without the privilege by which the kernel spares an emulator; `before` is a command that runs the rest of its arguments.
+/// Without the privilege by which the kernel spares an emulator; `before` is a command that runs the rest of
+/// its arguments.
 fn run_unprivileged(bench: &Bench, before: &[&str], arguments: &[&str]) -> String {
     let plain = bench.command(arguments);
     let mut command = Command::new("setpriv");
@@ -172,7 +173,8 @@ fn an_emulator_that_waits_for_its_own_disk_is_freed_when_it_is_taken_down() {
     let disk = &bench.json(&["disk", "status", "--json"])[0];
     assert_eq!(disk["statistics"]["transport"], "threads", "{disk}");
     let file = Path::new(disk["mount"].as_str().unwrap()).join("file");
-    // Ten times what the group may have: sooner or later the emulator needs memory while all of it is on its way to the disk.
+    // Ten times what the group may have: sooner or later the emulator needs memory while all of it is on its
+    // way to the disk.
     let mut writer = Command::new(enter[0]);
     writer.args(&enter[1..]).args(["dd", "if=/dev/zero", "bs=1M", "count=600", "conv=fsync", "status=none"]);
     let writer = writer.arg(format!("of={}", file.display())).stderr(Stdio::piped()).spawn().unwrap();

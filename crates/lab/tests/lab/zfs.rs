@@ -18,8 +18,8 @@ use tempfile::TempDir;
 /// Generous: nothing is measured, a wait only must not hang for ever.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Disks in a run directory of their own. Pools are in the usual one, because they belong to this process, and have names
-/// with its number.
+/// Disks in a run directory of their own. Pools are in the usual one, because they belong to this process,
+/// and have names with its number.
 struct Bench {
     directory: TempDir,
     pool: String,

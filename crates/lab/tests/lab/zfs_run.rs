@@ -1,4 +1,5 @@
-//! Whole runs on a ZFS pool of emulated disks: measured and verified, and nothing left of a run that was killed.
+//! Whole runs on a ZFS pool of emulated disks: measured and verified, and nothing left of a run that was
+//! killed.
 
 use crate::is_left_to_check_all;
 use std::fs;

@@ -1,10 +1,10 @@
 //! Reading the rest of a stripe for a host that reads on.
 //!
-//! A controller with read-ahead reads not only the block that was asked for, but the stripe that it lies in (Intel,
-//! "Configuring RAID for Optimal Performance", 4.3, for LSI's controllers; IBM's ServeRAID "to the end of the
-//! stripe"). An adaptive one does so when the two most recent reads went over neighbouring sectors, and stops when they do
-//! not (Dell OpenManage Server Administrator, User's Guide, "Read Policy"). How many readers a firmware can tell
-//! apart is not published.
+//! A controller with read-ahead reads not only the block that was asked for, but the stripe that it lies in
+//! (Intel, "Configuring RAID for Optimal Performance", 4.3, for LSI's controllers; IBM's ServeRAID "to the
+//! end of the stripe"). An adaptive one does so when the two most recent reads went over neighbouring
+//! sectors, and stops when they do not (Dell OpenManage Server Administrator, User's Guide, "Read Policy").
+//! How many readers a firmware can tell apart is not published.
 
 use std::collections::VecDeque;
 
@@ -77,7 +77,8 @@ impl ReadAhead {
 }
 
 impl Cache {
-    /// Reads from the start of the host's read to the end of its stripe; whether that is more than was asked for.
+    /// Reads from the start of the host's read to the end of its stripe; whether that is more than was asked
+    /// for.
     pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
         let stripe_bytes = self.parameters.read_ahead_bytes;
         let asked = self.requests.get(slot).request;

@@ -1,7 +1,7 @@
 //! The disk's write-back cache: room for writes, and what the arm writes back next.
 //!
-//! The cache holds a limited number of runs of contiguous sectors, and the arm chooses among the oldest of them only: firmware
-//! keeps a table of segments, it does not sort megabytes of pages.
+//! The cache holds a limited number of runs of contiguous sectors, and the arm chooses among the oldest of
+//! them only: firmware keeps a table of segments, it does not sort megabytes of pages.
 
 use super::{Choice, Disk};
 use crate::profile::WriteCache;
@@ -64,11 +64,13 @@ impl Disk {
         self.requests.finish(at, slot);
     }
 
-    /// What was written before that sequence number in the range is overtaken, by a write to the platter or a discard.
+    /// What was written before that sequence number in the range is overtaken, by a write to the platter or a
+    /// discard.
     pub(super) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
         self.cache.forget(start, end, before_sequence);
         if self.cache.is_clean() {
-            // Nothing will be written back that could take the entries out, and a write may wait for their room.
+            // Nothing will be written back that could take the entries out, and a write may wait for their
+            // room.
             self.dirty.clear();
         }
     }
@@ -108,7 +110,8 @@ impl Disk {
         }
     }
 
-    /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the oldest.
+    /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the
+    /// oldest.
     pub(super) fn take_run(&mut self, index: usize, start: u64, end: u64) {
         let (known_by, _) = self.dirty.remove(index);
         self.cache.take(start, end, &mut self.taken);

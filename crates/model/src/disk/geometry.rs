@@ -1,21 +1,22 @@
 //! Where a sector is on the platters, and how long the arm takes to get there.
 //!
-//! Zones of equal width run from the outer, faster edge to the inner one; the rate falls linearly. A datasheet gives
-//! sustained rates, so a track holds what passes in one rotation plus one track switch, and each track starts
-//! later by that switch (skew), so that a sequential stream loses no further rotation.
+//! Zones of equal width run from the outer, faster edge to the inner one; the rate falls linearly. A
+//! datasheet gives sustained rates, so a track holds what passes in one rotation plus one track switch, and
+//! each track starts later by that switch (skew), so that a sequential stream loses no further rotation.
 //!
-//! Seek: to another head or the next cylinder `t1`; further `t(d) = t0 + 15/8 (average - t0) sqrt(d)`, `d` the share of the
-//! full stroke, because the mean of `sqrt(d)` over uniformly random pairs is 8/15. With `t0 = t1` it needs only what every
-//! datasheet prints; against measured seek tables of six drives (DiskSim) the rms error is 0.2 to 0.7 ms. A drive whose
-//! short seeks are slow (quiet seeks, long settling) has a larger `t0`, and then sorting its commands saves less.
+//! Seek: to another head or the next cylinder `t1`; further `t(d) = t0 + 15/8 (average - t0) sqrt(d)`, `d`
+//! the share of the full stroke, because the mean of `sqrt(d)` over uniformly random pairs is 8/15. With `t0
+//! = t1` it needs only what every datasheet prints; against measured seek tables of six drives (DiskSim) the
+//! rms error is 0.2 to 0.7 ms. A drive whose short seeks are slow (quiet seeks, long settling) has a larger
+//! `t0`, and then sorting its commands saves less.
 //!
-//! Everything that choosing among commands needs is integer and in tables: a seek is kept with what is left of it after whole turns,
-//! so that the wait for the sector needs no division.
+//! Everything that choosing among commands needs is integer and in tables: a seek is kept with what is left
+//! of it after whole turns, so that the wait for the sector needs no division.
 //!
 //! # Divergence
-//! No defects, no retries, no thermal recalibration: a measured drive's 99.9th percentile is five times as long as the
-//! model's. A head switch takes as long as a seek to the next track; the actuator always arrives exactly when the
-//! curve says.
+//! No defects, no retries, no thermal recalibration: a measured drive's 99.9th percentile is five times as
+//! long as the model's. A head switch takes as long as a seek to the next track; the actuator always arrives
+//! exactly when the curve says.
 
 use std::ops::Range;
 
@@ -37,8 +38,8 @@ struct Zone {
 }
 
 impl Zone {
-    /// Tracks, and the sectors left over. Exact while `sectors * sectors_per_track` is below 2^64: a zone has fewer than
-    /// 2^37 sectors and a track fewer than 2^22.
+    /// Tracks, and the sectors left over. Exact while `sectors * sectors_per_track` is below 2^64: a zone has
+    /// fewer than 2^37 sectors and a track fewer than 2^22.
     fn divide(&self, sectors: u64) -> (u64, u64) {
         let quotient = ((u128::from(sectors) * u128::from(self.tracks_per_sector)) >> 64) as u64;
         (quotient, sectors - quotient * self.sectors_per_track)
@@ -94,8 +95,8 @@ pub(crate) struct Geometry {
     rotation_ns: u32,
     /// Where the platter stands at power-on: drives of one kind do not turn in step.
     start_phase_ns: u32,
-    /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps, so that the table of
-    /// a large drive stays small. Reads first, then writes.
+    /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps,
+    /// so that the table of a large drive stays small. Reads first, then writes.
     seeks: Vec<Seek>,
     seeks_of_reads: u32,
 }
@@ -207,15 +208,15 @@ impl Geometry {
         seek.seek_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
-    /// A difference of two angles, one rotation more if it is negative; without a branch, which would be mispredicted every
-    /// second time.
+    /// A difference of two angles, one rotation more if it is negative; without a branch, which would be
+    /// mispredicted every second time.
     fn wrapped(&self, difference_ns: u32) -> u32 {
         let is_negative = (difference_ns.cast_signed() >> 31).cast_unsigned();
         difference_ns.wrapping_add(is_negative & self.rotation_ns)
     }
 
-    /// From the first sector, whose place is given, under the head to the last one passed, track switches included; and
-    /// where the head is then.
+    /// From the first sector, whose place is given, under the head to the last one passed, track switches
+    /// included; and where the head is then.
     pub(crate) fn transfer(&self, begin: Instant, first: Place, sectors: Range<u64>) -> (Instant, Head) {
         let mut at = begin;
         let Range { start: mut sector, end: end_sector } = sectors;
@@ -288,8 +289,8 @@ fn seek_index(distance: u32) -> u32 {
     distance.min(distance / STEP + NEAR - NEAR / STEP)
 }
 
-/// A head switch and a step to the next cylinder are those that the skew was chosen for, so a stream of writes takes
-/// them without settling.
+/// A head switch and a step to the next cylinder are those that the skew was chosen for, so a stream of
+/// writes takes them without settling.
 fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64) -> Vec<Seek> {
     let shortest_ns = parameters.seek_minimum_ns as f64;
     let slope_ns = 15.0 / 8.0 * (parameters.seek_average_ns as f64 - shortest_ns);
@@ -302,7 +303,8 @@ fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64
     };
     let near = u64::from(NEAR);
     let curve = |settle_ns: u64| {
-        // An entry is one more than the distance, for the same track comes first; a step stands for its middle.
+        // An entry is one more than the distance, for the same track comes first; a step stands for its
+        // middle.
         let far = (near..=cylinder_count).step_by(STEP as usize).map(|entry| entry + u64::from(STEP) / 2);
         let by_distance = (1..near.min(cylinder_count + 1)).chain(far);
         std::iter::once(0).chain(by_distance.map(move |entry| seek_ns(entry - 1, settle_ns)))

@@ -1,9 +1,11 @@
 //! The disk's read cache: after a host's read the head reads on while the arm has nothing else to do.
 //!
-//! The cache is divided into segments, each a circular buffer that holds one run of sectors (Seagate, Cheetah 15K.7 SAS Product
-//! Manual, section 4.5): what was read, and what followed. A new run takes the place of one that was not used lately.
+//! The cache is divided into segments, each a circular buffer that holds one run of sectors (Seagate, Cheetah
+//! 15K.7 SAS Product Manual, section 4.5): what was read, and what followed. A new run takes the place of one
+//! that was not used lately.
 //!
-//! Reading on costs no event. A stream is a place and a time; how far it has come is computed when somebody asks.
+//! Reading on costs no event. A stream is a place and a time; how far it has come is computed when somebody
+//! asks.
 //!
 //! # Divergence
 //! * The drive reads nothing before the first sector asked for, even when the head reaches the track earlier.

@@ -1,4 +1,5 @@
-//! What the arm could do next, oldest first: the scheduler looks at the first so many, the others wait behind them.
+//! What the arm could do next, oldest first: the scheduler looks at the first so many, the others wait behind
+//! them.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,9 @@
-//! The write buffer: mapping units that the host has sent and that are not on NAND yet, each with the writes that its data came from.
+//! The write buffer: mapping units that the host has sent and that are not on NAND yet, each with the writes
+//! that its data came from.
 //!
-//! A unit is found through the map, which points at its entry while it waits. Once its program is issued the map points
-//! to NAND, and the entry stays until the program is done: only then is its data durable. A newer write to a waiting
-//! unit joins the entry; one to a unit that is being programmed gets an entry of its own.
+//! A unit is found through the map, which points at its entry while it waits. Once its program is issued the
+//! map points to NAND, and the entry stays until the program is done: only then is its data durable. A newer
+//! write to a waiting unit joins the entry; one to a unit that is being programmed gets an entry of its own.
 
 use std::collections::VecDeque;
 
@@ -147,8 +148,9 @@ impl Buffer {
         self.entries[index as usize].mask & wanted == wanted
     }
 
-    /// Writes older than `before_sequence` have been discarded in the range. Returns true when nothing is left in the
-    /// entry: the unit is then in no program. Calls `wake` for each write that waited for what is gone.
+    /// Writes older than `before_sequence` have been discarded in the range. Returns true when nothing is
+    /// left in the entry: the unit is then in no program. Calls `wake` for each write that waited for what is
+    /// gone.
     pub(super) fn discard(
         &mut self,
         index: u32,
@@ -244,9 +246,9 @@ impl Buffer {
 
     /// What a power cut leaves, by submission number.
     ///
-    /// The order in which this model programs is one of many that a firmware may choose, so each piece that was still
-    /// volatile draws its own fate: any subset of writes, and of the sectors within one, may survive.
-    /// What a newer write replaced while both were waiting never left the buffer: it is lost.
+    /// The order in which this model programs is one of many that a firmware may choose, so each piece that
+    /// was still volatile draws its own fate: any subset of writes, and of the sectors within one, may
+    /// survive. What a newer write replaced while both were waiting never left the buffer: it is lost.
     pub(super) fn power_cut(&self, outstanding: &[Submitted], rng: &mut Rng) -> Vec<WriteFate> {
         let mut parts: Vec<Part> = Vec::new();
         for entry in self.live_entries() {

@@ -131,7 +131,8 @@ impl Flash {
         }
     }
 
-    /// A program or erase makes way for a read, if the drive can do that and it has not been put off too often.
+    /// A program or erase makes way for a read, if the drive can do that and it has not been put off too
+    /// often.
     fn suspend(&mut self, at: Instant, die: usize, job: Job) {
         let resume_and_suspend_ns = self.parameters.suspend_ns;
         let chip = &mut self.dies[die];

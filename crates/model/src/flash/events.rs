@@ -1,7 +1,7 @@
 //! What will happen next, in order of time, then of scheduling.
 //!
-//! An event is one number, because the queue is most of what a simple request costs: comparing and moving 16 bytes is twice as fast as
-//! a tuple with an enum.
+//! An event is one number, because the queue is most of what a simple request costs: comparing and moving 16
+//! bytes is twice as fast as a tuple with an enum.
 
 use std::collections::VecDeque;
 use std::hint::select_unpredictable;
@@ -60,7 +60,8 @@ impl Event {
     }
 }
 
-/// Events of one lane mostly happen in the order in which they are scheduled: they cross one link, or take a constant time.
+/// Events of one lane mostly happen in the order in which they are scheduled: they cross one link, or take a
+/// constant time.
 const LANE_COUNT: usize = 5;
 /// By kind. Lane 4: jobs, and the timers behind them.
 const LANES: [u8; 1 << KIND_BITS] = [0, 1, 2, 4, 3, 3, 4, 4];

@@ -1,11 +1,12 @@
 //! The flash translation layer: what is where, and what is collected next. It knows no time.
 //!
-//! Page mapping over superblocks with separate write frontiers for the host and for garbage collection (and one for an SLC
-//! cache). Victims are chosen greedily (fewest valid units) or by cost and benefit (Kawaguchi et al., USENIX 1995). The
-//! host may not open a superblock while only the reserve is free, so collection always has one to write to: that, and more raw
-//! than user capacity, is why it can never run dry.
+//! Page mapping over superblocks with separate write frontiers for the host and for garbage collection (and
+//! one for an SLC cache). Victims are chosen greedily (fewest valid units) or by cost and benefit (Kawaguchi
+//! et al., USENIX 1995). The host may not open a superblock while only the reserve is free, so collection
+//! always has one to write to: that, and more raw than user capacity, is why it can never run dry.
 //!
-//! Wear: every superblock counts its erases; free ones are used in the order in which they were erased. There is no static wear levelling.
+//! Wear: every superblock counts its erases; free ones are used in the order in which they were erased. There
+//! is no static wear levelling.
 
 use std::collections::VecDeque;
 
@@ -58,8 +59,8 @@ struct Victim {
 }
 
 impl Victim {
-    /// The next unit that is still valid. The map is asked for many units at once, because each is a cache miss, and
-    /// misses that do not depend on each other overlap.
+    /// The next unit that is still valid. The map is asked for many units at once, because each is a cache
+    /// miss, and misses that do not depend on each other overlap.
     #[inline]
     fn next_unit(&mut self, map: &Map) -> Option<Unit> {
         loop {
@@ -171,8 +172,8 @@ impl Ftl {
         self.map.get(unit)
     }
 
-    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss that nothing waits for
-    /// costs little.
+    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss
+    /// that nothing waits for costs little.
     #[inline]
     pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
         let unit = (offset_bytes >> self.geometry.unit_bits) as usize;
@@ -195,7 +196,8 @@ impl Ftl {
         }
     }
 
-    /// Nothing valid is in the superblock: it can be erased. A victim is retired when its list has been gone through.
+    /// Nothing valid is in the superblock: it can be erased. A victim is retired when its list has been gone
+    /// through.
     fn retire(&mut self, superblock: Superblock) {
         if self.victim.as_ref().is_some_and(|victim| victim.superblock == superblock) {
             return;
@@ -346,7 +348,8 @@ impl Ftl {
         valid_units.filter(|&(index, _)| !self.slc.holds(index as Superblock)).map(|(_, units)| units).sum()
     }
 
-    /// Units to move for each `gained` units that the host may write, from the victim at hand; `None` when nothing can be gained.
+    /// Units to move for each `gained` units that the host may write, from the victim at hand; `None` when
+    /// nothing can be gained.
     pub(super) fn price(&mut self) -> Option<(u32, u32)> {
         self.choose_victim();
         let victim = self.victim.as_ref()?;
@@ -411,7 +414,8 @@ impl Ftl {
         Step::Program { die: self.geometry.die_of_program(superblock, program), unit_count, page_count }
     }
 
-    /// The next group's lists grow with each program, so that they are complete before the present group is used up.
+    /// The next group's lists grow with each program, so that they are complete before the present group is
+    /// used up.
     fn scan_ahead(&mut self) {
         if self.victims.is_being_scanned() {
             // A group lasts for as many units as its superblocks have; a quarter more is the margin.

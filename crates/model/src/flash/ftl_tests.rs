@@ -1,4 +1,5 @@
-//! What the translation layer promises, as claims: write amplification as theory has it, and that it never runs dry.
+//! What the translation layer promises, as claims: write amplification as theory has it, and that it never
+//! runs dry.
 
 use proptest::prelude::*;
 
@@ -61,8 +62,8 @@ fn lambert_w(x: f64) -> f64 {
     w
 }
 
-/// Greedy collection under uniform random overwrites of a full drive (Luojie and Kurkoski, arXiv 1110.4245), for
-/// over-provisioning `p`: the limit of large superblocks.
+/// Greedy collection under uniform random overwrites of a full drive (Luojie and Kurkoski, arXiv 1110.4245),
+/// for over-provisioning `p`: the limit of large superblocks.
 fn write_amplification_in_theory(p: f64) -> f64 {
     let ratio = 1.0 + p;
     ratio / (ratio + lambert_w(-ratio * f64::exp(-ratio)))
@@ -155,8 +156,8 @@ fn cost_benefit_moves_less_than_greedy_when_writes_are_skewed() {
 
 #[test]
 fn a_full_drive_fits_into_two_hundred_megabytes() {
-    // 160 GB in units of 4 KiB. The map is the only thing that grows with the units; the lists of a group and of the next one
-    // hold at most as many units as their superblocks do.
+    // 160 GB in units of 4 KiB. The map is the only thing that grows with the units; the lists of a group and
+    // of the next one hold at most as many units as their superblocks do.
     let mut drive = parameters(160_000_000_000, 28, 2 << 20);
     (drive.channel_count, drive.dies_per_channel) = (12, 3);
     let geometry = super::geometry::Geometry::new(&drive, drive.capacity_bytes);
@@ -189,7 +190,8 @@ fn uses() -> impl Strategy<Value = Vec<Use>> {
     prop::collection::vec(one, 1..12)
 }
 
-/// No SLC cache, or one of any size that fits: shares of what is allowed, and the fill up to which the dynamic part is whole.
+/// No SLC cache, or one of any size that fits: shares of what is allowed, and the fill up to which the
+/// dynamic part is whole.
 #[derive(Debug, Clone, Copy)]
 struct Cache {
     cell_bits: u64,

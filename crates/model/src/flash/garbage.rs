@@ -1,8 +1,9 @@
 //! When garbage is collected, and how fast.
 //!
-//! Three levels of free superblocks. At or below the low watermark collection keeps pace with the host: each program of the host's is
-//! paid for with the moves that gain as much room, so a steady load sees a steady rate and not a stall per superblock.
-//! Between the watermarks it runs only after the drive has been idle. At the reserve the host waits.
+//! Three levels of free superblocks. At or below the low watermark collection keeps pace with the host: each
+//! program of the host's is paid for with the moves that gain as much room, so a steady load sees a steady
+//! rate and not a stall per superblock. Between the watermarks it runs only after the drive has been idle. At
+//! the reserve the host waits.
 
 use super::dies::Job;
 use super::ftl::Step;
@@ -49,7 +50,8 @@ impl Flash {
             || (self.collection.is_idle && self.ftl.has_idle_work())
     }
 
-    /// One step of collection, if it is wanted and the dies have room for it. Returns whether it did anything.
+    /// One step of collection, if it is wanted and the dies have room for it. Returns whether it did
+    /// anything.
     pub(super) fn collect(&mut self, at: Instant) -> bool {
         while let Some(superblock) = self.ftl.next_erase() {
             self.start_erase(at, superblock);

@@ -1,9 +1,11 @@
-//! Where things lie in the emulated drive: mapping units in programs, programs in superblocks, superblocks on dies.
+//! Where things lie in the emulated drive: mapping units in programs, programs in superblocks, superblocks on
+//! dies.
 //!
-//! A superblock is one erase block of every die, written as one. When the emulated size is smaller than the drive, the
-//! number of dies and the ratio of raw to user capacity stay what they are, because they decide rates and write amplification; each
-//! die then has fewer erase blocks. Below [`SUPERBLOCKS_WANTED`] superblocks the blocks get smaller instead (with an erase
-//! time in proportion), because a handful of superblocks would make the steps of garbage collection far too coarse.
+//! A superblock is one erase block of every die, written as one. When the emulated size is smaller than the
+//! drive, the number of dies and the ratio of raw to user capacity stay what they are, because they decide
+//! rates and write amplification; each die then has fewer erase blocks. Below [`SUPERBLOCKS_WANTED`]
+//! superblocks the blocks get smaller instead (with an erase time in proportion), because a handful of
+//! superblocks would make the steps of garbage collection far too coarse.
 
 use crate::profile::FlashParameters;
 use crate::request::SECTOR_BYTES;
@@ -16,8 +18,8 @@ pub(super) type Superblock = u32;
 
 const SUPERBLOCKS_WANTED: u64 = 512;
 const UNITS_PER_SUPERBLOCK_LOW: u64 = 64;
-/// Beyond what the drive's raw capacity holds: two open superblocks and the free ones that collection works with, so that the
-/// over-provisioned space is all there for data, at any emulated size.
+/// Beyond what the drive's raw capacity holds: two open superblocks and the free ones that collection works
+/// with, so that the over-provisioned space is all there for data, at any emulated size.
 const WORKING_SUPERBLOCKS: u64 = 3;
 /// An SLC write cache has one open as well.
 const WORKING_SUPERBLOCKS_WITH_SLC: u64 = 4;

@@ -1,6 +1,7 @@
 //! The map from logical units to where their data is: 4 bytes each.
 //!
-//! The array starts as zero pages of the operating system, so a drive of which little was touched takes little memory.
+//! The array starts as zero pages of the operating system, so a drive of which little was touched takes
+//! little memory.
 
 use super::geometry::{Address, Superblock, Unit};
 

@@ -1,16 +1,18 @@
-//! A pseudo-SLC write cache: superblocks that are programmed with one bit per cell. That is fast, and takes as many times the space as
-//! a cell has bits.
+//! A pseudo-SLC write cache: superblocks that are programmed with one bit per cell. That is fast, and takes
+//! as many times the space as a cell has bits.
 //!
-//! The host's data goes there first. Once the cache is full, it goes straight to native cells until the drive has been idle: then
-//! garbage collection, which finds superblocks in SLC mode to be the best victims there are, moves (folds) what they hold to native
-//! cells, and each one erased is cache again. A drive that is short of space folds before that, without giving the space
-//! back to the cache. So Samsung's TurboWrite is described (AnandTech 8747).
+//! The host's data goes there first. Once the cache is full, it goes straight to native cells until the drive
+//! has been idle: then garbage collection, which finds superblocks in SLC mode to be the best victims there
+//! are, moves (folds) what they hold to native cells, and each one erased is cache again. A drive that is
+//! short of space folds before that, without giving the space back to the cache. So Samsung's TurboWrite is
+//! described (AnandTech 8747).
 //!
-//! A static part is there at any fill, made of spare superblocks; idle collection frees them. A dynamic part is made of what the
-//! user has not filled: whole up to one fill, then shrinking in proportion until another. What the cache itself holds fills nothing.
+//! A static part is there at any fill, made of spare superblocks; idle collection frees them. A dynamic part
+//! is made of what the user has not filled: whole up to one fill, then shrinking in proportion until another.
+//! What the cache itself holds fills nothing.
 //!
-//! An SLC program writes as many pages as a native one, so that programs, and the dies that they go to, are the same in both
-//! modes; a superblock just holds fewer of them.
+//! An SLC program writes as many pages as a native one, so that programs, and the dies that they go to, are
+//! the same in both modes; a superblock just holds fewer of them.
 
 use super::geometry::{Geometry, Superblock};
 use crate::profile::SlcParameters;

@@ -124,7 +124,8 @@ fn read_behind_programs_us(write_pages: u64) -> u64 {
 #[test]
 fn a_read_overtakes_queued_programs() {
     let behind_many_us = read_behind_programs_us(200);
-    // One program in progress, the channel's other program and transfers, then the read itself; not 25 programs.
+    // One program in progress, the channel's other program and transfers, then the read itself; not 25
+    // programs.
     assert!(behind_many_us < 2 * 580 + 300, "{behind_many_us}");
     assert!(behind_many_us > 400, "a read must wait for what its die is doing: {behind_many_us}");
 }
@@ -211,7 +212,8 @@ fn a_forced_write_waits_for_its_program() {
     assert_eq!(driver.device_mut().power_cut(now).writes, []);
 }
 
-/// Forced writes of whole sectors, then discards, behind so many writes that all of them wait for a die: each completes once.
+/// Forced writes of whole sectors, then discards, behind so many writes that all of them wait for a die: each
+/// completes once.
 fn check_discarded_while_waiting(writes: &[(u64, u64)], discards: &[(u64, u64)]) {
     const BEFORE: u64 = 64;
     let mut driver = drive(parameters());
@@ -292,7 +294,8 @@ fn a_protected_buffer_loses_nothing_acknowledged() {
     check_cut(WriteCache::Protected, false, false);
 }
 
-/// Reads of some pages at some microseconds, each submitted so much later than it was sent; when each was done, in microseconds.
+/// Reads of some pages at some microseconds, each submitted so much later than it was sent; when each was
+/// done, in microseconds.
 fn late_reads_done_us(reads: &[(u64, u64, u64)]) -> Vec<u64> {
     let mut flash = Flash::new(parameters(), SIZE_BYTES, 1);
     let mut done_us = vec![0; reads.len()];

@@ -1,9 +1,10 @@
 //! Which logical units lie in the superblocks that garbage collection will empty next.
 //!
-//! A full reverse map would cost as much memory as the map itself (a 160 GB drive with units of 4 KiB: 160 MB more). But a
-//! superblock gets no new data once it is closed, so what lies in it can be found ahead of time: a group of likely victims
-//! is chosen, the map is scanned once for all of them, a little with each program, and what was overwritten
-//! since is seen when its turn comes, because the map no longer points there. Memory: one list per group member.
+//! A full reverse map would cost as much memory as the map itself (a 160 GB drive with units of 4 KiB: 160 MB
+//! more). But a superblock gets no new data once it is closed, so what lies in it can be found ahead of time:
+//! a group of likely victims is chosen, the map is scanned once for all of them, a little with each program,
+//! and what was overwritten since is seen when its turn comes, because the map no longer points there.
+//! Memory: one list per group member.
 
 use super::geometry::{Superblock, Unit};
 use super::map::Map;

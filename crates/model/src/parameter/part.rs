@@ -24,7 +24,8 @@ pub trait Declared: Sized {
     }
 
     /// # Errors
-    /// A value that is missing, or beyond its bounds; bounds that relate two parameters are the struct's own business.
+    /// A value that is missing, or beyond its bounds; bounds that relate two parameters are the struct's own
+    /// business.
     fn from_values(mut values: Values) -> Result<Self, Invalid> {
         let read = Self::read_under("", &mut values)?;
         match values.into_keys().next() {

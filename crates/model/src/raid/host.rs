@@ -1,8 +1,9 @@
 //! The host's own time, of an array that its processor runs: Linux md.
 //!
-//! Every request takes `host_latency_ns` on its way to the members. Writes to copies are sent by one thread, to one member after the other, and
-//! a member whose driver works in its caller's context keeps that thread for `host_write_ns` each time. Sources: `raid1d` and
-//! `flush_pending_writes` in Linux `drivers/md/raid1.c`; S. Li, "raid1/10: all write requests are dispatched in a single thread", linux-raid 2012.
+//! Every request takes `host_latency_ns` on its way to the members. Writes to copies are sent by one thread,
+//! to one member after the other, and a member whose driver works in its caller's context keeps that thread
+//! for `host_write_ns` each time. Sources: `raid1d` and `flush_pending_writes` in Linux `drivers/md/raid1.c`;
+//! S. Li, "raid1/10: all write requests are dispatched in a single thread", linux-raid 2012.
 
 use std::collections::VecDeque;
 

@@ -1,14 +1,15 @@
 //! After a power cut: making copies and parity agree again, as Linux md does.
 //!
-//! md marks an array as active before the first write and as clean when there has been none for `safe_mode_delay`, 200 ms by
-//! default (Documentation/admin-guide/md.rst). An array that was active when the power failed is resynchronised as
-//! a whole, or, with a write-intent bitmap, where a bit is set; bits are cleared lazily, after 5 s by default, and one
-//! stands for 64 MiB (`man 8 mdadm`, `--delay`, `--bitmap-chunk`). It runs by the clock of the rebuild, a unit at a time, while host
-//! writes to the same place wait.
+//! md marks an array as active before the first write and as clean when there has been none for
+//! `safe_mode_delay`, 200 ms by default (Documentation/admin-guide/md.rst). An array that was active when the
+//! power failed is resynchronised as a whole, or, with a write-intent bitmap, where a bit is set; bits are
+//! cleared lazily, after 5 s by default, and one stands for 64 MiB (`man 8 mdadm`, `--delay`,
+//! `--bitmap-chunk`). It runs by the clock of the rebuild, a unit at a time, while host writes to the same
+//! place wait.
 //!
-//! A unit reads one copy and writes the others in RAID 1 (`drivers/md/raid1.c`, `raid1_sync_request`); in RAID 10 it
-//! reads all copies, and with parity the whole row, and writes what differs. An array with parity that lacks a member
-//! has nothing to compare: md refuses to start it until it is forced to.
+//! A unit reads one copy and writes the others in RAID 1 (`drivers/md/raid1.c`, `raid1_sync_request`); in
+//! RAID 10 it reads all copies, and with parity the whole row, and writes what differs. An array with parity
+//! that lacks a member has nothing to compare: md refuses to start it until it is forced to.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,4 +1,5 @@
-//! A network link as a timetable of rates: one message after another, no loss, sometimes slow, sometimes down.
+//! A network link as a timetable of rates: one message after another, no loss, sometimes slow, sometimes
+//! down.
 
 use crate::time::{Instant, SECOND};
 

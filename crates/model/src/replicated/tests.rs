@@ -114,7 +114,8 @@ fn a_full_send_buffer_slows_protocol_a_to_the_link() {
 fn a_send_buffer_smaller_than_what_the_wire_holds_bounds_the_rate() {
     let far = ReplicatedParameters { round_trip_ns: 100 * MILLISECOND, ..parameters(Protocol::A) };
     let measured = writes(far, 64 * KIB, 1);
-    // 1 MiB goes out in 10.5 ms, and is released a round trip after each write: 16 writes in 100 ms and 655 us.
+    // 1 MiB goes out in 10.5 ms, and is released a round trip after each write: 16 writes in 100 ms and 655
+    // us.
     let rate = 2_000.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
     assert!((rate / (16.0 * 65_536.0 / 0.100_655) - 1.0).abs() < 0.01, "{rate}");
 }
@@ -238,8 +239,8 @@ fn lost_on_fail_over(protocol: Protocol) -> usize {
 
 #[test]
 fn fail_over_loses_what_protocol_a_had_not_sent() {
-    // The first 16 fit the buffer at once; the twentieth is acknowledged when the fourth is released, so that four are
-    // with the peer.
+    // The first 16 fit the buffer at once; the twentieth is acknowledged when the fourth is released, so that
+    // four are with the peer.
     assert_eq!(lost_on_fail_over(Protocol::A), 16);
     assert_eq!(lost_on_fail_over(Protocol::B), 0);
     assert_eq!(lost_on_fail_over(Protocol::C), 0);

@@ -1,7 +1,8 @@
 //! The background writer: dirty blocks from the fast device to the slow one.
 //!
-//! A block is read, written, and clean once a FLUSH of the slow device has covered the write; until then the copy on
-//! the fast device counts. A FLUSH of the host covers drains too. Otherwise there is one per group of drains.
+//! A block is read, written, and clean once a FLUSH of the slow device has covered the write; until then the
+//! copy on the fast device counts. A FLUSH of the host covers drains too. Otherwise there is one per group of
+//! drains.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Which blocks of the slow device the fast one holds: a map with the clean blocks in the order of their last use.
+//! Which blocks of the slow device the fast one holds: a map with the clean blocks in the order of their last
+//! use.
 //!
 //! Validity is kept per sector, so that a write of less than a block needs no read of the rest of it.
 
@@ -83,8 +84,8 @@ impl Map {
         }
     }
 
-    /// The block's place, a new one if need be, for which the clean block unused for longest goes; `None` when all are
-    /// dirty.
+    /// The block's place, a new one if need be, for which the clean block unused for longest goes; `None`
+    /// when all are dirty.
     pub(super) fn find_or_allocate(&mut self, block: u64) -> Option<SlotIndex> {
         if let Some(index) = self.find(block) {
             return Some(index);
@@ -189,7 +190,8 @@ impl Map {
         drained
     }
 
-    /// Power-on: no drain is in work, no fill is in flight; without `keeps_clean` only dirty blocks are known.
+    /// Power-on: no drain is in work, no fill is in flight; without `keeps_clean` only dirty blocks are
+    /// known.
     pub(super) fn power_on(&mut self, keeps_clean: bool) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];

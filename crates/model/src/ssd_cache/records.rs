@@ -19,8 +19,8 @@ pub(super) struct Record {
     pub(super) start: u64,
     /// The same on the device.
     pub(super) device_start: u64,
-    /// Block that it is in, and the sectors of that block for which the device still stands; `None`: all, in any
-    /// number of blocks.
+    /// Block that it is in, and the sectors of that block for which the device still stands; `None`: all, in
+    /// any number of blocks.
     pub(super) alive: Option<(u64, Sectors)>,
 }
 
@@ -93,8 +93,8 @@ impl Records {
         }
     }
 
-    /// A fate that the device gave, as the host must see it, with the submission number. `block_sectors` is the size of a
-    /// block.
+    /// A fate that the device gave, as the host must see it, with the submission number. `block_sectors` is
+    /// the size of a block.
     pub(super) fn in_host_terms(&self, write: &WriteFate, block_sectors: u64) -> Vec<(u64, WriteFate)> {
         let Some(record) = self.by_id.get(&write.id) else { return Vec::new() };
         let start = write.offset_bytes / SECTOR_BYTES - record.device_start + record.start;

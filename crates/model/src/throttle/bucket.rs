@@ -4,8 +4,8 @@ use crate::time::{Instant, SECOND};
 
 /// Tokens that come at a rate and are kept up to a capacity.
 ///
-/// A request for more tokens than the bucket can ever hold goes when the bucket is full and leaves a debt, so that the
-/// long-run rate holds for requests of any size.
+/// A request for more tokens than the bucket can ever hold goes when the bucket is full and leaves a debt, so
+/// that the long-run rate holds for requests of any size.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenBucket {
     rate_per_s: u64,

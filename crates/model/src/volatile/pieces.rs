@@ -1,8 +1,9 @@
 //! Ranges of sectors that do not overlap, in order: a B+ tree of two levels.
 //!
-//! A search is two binary searches without a branch that could be mispredicted, and neighbours lie side by side; a `BTreeMap` took
-//! several times as long for the few hundred pieces that a disk's cache holds. Inserting among millions moves a part of
-//! the upper level once in some dozen insertions, which is still below the cost of the cache misses.
+//! A search is two binary searches without a branch that could be mispredicted, and neighbours lie side by
+//! side; a `BTreeMap` took several times as long for the few hundred pieces that a disk's cache holds.
+//! Inserting among millions moves a part of the upper level once in some dozen insertions, which is still
+//! below the cost of the cache misses.
 
 /// Pieces in a chunk of the lower level, at most.
 const CHUNK_SIZE: usize = 32;

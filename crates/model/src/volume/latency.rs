@@ -1,11 +1,12 @@
 //! A latency distribution given by a few of its quantiles, as cloud providers and benchmarks print them.
 //!
-//! Between the median and the 99 % quantile, and between that and the 99.9 % quantile, the logarithm of the latency is
-//! linear in the normal quantile, so that each piece is a lognormal distribution; the tail goes on with the slope of the
-//! last piece and ends at about the 99.99 % quantile. Below the median it is uniform, from the minimum.
+//! Between the median and the 99 % quantile, and between that and the 99.9 % quantile, the logarithm of the
+//! latency is linear in the normal quantile, so that each piece is a lognormal distribution; the tail goes on
+//! with the slope of the last piece and ends at about the 99.99 % quantile. Below the median it is uniform,
+//! from the minimum.
 //!
-//! The table is built with square roots and products only, which every machine rounds alike: one seed gives one
-//! history everywhere.
+//! The table is built with square roots and products only, which every machine rounds alike: one seed gives
+//! one history everywhere.
 
 use super::LatencyQuantiles;
 use crate::rng::Rng;
@@ -22,8 +23,8 @@ const TAIL_TO_P99: [f64; 9] = [
     0.020_897_560_9,
     0.01,
 ];
-/// The same beyond `k / 4` of the way from the 99 % to the 99.9 % quantile (3.09023 standard deviations); the last is
-/// 13/16 of that way further.
+/// The same beyond `k / 4` of the way from the 99 % to the 99.9 % quantile (3.09023 standard deviations); the
+/// last is 13/16 of that way further.
 const TAIL_TO_P999: [f64; 6] =
     [0.01, 0.005_912_585_8, 0.003_381_544_0, 0.001_870_215_8, 0.001, 0.000_103_266_6];
 

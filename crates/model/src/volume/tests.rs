@@ -49,8 +49,8 @@ pub(crate) fn constant(size_bytes: u64, nanoseconds: u64) -> Box<dyn Device> {
     Box::new(Volume::new(parameters, size_bytes, 1).unwrap())
 }
 
-/// Amazon EBS gp2: 3 operations/s per GiB, 100 to 16,000; bursts of 3,000, but from a hundredth of the 5.4 million
-/// credits, so that the tests are short.
+/// Amazon EBS gp2: 3 operations/s per GiB, 100 to 16,000; bursts of 3,000, but from a hundredth of the 5.4
+/// million credits, so that the tests are short.
 fn gp2(gib: u64) -> VolumeParameters {
     VolumeParameters {
         capacity_bytes: gib * GIBIBYTE,
@@ -201,8 +201,8 @@ fn the_distribution_has_the_quantiles_it_was_given() {
         let (low, high) = (drawn[rank - slack], drawn[rank + slack]);
         assert!(low <= expected_ns && expected_ns <= high, "{rank}: {low} to {high}");
     }
-    // A lognormal's quartile: median times (p99 / median) to the power 0.6745 / 2.3263; the table is linear between
-    // its points.
+    // A lognormal's quartile: median times (p99 / median) to the power 0.6745 / 2.3263; the table is linear
+    // between its points.
     let quartile = 600_000.0 * 2.5_f64.powf(0.674_49 / 2.326_35);
     assert!((drawn[750_000] as f64 / quartile - 1.0).abs() < 0.01, "{} {quartile}", drawn[750_000]);
 }

@@ -1,5 +1,5 @@
-//! What every device and every layer owes its driver, whatever it is: random requests, a driver that checks as it polls, and what a power cut
-//! may leave.
+//! What every device and every layer owes its driver, whatever it is: random requests, a driver that checks
+//! as it polls, and what a power cut may leave.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -167,7 +167,8 @@ pub(crate) fn run_until_cut(
 }
 
 impl Aftermath {
-    /// What a completed flush covers, forced writes, and with [`Promise::Everything`] every completed request.
+    /// What a completed flush covers, forced writes, and with [`Promise::Everything`] every completed
+    /// request.
     fn durable(&self, promise: Promise, steps: &[Step]) -> Vec<RequestId> {
         let mut durable = Vec::new();
         if promise == Promise::Nothing {

@@ -1,5 +1,5 @@
-//! A long run of random requests, summed up in numbers that a change of any answer's time changes: what makes a model faster
-//! must leave them alone.
+//! A long run of random requests, summed up in numbers that a change of any answer's time changes: what makes
+//! a model faster must leave them alone.
 
 use spindle_model::{
     Counters, Device, Fate, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, Rng,

@@ -72,7 +72,8 @@ pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
     })
 }
 
-/// Of a drive that is emulated at that size: so much of its SLC cache is there at any fill, and as much again while it is empty.
+/// Of a drive that is emulated at that size: so much of its SLC cache is there at any fill, and as much again
+/// while it is empty.
 pub(crate) fn slc(flash: &FlashParameters, size_bytes: u64, emulated_bytes: u64) -> SlcParameters {
     let cache_bytes = flash.capacity_bytes / size_bytes * emulated_bytes;
     SlcParameters {

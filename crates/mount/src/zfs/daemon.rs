@@ -1,8 +1,9 @@
 //! One zfs-fuse daemon in a mount namespace of its own.
 //!
-//! zfs-fuse has one socket, one lock, one table of pools and one file of settings, at paths that are compiled in, so a machine
-//! can have one daemon only. In a private mount namespace those four directories are ours: a daemon of the system's is
-//! neither needed nor met, and every pool has a daemon, a cache (ARC) and settings of its own.
+//! zfs-fuse has one socket, one lock, one table of pools and one file of settings, at paths that are compiled
+//! in, so a machine can have one daemon only. In a private mount namespace those four directories are ours: a
+//! daemon of the system's is neither needed nor met, and every pool has a daemon, a cache (ARC) and settings
+//! of its own.
 
 #![expect(unsafe_code, reason = "leaving a namespace has no safe wrapper in rustix")]
 
@@ -32,7 +33,8 @@ use crate::system::mount_points;
 /// Directories of the state directory, and what the daemon takes them for.
 pub(super) const PRIVATE: [(&str, &str); 4] =
     [("run", "/run/zfs"), ("lock", "/run/lock/zfs"), ("pools", "/var/lib/zfs"), ("settings", "/etc/zfs")];
-/// Never written (`--pidfile` is ignored without a background process), but in the command line, by which the daemon is found.
+/// Never written (`--pidfile` is ignored without a background process), but in the command line, by which the
+/// daemon is found.
 const MARK: &str = "pid";
 pub(super) const LOG_FILE: &str = "log";
 pub(super) const SOCKET: &str = "run/zfs_socket";
@@ -94,7 +96,8 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
-        // Ctrl-C in a terminal goes to the whole foreground process group; the daemon must outlive the unmounting.
+        // Ctrl-C in a terminal goes to the whole foreground process group; the daemon must outlive the
+        // unmounting.
         .process_group(0)
         .spawn()
         .context("starting zfs-fuse")?;
@@ -193,8 +196,9 @@ fn with_path(command: &mut Command) -> &mut Command {
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"))
 }
 
-/// Shows the file system that the daemon mounted at `at`, in its namespace, at the same path in ours. A pool may come from elsewhere and
-/// say of itself that its devices and set-user-ID programs count; here they do not.
+/// Shows the file system that the daemon mounted at `at`, in its namespace, at the same path in ours. A pool
+/// may come from elsewhere and say of itself that its devices and set-user-ID programs count; here they do
+/// not.
 ///
 /// # Errors
 /// Nothing is mounted there.
@@ -212,19 +216,22 @@ pub(super) fn show_mount(daemon: u32, at: &Path) -> Result<()> {
         .with_context(|| format!("showing the pool at {}", at.display()))
 }
 
-/// A mount namespace in which the daemon's fixed paths are ours. It lives as long as the file or a process in it.
+/// A mount namespace in which the daemon's fixed paths are ours. It lives as long as the file or a process in
+/// it.
 fn private_namespace(state: &Path) -> Result<File> {
     in_thread(|| {
         leave(UnshareFlags::NEWNS).context("making a mount namespace")?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .context("detaching the mount namespace")?;
-        // A copy of a mount keeps its file system alive after its user has unmounted it, above all that of another disk.
+        // A copy of a mount keeps its file system alive after its user has unmounted it, above all that of
+        // another disk.
         for at in mount_points().iter().rev().filter(|at| !is_needed(at, state)) {
             // One that cannot be reached lies under another mount.
             let _ = unmount(at, UnmountFlags::DETACH);
         }
         for (ours, theirs) in PRIVATE {
-            // Those under /run are made by whoever needs them first, and stay, as when the system's own daemon ran.
+            // Those under /run are made by whoever needs them first, and stay, as when the system's own
+            // daemon ran.
             fs::create_dir_all(theirs).with_context(|| format!("making {theirs}"))?;
             mount_bind(state.join(ours), theirs).with_context(|| format!("mounting on {theirs}"))?;
         }

@@ -1,8 +1,10 @@
 //! ZFS that leaves the machine's other file systems alone.
 //!
-//! `zpool create` and zfs-fuse, when it exports a pool, call sync(2), which writes every file system of the machine back: whatever is measured beside
-//! is disturbed, and where one of them cannot be written (the disk of an emulator that stands still, a server that is gone) they wait for ever. A
-//! pool needs none of it: zfs-fuse writes its devices with O_DIRECT and fsync(2). So that one call does nothing in them (seccomp(2), Linux 3.5).
+//! `zpool create` and zfs-fuse, when it exports a pool, call sync(2), which writes every file system of the
+//! machine back: whatever is measured beside is disturbed, and where one of them cannot be written (the disk
+//! of an emulator that stands still, a server that is gone) they wait for ever. A pool needs none of it:
+//! zfs-fuse writes its devices with O_DIRECT and fsync(2). So that one call does nothing in them (seccomp(2),
+//! Linux 3.5).
 
 #![expect(unsafe_code, reason = "code between fork and exec, and a pointer to a filter")]
 
@@ -39,7 +41,8 @@ const fn instruction(code: u32, else_skip: u8, value: u32) -> libc::sock_filter 
     libc::sock_filter { code: code as u16, jt: 0, jf: else_skip, k: value }
 }
 
-/// For the command and all that it starts. Where the kernel has no such filter, the call waits as it always did.
+/// For the command and all that it starts. Where the kernel has no such filter, the call waits as it always
+/// did.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn without_sync(command: &mut Command) -> &mut Command {
     let install = || {
@@ -48,8 +51,8 @@ pub(super) fn without_sync(command: &mut Command) -> &mut Command {
         unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) };
         Ok(())
     };
-    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed; it makes the system call prctl and
-    // allocates nothing.
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe work is allowed; it makes
+    // the system call prctl and allocates nothing.
     unsafe { command.pre_exec(install) }
 }
 

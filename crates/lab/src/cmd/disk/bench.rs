@@ -36,7 +36,8 @@ pub(super) struct BenchArguments {
     /// More depths, more block sizes, longer rows; without it a few minutes at most.
     #[arg(long)]
     full: bool,
-    /// Requests under way, 1 to 200, with commas between them: fio's iodepth of a sequential row, its jobs of a random one.
+    /// Requests under way, 1 to 200, with commas between them: fio's iodepth of a sequential row, its jobs of
+    /// a random one.
     #[arg(long, alias = "threads", value_name = "1,4,16,...")]
     iodepth: Option<String>,
     /// Sizes of random requests, with commas between them.

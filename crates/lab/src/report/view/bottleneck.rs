@@ -33,7 +33,8 @@ pub(super) fn bottleneck_name(kind: BottleneckKind) -> &'static str {
 
 pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck> {
     let votes = |kind: BottleneckKind| measurements.iter().filter(|m| m.bottleneck.kind == kind).count();
-    // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of names.
+    // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of
+    // names.
     let mut chosen = measurements.first()?;
     for measurement in measurements {
         if votes(measurement.bottleneck.kind) > votes(chosen.bottleneck.kind) {

@@ -113,7 +113,8 @@ pub struct Failure {
     pub repeated: bool,
 }
 
-/// Why a trial does not count, or `None` when it does. A database that fails its verification yields no number.
+/// Why a trial does not count, or `None` when it does. A database that fails its verification yields no
+/// number.
 pub(super) fn failure(trial: &Trial) -> Option<String> {
     if let Some(error) = &trial.error {
         return Some(error.clone());
@@ -288,8 +289,8 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
         .collect()
 }
 
-/// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going through
-/// JSON keeps this right when the record gets another field.
+/// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going
+/// through JSON keeps this right when the record gets another field.
 pub(super) fn average<'a, T>(
     measurements: &[&'a Measurement],
     part: impl Fn(&'a Measurement) -> Option<&'a T>,

@@ -1,4 +1,5 @@
-//! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged, histograms add up.
+//! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged,
+//! histograms add up.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;

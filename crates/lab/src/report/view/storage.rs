@@ -81,7 +81,8 @@ pub struct Activity {
     pub queue_depth: f64,
 }
 
-/// The mounts of a cell, the data's first, each followed by its devices where it has several; then those of its replicas.
+/// The mounts of a cell, the data's first, each followed by its devices where it has several; then those of
+/// its replicas.
 pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
     let mut storages = of_server(None, &cell.name, &cell.mounts, measurements);
     let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);

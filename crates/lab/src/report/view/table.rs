@@ -1,6 +1,7 @@
 //! One row per trial, for other people's tools.
 //!
-//! Columns that only some records have come last: one for each operation whose clients' CPU is known, and some for each replica.
+//! Columns that only some records have come last: one for each operation whose clients' CPU is known, and
+//! some for each replica.
 
 use serde::Serialize;
 use serde_json::Value;

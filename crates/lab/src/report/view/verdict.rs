@@ -1,4 +1,5 @@
-//! The verdict: which cell is fastest, by how much, and what limits each; never more than the intervals carry.
+//! The verdict: which cell is fastest, by how much, and what limits each; never more than the intervals
+//! carry.
 
 use serde::Serialize;
 
@@ -99,7 +100,8 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     let times = |ratio: &Ratio, of: &str| {
         if is_time(leader) { times(ratio, &format!("the time of {of}")) } else { times(ratio, of) }
     };
-    // How the leader stands to each of the others: it is the fastest only if it is faster than every one of them.
+    // How the leader stands to each of the others: it is the fastest only if it is faster than every one of
+    // them.
     let mut against = Vec::new();
     for other in others {
         match ratio(records, &other.name, &leader.name) {

@@ -121,8 +121,8 @@ impl Bench {
             .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix))
     }
 
-    /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any settings that
-    /// do not shape its files.
+    /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any
+    /// settings that do not shape its files.
     pub(crate) fn with_loaded_database(mut self) -> Bench {
         static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
         let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +142,8 @@ impl Bench {
         self
     }
 
-    /// As [`Bench::with_loaded_database`], and with the records of the run that loaded it: one finished trial.
+    /// As [`Bench::with_loaded_database`], and with the records of the run that loaded it: one finished
+    /// trial.
     pub(crate) fn with_a_finished_trial(self) -> Bench {
         let bench = self.with_loaded_database();
         let loaded = bench.loaded.as_ref().unwrap().path().join("results").join(records_file::FILE_NAME);
@@ -252,7 +253,8 @@ impl SmallDisk {
         SmallDisk(at)
     }
 
-    /// What of a run is still on it; nobody may have anything open there, but a process that has just been told to end may need a moment.
+    /// What of a run is still on it; nobody may have anything open there, but a process that has just been
+    /// told to end may need a moment.
     #[track_caller]
     pub(crate) fn unmount(self) -> Vec<PathBuf> {
         let left = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();

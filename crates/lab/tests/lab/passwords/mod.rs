@@ -71,8 +71,8 @@ fn forward(socket: PathBuf) -> u16 {
     port
 }
 
-/// Each tool that was seen at work, in the order of [`TOOLS`], and whether one of its command lines had the password; the same of any other process is an
-/// error at once.
+/// Each tool that was seen at work, in the order of [`TOOLS`], and whether one of its command lines had the
+/// password; the same of any other process is an error at once.
 fn watch(is_over: &AtomicBool) -> Vec<(&'static str, bool)> {
     let mut seen = TOOLS.map(|tool| (tool, None));
     while !is_over.load(Ordering::Relaxed) {

@@ -3,7 +3,8 @@
 use spindle_load::sql::connect;
 use spindle_load::{Check, Endpoint, Workload};
 
-/// A name, the damage, how it is undone, and the conditions that it must violate. In a database of two warehouses.
+/// A name, the damage, how it is undone, and the conditions that it must violate. In a database of two
+/// warehouses.
 const CASES: [(&str, &str, &str, &[&str]); 14] = [
     (
         "4.3.3",

@@ -1,4 +1,5 @@
-//! A headless Chromium by the WebDriver protocol (<https://www.w3.org/TR/webdriver2/>): plain HTTP and JSON on loopback.
+//! A headless Chromium by the WebDriver protocol (<https://www.w3.org/TR/webdriver2/>): plain HTTP and JSON
+//! on loopback.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -179,7 +180,8 @@ impl Browser<'_> {
         self.devtools("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     }
 
-    /// For looking at it: writes the page as pictures of at most `height` when `REPORT_PICTURES` names a directory.
+    /// For looking at it: writes the page as pictures of at most `height` when `REPORT_PICTURES` names a
+    /// directory.
     pub(crate) fn picture(&self, name: &str, height: u64) {
         let Ok(directory) = std::env::var("REPORT_PICTURES") else { return };
         let size = self.devtools("Page.getLayoutMetrics", &json!({}))["cssContentSize"].clone();
@@ -200,8 +202,8 @@ impl Browser<'_> {
 
 impl Drop for Browser<'_> {
     fn drop(&mut self) {
-        // Also after a failed test: the browser is a child of chromedriver and would outlive it. No assertion here, for
-        // a panic in a panic would hide the first.
+        // Also after a failed test: the browser is a child of chromedriver and would outlive it. No assertion
+        // here, for a panic in a panic would hide the first.
         let _ = self.driver.try_call("DELETE", &format!("/session/{}", self.session), &json!({}));
     }
 }

@@ -1,4 +1,5 @@
-//! Synthetic records: plausible in shape, invented in every number, and labelled so. Shared by the tests of the report.
+//! Synthetic records: plausible in shape, invented in every number, and labelled so. Shared by the tests of
+//! the report.
 pub(crate) mod browser;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! A real server under the real load process. One small database is loaded once; each test starts its own server on its own
-//! copy of the files.
+//! A real server under the real load process. One small database is loaded once; each test starts its own
+//! server on its own copy of the files.
 
 use std::collections::BTreeMap;
 use std::path::Path;

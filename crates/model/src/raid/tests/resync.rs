@@ -6,8 +6,8 @@ fn resyncing(level: RaidLevel, resync: Resync) -> RaidParameters {
     RaidParameters { resync, rebuild_most_bytes_per_s: 64 << 20, ..whole(level) }
 }
 
-/// One page is written, so long before the power fails; then the array is left alone. Bytes read and written by that, and how
-/// long it took.
+/// One page is written, so long before the power fails; then the array is left alone. Bytes read and written
+/// by that, and how long it took.
 fn resynchronised(parameters: RaidParameters, pause_ns: u64) -> (u64, u64, u64) {
     let mut array = Array::new(parameters, 4);
     array.outcome(Operation::Write, 0, 4_096);
@@ -58,7 +58,8 @@ fn with_a_bitmap_only_what_was_being_written_is_compared() {
 
 #[test]
 fn a_second_cut_does_not_forget_what_the_first_left() {
-    // A unit is done between the two. As a whole it goes on from there; a bit stands for its region until all of it is done.
+    // A unit is done between the two. As a whole it goes on from there; a bit stands for its region until all
+    // of it is done.
     for (resync, left_bytes) in [
         (Resync::Whole, MEMBER_BYTES - (512 << 10)),
         (Resync::Bitmap { region_bytes: MEMBER_BYTES }, MEMBER_BYTES),

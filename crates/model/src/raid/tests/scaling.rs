@@ -65,7 +65,8 @@ fn mirroring_does_not_speed_up_writes() {
 
 #[test]
 fn a_mirrored_write_waits_for_the_later_of_two_rotations() {
-    // Of two platters that do not turn in step the later needs two thirds of a rotation on average, one alone a half; a seek comes on top.
+    // Of two platters that do not turn in step the later needs two thirds of a rotation on average, one alone
+    // a half; a seek comes on top.
     check_scale(RaidLevel::Raid1, 2, 0, (1, 1), (0.8, 0.98));
 }
 
