@@ -127,9 +127,25 @@ pub fn name(process: u32) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// Whether a process is alive and has this path among its arguments, so that a number that was used again is
-/// never mistaken for ours.
-pub fn is_started_with(process: u32, argument: &Path) -> bool {
+/// When a process was started, in clock ticks since boot, so that a number that was used again is never
+/// mistaken for ours (proc(5), stat, field 22). `None` when it has ended, whether or not it was waited for.
+///
+/// The kernel says this without the process's memory. A process that waits for its own disk may hold the lock
+/// of that, and then whoever reads its arguments waits as long.
+pub fn started_at_ticks(process: u32) -> Option<u64> {
+    let stat = read(&format!("{process}/stat"));
+    // The name before it may have blanks and parentheses.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let has_ended = matches!(*fields.first()?, "Z" | "X");
+    fields.get(19).filter(|_| !has_ended)?.parse().ok()
+}
+
+/// Whether a process of this name is alive and has this path among its arguments. The arguments of others are
+/// not looked at: see [`started_at_ticks`].
+pub fn is_started_with(process: u32, process_name: &str, argument: &Path) -> bool {
+    if name(process).as_deref() != Some(process_name) {
+        return false;
+    }
     let line = fs::read(path(&format!("{process}/cmdline"))).unwrap_or_default();
     line.split(|&byte| byte == 0).any(|word| word == argument.as_os_str().as_encoded_bytes())
 }
@@ -208,12 +224,19 @@ mod tests {
         assert!(Thread::current().children().contains(&child.id()));
         assert!(processes().any(|process| process == child.id()) && is_there(child.id()));
         // The child is there before it has become the program.
-        while !is_started_with(child.id(), Path::new("600")) {
+        while !is_started_with(child.id(), "sleep", Path::new("600")) {
             assert!(child.try_wait().unwrap().is_none());
         }
         assert_eq!(name(child.id()).as_deref(), Some("sleep"));
-        assert!(!is_started_with(child.id(), Path::new("60")));
+        assert!(!is_started_with(child.id(), "sleep", Path::new("60")));
+        assert!(!is_started_with(child.id(), "other", Path::new("600")));
+        let started = started_at_ticks(child.id());
+        assert!(started.is_some() && started >= started_at_ticks(id()));
         child.kill().unwrap();
+        while started_at_ticks(child.id()).is_some() {
+            std::thread::yield_now();
+        }
+        assert!(is_there(child.id()), "it was not waited for");
         child.wait().unwrap();
         assert!(!is_there(child.id()) && name(child.id()).is_none());
     }

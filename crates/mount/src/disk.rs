@@ -23,7 +23,7 @@ use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, run, unmount};
-use crate::watchdog::{self, LOG_FILE, Watchdog};
+use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
 use spindle_base::Mistake;
 
@@ -99,7 +99,6 @@ fn existing(name: &str) -> Result<PathBuf> {
 
 /// In the state directory: what the emulator was started with.
 pub const OPTIONS_FILE: &str = "disk.json";
-const PROCESS_FILE: &str = "pid";
 /// The base image may have to be read from the host's disk first.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
@@ -258,7 +257,7 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         .process_group_of_its_own()
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
-    write(PROCESS_FILE, emulator.id().to_string().into_bytes())?;
+    write(PROCESS_FILE, watchdog::identity(emulator.id()).into_bytes())?;
     let client = wait_until_served(&mut emulator, state)?;
     let watchdog = Watchdog::start(state, emulator.id())?;
     let attached = attach(client, options);
@@ -408,7 +407,7 @@ pub fn connect(name: &str) -> Result<Client> {
 
 /// Whether the process that started this disk is gone, or its emulator is: then nobody will take it down.
 pub fn is_abandoned(name: &str) -> bool {
-    state_directory(name).is_ok_and(|state| emulator_process(&state).is_none())
+    state_directory(name).is_ok_and(|state| watchdog::emulator_of(&state).is_none())
 }
 
 /// Unmounts, detaches, ends the emulator and removes the state directory, in whatever state the disk is.
@@ -417,7 +416,8 @@ pub fn is_abandoned(name: &str) -> bool {
 /// There is no such disk, or a living file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = existing(name)?;
-    let Some(process) = emulator_process(&state).filter(|&process| !watchdog::is_silent(&state, process))
+    let Some(process) =
+        watchdog::emulator_of(&state).filter(|&process| !watchdog::is_silent(&state, process))
     else {
         return take_away(name, &state);
     };
@@ -437,13 +437,13 @@ pub fn down(name: &str) -> Result<()> {
 /// device goes with the last of them.
 fn take_away(name: &str, state: &Path) -> Result<()> {
     let devices = loops_of(&disk_file(state));
-    let process = emulator_process(state);
+    let process = watchdog::emulator_of(state);
     if let Some(process) = process {
         watchdog::end_at_once(state, process, "was taken away");
     }
     // Also when it was killed before: some of its threads may wait for its own disk.
     let aborted = watchdog::abort(state);
-    let gone = || process.is_none() || emulator_process(state) != process;
+    let gone = || process.is_none() || watchdog::emulator_of(state) != process;
     let ended = wait_for("the killed emulator to end", gone);
     for device in &devices {
         for at in mounts_of(device) {
@@ -476,7 +476,8 @@ pub(crate) fn end_if_silent(device: &Path) {
     else {
         return;
     };
-    if let Some(process) = emulator_process(state).filter(|&process| watchdog::is_silent(state, process)) {
+    if let Some(process) = watchdog::emulator_of(state).filter(|&process| watchdog::is_silent(state, process))
+    {
         watchdog::end_at_once(state, process, "did not answer");
     }
 }
@@ -520,18 +521,12 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
         // A process that cannot answer is killed below.
         let _ = client.call(&control::Command::Shutdown);
     }
-    let gone = || emulator_process(state) != Some(process);
+    let gone = || watchdog::emulator_of(state) != Some(process);
     if wait_for("the emulator to end", gone).is_err() {
         watchdog::end_at_once(state, process, "did not end");
         wait_for("the killed emulator to end", gone)?;
     }
     Ok(())
-}
-
-/// The emulator's process, if it is alive and really is this disk's.
-fn emulator_process(state: &Path) -> Option<u32> {
-    let process = fs::read_to_string(state.join(PROCESS_FILE)).ok()?.trim().parse().ok()?;
-    spindle_base::proc::is_started_with(process, state).then_some(process)
 }
 
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {

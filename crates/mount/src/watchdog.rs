@@ -21,6 +21,8 @@ use spindle_base::proc;
 use crate::control;
 use crate::serve::{fuse_directory, socket};
 
+/// In the state directory: which process is the emulator.
+pub(crate) const PROCESS_FILE: &str = "pid";
 /// In the state directory: what the emulator says.
 pub(crate) const LOG_FILE: &str = "log";
 /// How often an emulator is asked whether it is there.
@@ -68,6 +70,19 @@ impl Watchdog {
     }
 }
 
+/// What is kept of an emulator in [`PROCESS_FILE`]: its number, and when it was started.
+pub(crate) fn identity(process: u32) -> String {
+    format!("{process} {}", proc::started_at_ticks(process).unwrap_or(0))
+}
+
+/// The emulator's process, if it is alive and really is this disk's.
+pub(crate) fn emulator_of(state: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(state.join(PROCESS_FILE)).ok()?;
+    let (process, started) = text.trim().split_once(' ')?;
+    let process = process.parse().ok()?;
+    (proc::started_at_ticks(process) == started.parse().ok()).then_some(process)
+}
+
 /// Whether an emulator that is alive does not answer, or waits for what will never come.
 pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
     !control::answers(&socket(state)) || is_stuck(process, STUCK_TIME)
@@ -76,7 +91,7 @@ pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
 /// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as
 /// its last words.
 pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
-    if !proc::is_started_with(process, state) {
+    if emulator_of(state) != Some(process) {
         return;
     }
     if let Ok(mut log) = OpenOptions::new().append(true).open(state.join(LOG_FILE)) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::emulated_support::{Bench, is_running, scenario, wait_until};
+use crate::emulated_support::{Bench, emulator_of, is_running, scenario, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spindle_lab::record::BottleneckKind;
@@ -144,9 +144,10 @@ fn killing_the_emulator_gives_errors_and_leaves_nothing() {
     let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "victim", "--json"]);
     let mount = PathBuf::from(disk["mount"].as_str().unwrap());
     fs::write(mount.join("file"), "before").unwrap();
-    let process = fs::read_to_string(bench.path("run").join("victim/pid")).unwrap().trim().parse().unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
-    wait_until("the emulator to end", || !Path::new("/proc").join(process.to_string()).exists());
+    let process = emulator_of(&bench.path("run").join("victim"));
+    kill_process(process, Signal::KILL).unwrap();
+    let directory = Path::new("/proc").join(process.as_raw_nonzero().to_string());
+    wait_until("the emulator to end", || !directory.exists());
     let written = OpenOptions::new().write(true).create(true).truncate(true).open(mount.join("after"));
     let written = written.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()));
     assert!(written.is_err(), "nothing can be durable on a dead disk");

@@ -85,7 +85,7 @@ fn a_tool_that_dies_leaves_a_failed_row_with_its_last_words() {
     std::fs::create_dir(&directory).unwrap();
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
     let program = directory.join("dies");
-    let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("../load/src/foreign/fake_sysbench");
+    let fake = Path::new(env!("CARGO_MANIFEST_DIR")).join("../load/src/process/fake_sysbench");
     // The tool runs as a user who may not be able to reach the checkout.
     std::fs::copy(fake, &program).unwrap();
     bench.write("test.toml", &scenario(&program, "measure = \"2 s\""));

@@ -10,7 +10,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::record::Trial;
 use spindle_mount::zfs;
 
-use crate::emulated_support::{Bench, Part, SCENARIO, kill, next_part, part, scenario, tool, wait_until};
+use crate::emulated_support::{
+    Bench, Part, SCENARIO, emulator_of, kill, next_part, part, scenario, tool, wait_until,
+};
 
 /// A process that is stopped; killed in the end, because whoever waits for it could not be.
 struct Stopped(Pid);
@@ -96,8 +98,7 @@ fn a_disk_in_use_after_its_trial_fails_that_trial_only() {
 fn a_disk_whose_emulator_stands_still_is_told_of_and_taken_down() {
     let Some(bench) = Bench::new() else { return };
     let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "frozen", "--json"]);
-    let process = fs::read_to_string(bench.path("run/frozen/pid")).unwrap();
-    let emulator = Stopped::stop(Pid::from_raw(process.trim().parse().unwrap()).unwrap());
+    let emulator = Stopped::stop(emulator_of(&bench.path("run/frozen")));
     let file = Path::new(disk["mount"].as_str().unwrap()).join("file");
     // It waits in the kernel for what will never come, with the file open.
     let writer = Command::new("dd")
@@ -212,8 +213,7 @@ fn a_pool_on_an_emulator_that_stands_still_is_taken_down() {
     }
     let up = ["disk", "up", "null", "--size", "1 GiB", "--file-system", "zfs", "--name", "pool", "--json"];
     let pool = bench.json(&up);
-    let process = fs::read_to_string(bench.path("run/pool-zfs-data/pid")).unwrap();
-    let emulator = Stopped::stop(Pid::from_raw(process.trim().parse().unwrap()).unwrap());
+    let emulator = Stopped::stop(emulator_of(&bench.path("run/pool-zfs-data")));
     let file = Path::new(pool["mount"].as_str().unwrap()).join("file");
     let write = "dd if=/dev/zero bs=1M count=4 conv=fsync of=\"$0\"";
     let writer = Command::new("sh").args(["-c", write]).arg(file).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,5 +1,6 @@
 //! Real ZFS on emulated disks: what reaches which device, and that nothing is ever left.
 
+use crate::emulated_support::emulator_of;
 use crate::is_left_to_check_all;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -259,8 +260,8 @@ fn dead_disks_do_not_hold_a_pool() {
     let Some(bench) = Bench::new("dead") else { return };
     let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
     for disk in ["data", "log", "cache"] {
-        let process = fs::read_to_string(bench.path("run").join(disk).join("pid")).unwrap();
-        kill_process(Pid::from_raw(process.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        let process = emulator_of(&bench.path("run").join(disk));
+        kill_process(process, Signal::KILL).unwrap();
     }
     assert!(zfs::is_abandoned(&bench.pool));
     let path = pool.mount.join("after");

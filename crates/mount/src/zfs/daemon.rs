@@ -132,7 +132,7 @@ fn last_words(state: &Path) -> String {
 /// The daemon of that state directory, found by its command line.
 pub(super) fn find(state: &Path) -> Option<u32> {
     let mark = state.join(MARK);
-    proc::processes().find(|&process| proc::is_started_with(process, &mark))
+    proc::processes().find(|&process| proc::is_started_with(process, "zfs-fuse", &mark))
 }
 
 /// Ends the daemon at once: what it had not written is gone.

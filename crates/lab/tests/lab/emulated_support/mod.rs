@@ -365,3 +365,10 @@ pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
 pub(crate) fn write_cache(device: &str) -> PathBuf {
     Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
 }
+
+/// The emulator that keeps its state there; behind its number is when it was started.
+pub(crate) fn emulator_of(state: &Path) -> Pid {
+    let identity = fs::read_to_string(state.join("pid")).unwrap();
+    let process = identity.split_whitespace().next().unwrap();
+    Pid::from_raw(process.parse().unwrap()).unwrap()
+}
