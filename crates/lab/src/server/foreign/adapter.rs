@@ -16,10 +16,10 @@ use crate::server::connection::{Inquiry, endpoint};
 use crate::server::instance::{Instance, Running};
 use crate::server::process::log::quote;
 use crate::server::process::own_user::OwnUser;
+use crate::server::process::started::{Started, Ways};
 use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
 use crate::server::settings::{MemorySetting, Refusal};
 use crate::server::source::{Source, SourceForm};
-use crate::server::telemetry::Telemetry;
 use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
 
@@ -153,12 +153,11 @@ impl Server for Adapter {
         let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
         let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
         process.find_first()?;
-        Ok(Box::new(RunningAdapter {
+        Ok(Box::new(Started {
             endpoint: self.0.url(instance)?,
-            commands: self.0.clone(),
-            instance: instance.clone(),
             process,
             inquiry: inquiry(&name, self.0.url(instance)?)?,
+            ways: ByCommands { commands: self.0.clone(), instance: instance.clone() },
         }))
     }
 }
@@ -175,68 +174,33 @@ fn own_directories(instance: &Instance) -> Result<()> {
 }
 
 #[derive(Debug)]
-struct RunningAdapter {
-    endpoint: Endpoint,
+struct ByCommands {
     commands: Commands,
     instance: Instance,
-    process: Process,
-    inquiry: Inquiry,
 }
 
-impl Running for RunningAdapter {
-    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let (commands, instance, endpoint) = (&self.commands, &self.instance, &self.endpoint);
-        let attempt = || {
-            let is_ready = commands.ready.is_empty()
-                || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
-            match is_ready {
-                // Its database is the load's, which makes it in the same way.
-                true => connect_and_create_database(endpoint)
-                    .map(drop)
-                    .map_err(|error| Some(format!("{error:#}"))),
-                false => Err(None),
+impl Ways for ByCommands {
+    fn is_ready(&self, endpoint: &Endpoint, _: &mut Inquiry) -> Result<(), Option<String>> {
+        let ByCommands { commands, instance } = self;
+        let is_ready = commands.ready.is_empty()
+            || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
+        match is_ready {
+            // Its database is the load's, which makes it in the same way.
+            true => {
+                connect_and_create_database(endpoint).map(drop).map_err(|error| Some(format!("{error:#}")))
             }
-        };
-        self.process.wait_ready(timeout, attempt)
-    }
-
-    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
-        self.process.check_alive(dying_time)
-    }
-
-    fn endpoint(&self) -> Endpoint {
-        self.endpoint.clone()
-    }
-
-    fn process_id(&self) -> u32 {
-        self.process.id()
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
-    }
-
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
-        self.inquiry.counters().map_err(|error| self.process.explain(error))
-    }
-
-    fn telemetry(&self) -> &'static dyn Telemetry {
-        self.inquiry.telemetry()
-    }
-
-    fn stop(&mut self, timeout: Duration) -> Result<()> {
-        self.inquiry.disconnect();
-        if self.commands.stop.is_empty() {
-            return self.process.stop(Signal::TERM, timeout);
+            false => Err(None),
         }
-        self.process.fail_if_dead()?;
-        run(&mut self.commands.command(&self.commands.stop, &self.instance), "stop", &self.instance)?;
-        self.process.wait_stopped(timeout)
     }
 
-    fn crash(&mut self) -> Result<()> {
-        self.inquiry.disconnect();
-        self.process.crash()
+    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()> {
+        let ByCommands { commands, instance } = self;
+        if commands.stop.is_empty() {
+            return process.stop(Signal::TERM, timeout);
+        }
+        process.fail_if_dead()?;
+        run(&mut commands.command(&commands.stop, instance), "stop", instance)?;
+        process.wait_stopped(timeout)
     }
 }
 

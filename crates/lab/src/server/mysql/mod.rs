@@ -33,6 +33,7 @@ use super::instance::{Instance, Running};
 use super::package;
 use super::process::log::quote;
 use super::process::own_user::OwnUser;
+use super::process::started::Started;
 use super::process::{Process, check_socket};
 use super::replication::Replication;
 use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
@@ -44,7 +45,7 @@ pub(super) use monitor::PROTOCOL;
 use options::{check_names, option, own_options, plain_options};
 use program::Program;
 use release::{Flavour, Release};
-use running::{RunningMysql, endpoint};
+use running::{Mysqld, endpoint};
 pub(super) use settings::objection;
 
 const USER: OwnUser = OwnUser(61_417);
@@ -295,7 +296,7 @@ impl Mysql {
         let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
         let socket = socket(instance);
         let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"), &PROTOCOL);
-        Ok(Box::new(RunningMysql { process, endpoint: endpoint(&socket, DATABASE), inquiry }))
+        Ok(Box::new(Started { process, endpoint: endpoint(&socket, DATABASE), inquiry, ways: Mysqld }))
     }
 }
 

@@ -34,6 +34,7 @@ use spindle_load::{Target, WorkloadSpec};
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
+use super::process::started::Started;
 use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
 use super::settings::{MemorySetting, Refusal};
 use super::verbs::{self, Kind, Server};
@@ -41,7 +42,7 @@ use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;
 use program::option;
-use running::{RunningPostgres, endpoint};
+use running::{Postmaster, endpoint};
 pub(super) use settings::MEMORY_SETTINGS;
 use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
@@ -181,9 +182,9 @@ impl Server for Postgres {
             .env("LC_ALL", "C");
         let mut process = Process::spawn(&mut command, "postgres", &instance.runtime_directory, quote)?;
         process.find_first()?;
-        Ok(Box::new(RunningPostgres {
+        Ok(Box::new(Started {
             process,
-            data_directory: instance.data_directory.clone(),
+            ways: Postmaster { data_directory: instance.data_directory.clone() },
             endpoint: endpoint(instance, DATABASE),
             inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
         }))

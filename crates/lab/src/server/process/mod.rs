@@ -3,6 +3,7 @@
 
 pub(super) mod log;
 pub(super) mod own_user;
+pub(super) mod started;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,0 +1,71 @@
+//! A server that is a process of ours and is asked over a connection.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use anyhow::Result;
+use spindle_load::Endpoint;
+
+use super::Process;
+use crate::server::connection::Inquiry;
+use crate::server::instance::Running;
+use crate::server::telemetry::Telemetry;
+
+/// What differs between such servers.
+pub(in crate::server) trait Ways: Debug {
+    /// Whether it answers. The error is what it said, if it said anything.
+    fn is_ready(&self, endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>>;
+
+    /// A clean shutdown.
+    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()>;
+}
+
+#[derive(Debug)]
+pub(in crate::server) struct Started<W> {
+    pub(in crate::server) process: Process,
+    pub(in crate::server) endpoint: Endpoint,
+    pub(in crate::server) inquiry: Inquiry,
+    pub(in crate::server) ways: W,
+}
+
+impl<W: Ways> Running for Started<W> {
+    fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
+        let Started { process, endpoint, inquiry, ways } = self;
+        process.wait_ready(timeout, || ways.is_ready(endpoint, inquiry))
+    }
+
+    fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
+        self.process.check_alive(dying_time)
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        self.endpoint.clone()
+    }
+
+    fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        self.inquiry.settings(names).map_err(|error| self.process.explain(error))
+    }
+
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        self.inquiry.counters().map_err(|error| self.process.explain(error))
+    }
+
+    fn telemetry(&self) -> &'static dyn Telemetry {
+        self.inquiry.telemetry()
+    }
+
+    fn stop(&mut self, timeout: Duration) -> Result<()> {
+        self.inquiry.disconnect();
+        self.ways.stop(&mut self.process, timeout)
+    }
+
+    fn crash(&mut self) -> Result<()> {
+        self.inquiry.disconnect();
+        self.process.crash()
+    }
+}
