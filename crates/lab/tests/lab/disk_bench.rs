@@ -197,7 +197,7 @@ fn check_fio(script: &str, sentence: &str) {
     let (code, last) = place.complaint(command.env("PATH", format!("{}:/usr/bin:/bin", programs.display())));
     assert_eq!(
         (code, last),
-        (1, format!("spindle: measuring random read, 4 KiB, 1 thread, file system: {sentence}"))
+        (1, format!("spindle: measuring random read, 4 KiB, iodepth 1, file system: {sentence}"))
     );
     let records = fs::read_to_string(place.path("out/bench.jsonl")).unwrap();
     assert!(records.lines().last().unwrap().starts_with("{\"line\":\"error\""), "{records}");
