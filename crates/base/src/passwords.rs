@@ -104,7 +104,7 @@ pub fn masked_scenario(text: &str) -> String {
     self::masked(&shown)
 }
 
-/// The same for a text that is one URL.
+/// The URL with its password hidden. The text must be one whole URL.
 fn masked_url(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {

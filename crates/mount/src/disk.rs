@@ -185,8 +185,8 @@ impl Disk {
             unmount(at)?;
         }
         if !mounts.is_empty() {
-            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount; only with the
-            // last one goes what is not yet written to the device.
+            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount. Dirty data
+            // reaches the device only when the last copy is gone.
             wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)

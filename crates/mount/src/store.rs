@@ -79,7 +79,7 @@ pub struct Store {
     memory_clusters_max: u64,
     spill: File,
     spill_directory: PathBuf,
-    /// Why something was lost, if something was.
+    /// The cause of the first loss, if there was one.
     failure: OnceLock<String>,
     /// Held while part of a cluster is copied up from a lower layer.
     copy_up: Mutex<()>,
