@@ -30,14 +30,14 @@ pub fn explain(path: &str, message: &str) -> Mistake {
 }
 
 /// # Errors
-/// The text is not TOML: names the line. It does not fit the type: names the key.
+/// The text is not TOML, with the line; or it does not fit the type, with the key.
 pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     let read = serde_path_to_error::deserialize(parse_toml(text)?);
     read.map_err(|error| explain(&error.path().to_string(), error.inner().message()))
 }
 
 /// # Errors
-/// The text is not TOML: names the line.
+/// The text is not TOML, with the line.
 pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
     toml::Deserializer::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));

@@ -178,6 +178,9 @@ impl Disk {
     }
 
     /// Unmounts, and keeps the content as an immutable image in a new directory.
+    ///
+    /// # Errors
+    /// The file system is in use, here or in another mount namespace, or the host's disk is full.
     pub fn snapshot(&mut self, directory: &Path) -> Result<()> {
         self.set_timing(false)?;
         let mounts = mounts_of(&self.device);
@@ -402,8 +405,8 @@ pub fn connect(name: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Whether the disk will never be taken down by its owner: the process that started it is gone, or its
-/// emulator is.
+/// Whether no process is left to take this disk down: the process that started it is gone, or its emulator
+/// is.
 pub fn is_abandoned(name: &str) -> bool {
     state_directory(name).is_ok_and(|state| watchdog::emulator_of(&state).is_none())
 }

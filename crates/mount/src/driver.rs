@@ -234,8 +234,8 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     /// Time until the next event, zero if it is due, and the last part of that time, to be spent awake.
-    /// Waking a sleeping core sometimes takes that long. Busy waiting costs nobody a core while most are
-    /// idle; otherwise that part is zero. `None` when nothing is in flight.
+    /// Waking a sleeping core sometimes takes that long. The second duration is zero while the cores are
+    /// busy, because busy polling would take a core from others. `None` when nothing is in flight.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
         let next = core.device.poll_at().filter(|_| core.timing)?;

@@ -1,9 +1,9 @@
 //! A real disk as a volume: a directory of our own on an existing file system, or a block device with a new
 //! file system.
 //!
-//! Each undoable step is recorded under the run directory (`real/NAME`) before it is taken, and a lock tells
-//! whether the process that uses the disk is alive. As for emulated disks, [`down`] thus works after a crash
-//! of any part.
+//! Each step that must be undone is recorded under the run directory (`real/NAME`) before it is taken. A lock
+//! tells whether the process that uses the disk is alive. As for emulated disks, [`down`] thus works after a
+//! crash of any part.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -191,7 +191,7 @@ mod tests {
 
     const SIZE: u64 = 4 * CLUSTER_BYTES;
 
-    /// What is said when a snapshot is opened with which somebody did that.
+    /// Opening a snapshot after `tamper` must fail with the message `expect`.
     #[track_caller]
     fn check_refused(tamper: impl FnOnce(&Path), expect: &str) {
         let directory = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@
 //! memory up to a budget and spills to a file beyond it. A trial's writes thus reach the host's disk during a
 //! measurement only if the budget is too small for them.
 //!
-//! Only the overlay in memory is read through a mapping: nobody else has that file, and it cannot be
+//! Only the overlay in memory is read through a mapping: that file is ours alone, and it cannot be
 //! shortened. The base image has a name, and shortening it would kill the reader of a mapping (SIGBUS). It is
 //! read with pread(2), which returns an error instead.
 //!
