@@ -21,7 +21,10 @@ pub fn lines(text: &str) -> String {
     })
 }
 
-/// JSON for people and programs. Characters that a terminal would act upon are escaped as JSON escapes.
+/// JSON for people and programs. Characters that a terminal would act upon become JSON escapes.
+///
+/// # Errors
+/// The value cannot be JSON.
 pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_escaped(&serde_json::to_string_pretty(value)?))
 }

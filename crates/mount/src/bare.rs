@@ -1,5 +1,4 @@
-//! The host's share of the tail latency of an answer from user space at a set time: two threads, without
-//! storage.
+//! Measures the tail latency that a host adds to timed answers from user space: two threads, without storage.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;

@@ -28,7 +28,7 @@ pub enum Command {
     SetDelay {
         delay_ns: Option<u64>,
     },
-    /// Brings the device into the state after such use; no data is written.
+    /// Puts the device into the state after the given use; no data is written.
     Age {
         fill_percent: u64,
         overwrite_percent: u64,

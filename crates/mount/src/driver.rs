@@ -285,8 +285,8 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// Puts the device into the state after such use, or with `None` erases it: see [`Device::age`]. False,
-    /// without effect, while a request is in flight.
+    /// Puts the device into the state after the given use, or with `None` erases it: see [`Device::age`].
+    /// False, without effect, while a request is in flight.
     pub fn set_use(&self, ageing: Option<&Ageing>) -> bool {
         let mut core = self.shared.lock();
         let is_idle = core.pending.is_empty() && core.device.poll_at().is_none();

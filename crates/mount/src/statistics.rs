@@ -35,7 +35,7 @@ pub struct Statistics {
     pub erases: u64,
     /// Erases of the superblock with the most.
     pub most_erases: u64,
-    /// Requests answered later than both 5 % of their service time and 50 us.
+    /// Requests whose lateness exceeds both 5 % of their service time and 50 us.
     pub late_requests: u64,
     /// Sum over all requests of the lateness beyond 50 us; the floor makes up for the first 50 us.
     pub late_ns: u64,
