@@ -1,5 +1,5 @@
-//! Child processes that never outlive us, and who they run as: a server or a load generator left behind would
-//! ruin the next trial.
+//! Child processes that end with their parent, and the user they run as. A leftover server or load generator
+//! would ruin the next trial.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -9,14 +9,14 @@ use std::time::Duration;
 use rustix::process::{Signal, geteuid, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-/// Who another project's program runs as.
+/// The user that another project's program runs as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunAs {
-    /// Whoever runs us: the user has named the program himself.
+    /// Our own user: the program was named by the user himself.
     #[default]
     Caller,
-    /// User and group of this number, if we are root: a file has named the program.
+    /// User and group of this number, if we are root: the program was named by a file.
     User(u32),
 }
 
@@ -25,10 +25,10 @@ impl RunAs {
         *self == RunAs::Caller
     }
 
-    /// Before [`die_with_parent`], whose request a change of user would clear.
+    /// Call it before [`die_with_parent`]: a change of user clears that request.
     pub fn apply(self, command: &mut Command) -> &mut Command {
         if let (RunAs::User(id), true) = (self, geteuid().is_root()) {
-            // Our own directory may be closed to that user.
+            // That user may have no access to our working directory.
             if command.get_current_dir().is_none() {
                 command.current_dir("/");
             }
@@ -51,11 +51,11 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(request) }
 }
 
-/// Waits for the child to end, and tells its user and system time. It is reaped then: its process id may be
-/// another's.
+/// Waits for the child to end. Returns its exit status and its user and system time together. The child is
+/// reaped, so its process id may be reused.
 ///
 /// # Errors
-/// It was waited for before.
+/// The child was waited for before.
 #[expect(unsafe_code, reason = "what a child used is told by wait4 only, which no crate that we have offers")]
 pub fn wait_with_cpu(child: &Child) -> io::Result<(ExitStatus, Duration)> {
     let process_id = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;

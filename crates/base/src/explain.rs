@@ -1,13 +1,13 @@
-//! What serde says about a file that a user wrote, as a sentence at a key: with the nearest name for one that
-//! is unknown.
+//! Translates serde's errors about a user's file into a sentence at a key. For an unknown name, the sentence
+//! suggests the nearest known one.
 
 use serde::de::DeserializeOwned;
 
 use crate::Mistake;
 use crate::near;
 
-/// Serde names the key and what it knows between backquotes; the rest of its sentence is for programmers.
-/// `path` is the dotted path of the error, empty or `.` for the whole file.
+/// The mistake for a message of serde. Serde puts the key and the known names between backquotes; the rest of
+/// its sentence is for programmers. `path` is the dotted path of the error, empty or `.` for the whole file.
 pub fn explain(path: &str, message: &str) -> Mistake {
     let path = if path == "." { "" } else { path };
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
@@ -30,14 +30,14 @@ pub fn explain(path: &str, message: &str) -> Mistake {
 }
 
 /// # Errors
-/// It is not TOML, with the line; or it is not what is wanted, with the key.
+/// The text is not TOML, with the line; or it does not fit the type, with the key.
 pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
     let read = serde_path_to_error::deserialize(parse_toml(text)?);
     read.map_err(|error| explain(&error.path().to_string(), error.inner().message()))
 }
 
 /// # Errors
-/// It is not TOML, with the line.
+/// The text is not TOML, with the line.
 pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
     toml::Deserializer::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
-/// One hour; anything longer counts as this.
+/// One hour; longer latencies count as one hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
 pub fn new() -> Histogram<u64> {

@@ -1,8 +1,7 @@
-//! Small things that every other crate needs and none of them owns: sizes and durations as people write them,
-//! the user's mistake, text for terminals, child processes, what `/proc` says, histograms as text, random
-//! numbers.
+//! Helpers shared by the other crates: sizes and durations in text, the user's mistakes, text for terminals,
+//! child processes, `/proc`, histograms as text, random numbers.
 //!
-//! What belongs here is needed by two crates and speaks of no disk, server or workload.
+//! A module belongs here if two crates need it and it knows nothing of disks, servers or workloads.
 
 pub mod child;
 pub mod explain;

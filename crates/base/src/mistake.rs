@@ -1,36 +1,36 @@
-//! A mistake of the user: one sentence that names the file or flag, the key and the bound. Exit code 2,
-//! before any work.
+//! A mistake of the user: one sentence that names the file or flag, the key and the bound. The program exits
+//! with code 2, before any work.
 
 use std::fmt::{self, Display, Formatter};
 
 use spindle_model::Invalid;
 
-/// What is wrong, and where: `scenario.toml: stacks.hdd.size: 20 XB is not a size`.
+/// The place and the problem: `scenario.toml: stacks.hdd.size: 20 XB is not a size`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mistake {
-    /// The file or flag, then the dotted path of a key; empty when the sentence says it.
+    /// The file or flag, then the dotted path of a key; empty when the message names the place.
     pub place: String,
     /// The sentence without the place.
     pub message: String,
 }
 
 impl Mistake {
-    /// The sentence says itself where it is.
+    /// A mistake whose message names its place.
     pub fn new(message: impl Into<String>) -> Mistake {
         Mistake { place: String::new(), message: message.into() }
     }
 
-    /// At a key; an empty one stands for the whole table.
+    /// A mistake at a key; an empty key stands for the whole table.
     pub fn at(key: impl Into<String>, message: impl Into<String>) -> Mistake {
         Mistake { place: key.into(), message: message.into() }
     }
 
-    /// At an option of the command line, by a key that scenarios spell with underscores.
+    /// A mistake at an option of the command line. `key` is spelt with underscores, as in scenarios.
     pub fn of_flag(key: &str, message: impl Into<String>) -> Mistake {
         Mistake::at(format!("--{}", key.replace('_', "-")), message)
     }
 
-    /// The key is one of this table.
+    /// Puts the table before the key.
     #[must_use]
     pub fn under(mut self, table: &str) -> Mistake {
         self.place = match (table, self.place.as_str()) {
@@ -41,7 +41,7 @@ impl Mistake {
         self
     }
 
-    /// The key is one in this file.
+    /// Puts the file before the key.
     #[must_use]
     pub fn in_file(mut self, file: impl Display) -> Mistake {
         self.place = if self.place.is_empty() { file.to_string() } else { format!("{file}: {}", self.place) };
@@ -58,7 +58,7 @@ impl Display for Mistake {
     }
 }
 
-/// A parameter that no device can have.
+/// A parameter that the model rejects.
 impl From<Invalid> for Mistake {
     fn from(invalid: Invalid) -> Mistake {
         Mistake::at(invalid.key, invalid.problem)

@@ -1,9 +1,9 @@
-//! "Did you mean": the name that a typing mistake was meant to be. Distances are those of optimal string
-//! alignment, in which a swap of neighbours is one mistake.
+//! "Did you mean": the known name nearest to a misspelt one. Distances are optimal string alignment, in which
+//! a swap of neighbours is one edit.
 
 use strsim::osa_distance;
 
-/// The nearest of `known`, if it is near enough to be what was meant.
+/// The nearest of `known`, if it is near enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let bound = (word.chars().count() / 3).max(1);
     known

@@ -1,14 +1,14 @@
-//! Passwords of URLs stay here: a scenario may have one (`url = "mysql://user:password@host"`), and its text
-//! goes into the records, into reports and into sentences about mistakes.
+//! Hides the passwords of URLs. A scenario may contain one (`url = "mysql://user:password@host"`), and its
+//! text goes into records, reports and error messages.
 //!
-//! Where it is not certain what belongs to the password, more is hidden rather than less.
+//! Where the end of a password is uncertain, more is hidden rather than less.
 
 const MASK: &str = "***";
-/// As our own help writes a URL.
+/// The form of a URL in our own help.
 const EXAMPLE: &str = "user:password@";
 const PARAMETERS: [&str; 5] = ["password=", "passwd=", "pwd=", "sslpassword=", "passphrase="];
 
-/// Any text, with the passwords of the URLs in it hidden.
+/// The text, with the passwords of its URLs hidden.
 pub fn masked(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -25,7 +25,7 @@ pub fn masked(text: &str) -> String {
     shown
 }
 
-/// Appends the part of a URL that begins the text, and returns what comes after that.
+/// Appends the URL at the start of `text` to `shown`, masked, and returns the rest of the text.
 fn mask_url<'a>(text: &'a str, end: usize, shown: &mut String) -> &'a str {
     let mut from = 0;
     if let Some((start, stop)) = password(text, end) {
@@ -33,13 +33,13 @@ fn mask_url<'a>(text: &'a str, end: usize, shown: &mut String) -> &'a str {
         shown.push_str(MASK);
         from = stop;
     }
-    // A password may have had a blank in it.
+    // The password may contain a blank.
     let end = end.max(from + text[from..].find(ends_url).unwrap_or(text.len() - from));
     shown.push_str(&mask_parameters(&text[from..end]));
     &text[end..]
 }
 
-/// From where to where it reaches, in a text that begins after `://`, and whose URL seems to end there.
+/// Start and end of the password in `text`, which begins after `://`. `end` is the apparent end of the URL.
 fn password(text: &str, end: usize) -> Option<(usize, usize)> {
     if text.starts_with(EXAMPLE) {
         return None;
@@ -48,7 +48,7 @@ fn password(text: &str, end: usize) -> Option<(usize, usize)> {
         Some(at) if text[at..].starts_with(':') && at < end => at + 1,
         _ => return None,
     };
-    // Who writes `@` in a password means the last one.
+    // A password may contain `@`, so the last one ends it.
     if let Some(at) = text[start..end].rfind('@') {
         return Some((start, start + at));
     }
@@ -78,7 +78,8 @@ fn ends_url(next: char) -> bool {
     next.is_whitespace() || next.is_control() || "\"'`<>".contains(next)
 }
 
-/// A scenario's text. In TOML it is certain where a URL ends, whatever its password has in it.
+/// The text of a scenario, with the passwords of its URLs hidden. TOML delimits each URL exactly, whatever
+/// the password contains.
 pub fn masked_scenario(text: &str) -> String {
     let mut shown = text.to_owned();
     let mut urls = Vec::new();
@@ -96,14 +97,14 @@ pub fn masked_scenario(text: &str) -> String {
         } else if shown.contains(&escaped) {
             shown = shown.replace(&escaped, &toml::Value::String(masked).to_string());
         } else {
-            // Written with other escapes.
+            // The file spells it with other escapes.
             shown = without_lines_of_urls(&shown);
         }
     }
     self::masked(&shown)
 }
 
-/// Of a whole URL and nothing else.
+/// The URL with its password hidden. The text must be one whole URL.
 fn masked_url(url: &str) -> String {
     match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -124,7 +125,7 @@ fn collect_urls(value: &toml::Value, urls: &mut Vec<String>) {
     }
 }
 
-/// And not prose with a URL in it.
+/// Whether the whole text is a URL, rather than prose with a URL in it.
 fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.chars().all(|part| part.is_ascii_alphanumeric() || "+.-".contains(part))

@@ -1,13 +1,12 @@
-//! The one reader of `/proc` (proc(5)): cores, processes and their threads, the machine.
+//! The only reader of `/proc` (proc(5)): cores, processes and their threads, the machine.
 //!
-//! What is gone reads as nothing: processes end at any moment, and whoever looks at them must live with that.
-//! Tables of mounts are read where mounts are (`spindle-mount`). The crate `procfs` would be a dependency for
-//! these few fields.
+//! A process may end at any moment; a missing one reads as empty or zero. `spindle-mount` reads the tables of
+//! mounts. The crate `procfs` would be a dependency for these few fields.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All cores together, in clock ticks since boot (`/proc/stat`).
+/// Time of all cores together, in clock ticks since boot (`/proc/stat`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTimes {
     pub busy: u64,
@@ -15,12 +14,12 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// `None` where the file is not as proc(5) says.
+    /// `None` if the file differs from proc(5).
     pub fn read() -> Option<CpuTimes> {
         CpuTimes::parse(&read("stat"))
     }
 
-    /// Guest time is part of user time already. Stolen time counts as busy: the cores were not ours to use.
+    /// User time includes guest time already. Stolen time counts as busy: those cores were not ours to use.
     fn parse(text: &str) -> Option<CpuTimes> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
@@ -31,19 +30,19 @@ impl CpuTimes {
         Some(CpuTimes { busy, total: busy + idle + wait })
     }
 
-    /// Share of all cores, 0 to 1, between two readings.
+    /// Busy share of all cores, 0 to 1, between two readings.
     pub fn busy_since(self, earlier: CpuTimes) -> f64 {
         let total = self.total.saturating_sub(earlier.total);
         if total == 0 { 0.0 } else { self.busy.saturating_sub(earlier.busy) as f64 / total as f64 }
     }
 }
 
-/// User and system CPU of a process with all its threads; zero when it is gone.
+/// User and system CPU seconds of a process with all its threads; zero if it is gone.
 pub fn process_cpu_s(process: u32) -> f64 {
     seconds(process_ticks(process).own)
 }
 
-/// As [`process_cpu_s`], with its children, those that have ended too.
+/// As [`process_cpu_s`], plus its children, including those that have ended.
 pub fn family_cpu_s(process: u32) -> f64 {
     let ProcessTicks { own, ended_children } = process_ticks(process);
     let living: u64 = children(process).into_iter().map(|child| process_ticks(child).own).sum();
@@ -58,7 +57,7 @@ fn seconds(ticks: u64) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct ProcessTicks {
     own: u64,
-    /// Of children that the process has waited for.
+    /// Of the children that the process has waited for.
     ended_children: u64,
 }
 
@@ -67,21 +66,23 @@ fn process_ticks(process: u32) -> ProcessTicks {
 }
 
 impl ProcessTicks {
-    /// The name in the second field may hold spaces and parentheses, so counting starts after its last `)`.
+    /// The name in the second field may contain spaces and parentheses, so counting starts after its last
+    /// `)`.
     fn parse(stat: &str) -> Option<ProcessTicks> {
         let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
-        // Counted from 3, as in proc(5).
+        // Numbered from 3, as in proc(5).
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(ProcessTicks { own: field(14)? + field(15)?, ended_children: field(16)? + field(17)? })
     }
 }
 
-/// The living children of a process that has one thread.
+/// The living children of a process with a single thread.
 pub fn children(process: u32) -> Vec<u32> {
     children_in(&path(&format!("{process}/task/{process}")))
 }
 
-/// The children that one thread has started (proc_pid_children(5); without CONFIG_PROC_CHILDREN, none).
+/// Handle to the children that one thread has started (proc_pid_children(5); none without
+/// CONFIG_PROC_CHILDREN).
 #[derive(Debug, Clone)]
 pub struct Thread(PathBuf);
 
@@ -90,7 +91,7 @@ impl Thread {
         Thread(path("").join(fs::read_link(path("thread-self")).unwrap_or_default()))
     }
 
-    /// Those that are alive; other threads may ask.
+    /// The living children; any thread may call this.
     pub fn children(&self) -> Vec<u32> {
         children_in(&self.0)
     }
@@ -101,7 +102,7 @@ fn children_in(thread: &Path) -> Vec<u32> {
     list.split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
-/// All processes, the kernel's own threads among them.
+/// All processes, including the kernel's own threads.
 pub fn processes() -> impl Iterator<Item = u32> {
     numbers_in("")
 }
@@ -116,32 +117,32 @@ fn numbers_in(directory: &str) -> impl Iterator<Item = u32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether a process has this number; one that has ended and was not waited for has it still.
+/// Whether a process with this number exists, including one that has ended but has not been waited for.
 pub fn is_there(process: u32) -> bool {
     path(&process.to_string()).exists()
 }
 
-/// The name of a process, which the kernel's workers change with their work.
+/// The name of a process. The kernel's workers change theirs with their work.
 pub fn name(process: u32) -> Option<String> {
     let name = fs::read_to_string(path(&format!("{process}/comm"))).ok()?;
     Some(name.trim_end().to_owned())
 }
 
-/// When a process was started, in clock ticks since boot, so that a number that was used again is never
-/// mistaken for ours (proc(5), stat, field 22). `None` when it has ended, whether or not it was waited for.
+/// Start time of a process, in clock ticks since boot (proc(5), stat, field 22). It tells our process from a
+/// later one with the same number. `None` if it has ended, waited for or not.
 ///
-/// The kernel says this without the process's memory. A process that waits for its own disk may hold the lock
-/// of that, and then whoever reads its arguments waits as long.
+/// The kernel answers this without the process's memory. A process blocked on its own disk may hold the lock
+/// of its memory, and a reader of its arguments then blocks too.
 pub fn started_at_ticks(process: u32) -> Option<u64> {
     let stat = read(&format!("{process}/stat"));
-    // The name before it may have blanks and parentheses.
+    // The name before it may contain blanks and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let has_ended = matches!(*fields.first()?, "Z" | "X");
     fields.get(19).filter(|_| !has_ended)?.parse().ok()
 }
 
-/// Whether a process of this name is alive and has this path among its arguments. The arguments of others are
-/// not looked at: see [`started_at_ticks`].
+/// Whether a process of this name is alive and has this path among its arguments. The arguments of processes
+/// with other names are not read: see [`started_at_ticks`].
 pub fn is_started_with(process: u32, process_name: &str, argument: &Path) -> bool {
     if name(process).as_deref() != Some(process_name) {
         return false;
@@ -150,17 +151,17 @@ pub fn is_started_with(process: u32, process_name: &str, argument: &Path) -> boo
     line.split(|&byte| byte == 0).any(|word| word == argument.as_os_str().as_encoded_bytes())
 }
 
-/// The lines of a thread's `status`, each a [`field`].
+/// A thread's `status` as text; [`field`] finds a line in it.
 pub fn thread_status(process: u32, thread: u32) -> String {
     read(&format!("{process}/task/{thread}/status"))
 }
 
-/// As cpuinfo calls the first core; `None` where it does not say.
+/// Model name of the first core in cpuinfo; `None` if it has none.
 pub fn cpu_model() -> Option<String> {
     field(&read("cpuinfo"), "model name", ':')
 }
 
-/// Zero where meminfo does not say.
+/// Size of the memory; zero if meminfo does not give it.
 pub fn memory_bytes() -> u64 {
     field(&read("meminfo"), "MemTotal", ':')
         .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
@@ -172,7 +173,7 @@ pub fn kernel() -> String {
     read("sys/kernel/osrelease").trim().to_owned()
 }
 
-/// The value of the first line that begins with the key and the separator; without quotation marks.
+/// The value of the first line with this key before the separator, without quotation marks.
 pub fn field(text: &str, key: &str, separator: char) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(separator)?;

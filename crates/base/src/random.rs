@@ -1,7 +1,7 @@
 //! Seeded randomness: xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 //!
-//! Own code of twenty lines, because a crate's generator may change between versions, and one seed must give
-//! one database for good.
+//! Our own code of twenty lines: a crate's generator may change between versions, and one seed must always
+//! give the same database.
 
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -17,7 +17,7 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// An independent stream for every list of numbers, such as (seed, table, warehouse).
+    /// An independent stream for each list of numbers, such as (seed, table, warehouse).
     pub fn seeded(numbers: &[u64]) -> Random {
         let mut state = 0;
         for number in numbers {
@@ -46,12 +46,12 @@ impl Random {
         low + ((u128::from(self.next_u64()) * span) >> 64) as u32
     }
 
-    /// True `count` times in a hundred.
+    /// True with a probability of `count` percent.
     pub fn percent(&mut self, count: u32) -> bool {
         self.between(1, 100) <= count
     }
 
-    /// Text from `a` to `z` that does not compress well.
+    /// Letters `a` to `z`, which do not compress well.
     pub fn letters(&mut self, count: usize) -> String {
         (0..count).map(|_| char::from(b'a' + self.between(0, 25) as u8)).collect()
     }
@@ -61,7 +61,7 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Fisher-Yates.
+    /// Fisher-Yates shuffle.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.between(0, last as u32) as usize);

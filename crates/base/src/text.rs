@@ -1,13 +1,11 @@
-//! How sizes and durations are written for people, and how text that others wrote leaves us: a title or a
-//! server's message could move the cursor of a terminal, change its title, or turn the reading direction of
-//! what comes after it.
+//! Sizes and durations for people, and safe output of foreign text. A title or a server's message could move
+//! the cursor of a terminal, change its title, or reverse the reading direction of the text after it.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Text of others for a place that has one line; what would be acted upon and not shown is written as an
-/// escape.
+/// Foreign text for a place of one line. Characters that a terminal would act upon are written as escapes.
 pub fn one_line(text: &str) -> String {
     escaped(
         text,
@@ -15,7 +13,7 @@ pub fn one_line(text: &str) -> String {
     )
 }
 
-/// The same for a place that has several.
+/// The same for a place of several lines.
 pub fn lines(text: &str) -> String {
     escaped(&text.replace("\r\n", "\n"), |kept| match kept {
         '\n' | '\t' => kept.to_string(),
@@ -23,7 +21,7 @@ pub fn lines(text: &str) -> String {
     })
 }
 
-/// For people and for programs: what a terminal would act upon is escaped as JSON does it.
+/// JSON for people and programs. Characters that a terminal would act upon become JSON escapes.
 ///
 /// # Errors
 /// The value cannot be JSON.
@@ -31,7 +29,7 @@ pub fn json(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_escaped(&serde_json::to_string_pretty(value)?))
 }
 
-/// Of a JSON text, which has such characters in its strings only.
+/// The same for a JSON text. Such characters occur only in its strings.
 pub fn json_escaped(json: &str) -> String {
     escaped(json, |acts| match acts {
         '\n' => acts.to_string(),
@@ -46,8 +44,8 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     text.chars().map(|one| if acts(one) { escape(one) } else { one.to_string() }).collect()
 }
 
-/// Control characters of both sets (C0, C1), line separators, and the marks and overrides of bidirectional
-/// text.
+/// Whether a terminal would act upon the character: control characters of both sets (C0, C1), line
+/// separators, and the marks and overrides of bidirectional text.
 pub fn acts(one: char) -> bool {
     one.is_control()
         || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -63,7 +61,7 @@ pub fn duration(duration: Duration) -> String {
             format!("{:.1} s", duration.as_secs_f64())
         };
     }
-    // Rounded, so that 59.7 s is not "59 s".
+    // Rounded, so that 59.7 s is "1 min" rather than "59 s".
     let seconds = duration.as_secs_f64().round() as u64;
     let with = |large: u64, large_unit: &str, small: u64, small_unit: &str| match small {
         0 => format!("{large} {large_unit}"),

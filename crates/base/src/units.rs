@@ -1,7 +1,7 @@
-//! Sizes, durations and rates as people write them: `20 GiB`, `8.5 ms`, `250 MB/s`; and back.
+//! Sizes, durations and rates as text: `20 GiB`, `8.5 ms`, `250 MB/s`. Parses and formats them.
 //!
-//! `KB`, `MB`, ... are powers of ten and `KiB`, `MiB`, ... powers of two. A bare letter, as in a database
-//! server's `96M`, is a power of two, because that is what servers mean by it.
+//! `KB`, `MB`, ... are powers of ten, and `KiB`, `MiB`, ... powers of two. A bare letter is a power of two,
+//! as in a database server's `96M`.
 
 use std::time::Duration;
 
@@ -86,7 +86,8 @@ pub fn parse_rotations_per_minute(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is not a whole number of rpm; write for example \"7200 rpm\""))
 }
 
-/// A decimal number and a unit; `None` for anything else, or when the result is not whole or too large.
+/// The value of a decimal number and a unit. `None` for any other text, or when the result is not whole or
+/// too large.
 fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -97,7 +98,7 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     if !is_plain || fraction.contains('.') {
         return None;
     }
-    // In integers, so that 655.36 MB is what it says.
+    // Integer arithmetic, so that 655.36 MB is exact.
     let scale = 10_u128.pow(fraction.len() as u32);
     let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
     let scaled = digits.checked_mul(u128::from(*factor))?;
@@ -107,7 +108,7 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     u64::try_from(scaled / scale).ok()
 }
 
-/// Rounded to three digits, for reading: `138 MB/s`.
+/// Rounded to three digits, for people: `138 MB/s`.
 pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
     let megabytes_per_s = bytes_per_s / 1e6;
     match megabytes_per_s {

@@ -1,5 +1,5 @@
-//! The real-time arm of a raw workload: the same [`ClosedLoop`] that runs in virtual time, on a device that
-//! is driven in real time in this process, without FUSE.
+//! The real-time arm of a raw workload: the same [`ClosedLoop`] as in virtual time, on a device driven in
+//! real time in this process, without FUSE.
 //!
 //! [`ClosedLoop`]: spindle_model::ClosedLoop
 
@@ -28,7 +28,7 @@ impl RealTime {
         let clock = Clock::start();
         let (sender, completed) = channel();
         let driver = Driver::start(device, move |id, outcome: Outcome| {
-            // Fails only after the receiver is gone, when nobody waits any more.
+            // Fails only after the receiver is gone, when nothing waits for it any more.
             let _ = sender.send(Completion { id, at: clock.now(), outcome });
         })?;
         realtime::set_timer_slack();

@@ -1,5 +1,4 @@
-//! What a host adds to any answer that is given in user space at a certain time: two threads, and no storage
-//! between them.
+//! Measures the tail latency that a host adds to timed answers from user space: two threads, without storage.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
@@ -13,12 +12,12 @@ use rustix::time::ClockId;
 use crate::clock::Clock;
 use crate::realtime;
 
-/// Ends the thread that answers.
+/// Tells the answering thread to end.
 const END: u64 = 2;
 
-/// How much later than on average the latest of a hundred answers comes, when one thread asks another over
-/// and over, which answers `delay` later; both under SCHED_FIFO where the kernel allows it. An emulator on
-/// the same host cannot do better: it answers as this does, after more work.
+/// The 99th percentile minus the mean of the response time between two threads. One asks repeatedly for
+/// `lasting`, and the other answers each time after `delay`. Both run under SCHED_FIFO if the kernel allows
+/// it. An emulator on the same host cannot do better: it answers in the same way, after more work.
 ///
 /// # Errors
 /// The kernel refuses an event or a timer.
@@ -29,7 +28,7 @@ pub fn bare_tail(delay: Duration, lasting: Duration) -> io::Result<Duration> {
     Ok(latencies[latencies.len() * 99 / 100].saturating_sub(mean))
 }
 
-/// At least one.
+/// The response times; at least one.
 fn bare_latencies(delay: Duration, lasting: Duration) -> io::Result<Vec<Duration>> {
     let (question, answer) = (eventfd(0, EventfdFlags::CLOEXEC)?, eventfd(0, EventfdFlags::CLOEXEC)?);
     thread::scope(|scope| {
@@ -62,7 +61,7 @@ fn ask_repeatedly(
     Ok(latencies)
 }
 
-/// Ends for [`END`] only: who asks waits for the answer.
+/// Only [`END`] ends it: the asking thread waits for each answer, so counts never add up.
 fn answer_repeatedly(question: BorrowedFd<'_>, answer: BorrowedFd<'_>, delay: Duration) -> io::Result<()> {
     realtime::set_fifo(realtime::ANSWERING);
     realtime::set_timer_slack();

@@ -1,5 +1,5 @@
-//! A device that takes the same time for everything, however much it is asked at once: what the floor is
-//! measured against.
+//! A device with the same delay for every request, whatever its queue depth. The floor is measured against
+//! it.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use spindle_model::{Completion, Counters, Device, Instant, Outcome, PowerCut, Re
 pub(crate) struct Constant {
     pub(crate) size_bytes: u64,
     pub(crate) delay_ns: u64,
-    /// In the order of submission, which with one delay for all is the order of completion.
+    /// In the order of submission, which is also the order of completion.
     pub(crate) waiting: VecDeque<Completion>,
 }
 

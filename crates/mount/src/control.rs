@@ -1,6 +1,6 @@
 //! The control socket: one JSON object per line in, one per line out.
 //!
-//! `{"command": "status"}` from any language is enough to talk to a disk; the errors are `{"error": "..."}`.
+//! A client in any language can send `{"command": "status"}`; errors are `{"error": "..."}`.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -15,38 +15,37 @@ use crate::statistics::{Floor, Statistics};
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
-    /// Is answered whatever else the emulator does.
+    /// Answered at once, whatever else the emulator does.
     Ping,
     Status,
     /// Off: requests are answered at memory speed.
     Timing {
         on: bool,
     },
-    /// What a request costs outside the model, to be subtracted.
+    /// Sets the cost of a request outside the model, which is subtracted.
     SetFloor(Floor),
-    /// Puts a constant delay in the place of the model (to measure the floor), or the model back.
+    /// Replaces the model by a constant delay (to measure the floor), or restores the model.
     SetDelay {
         delay_ns: Option<u64>,
     },
-    /// Lets the device become as such use leaves it; no data is written.
+    /// Puts the device into the state after the given use; no data is written.
     Age {
         fill_percent: u64,
         overwrite_percent: u64,
         seed: u64,
     },
-    /// The device forgets where everything was, and its content is gone. The caller has unmounted the file
-    /// system before.
+    /// Erases the device's mapping and content. The caller has unmounted the file system before.
     SecureErase,
     /// Keeps the content as an immutable image. The caller has unmounted the file system before.
     Snapshot {
         directory: PathBuf,
     },
-    /// Ends the emulator; whatever still uses the disk gets I/O errors.
+    /// Ends the emulator; users of the disk get I/O errors.
     Shutdown,
 }
 
 impl Command {
-    /// Whether it takes as long as the disk is large; everything else is answered at once.
+    /// Whether its time grows with the size of the disk. All other commands are answered at once.
     fn is_long(&self) -> bool {
         matches!(self, Command::Age { .. } | Command::SecureErase | Command::Snapshot { .. })
     }
@@ -61,12 +60,12 @@ pub enum Reply {
     Error(String),
 }
 
-/// Name of the threads of the emulator that obey.
+/// Name of the emulator's threads that execute commands.
 pub(crate) const THREAD: &str = "connection";
 
-/// How long an answer may take to a command that is not long.
+/// Longest wait for the answer to a command that is not long.
 const ANSWER_TIME: Duration = Duration::from_secs(5);
-/// How long an answer to a ping may take.
+/// Longest wait for the answer to a ping.
 pub(crate) const PING_TIME: Duration = Duration::from_secs(2);
 
 /// One connection to a running emulator.
@@ -74,7 +73,8 @@ pub(crate) const PING_TIME: Duration = Duration::from_secs(2);
 pub struct Client {
     stream: BufReader<UnixStream>,
     socket: PathBuf,
-    /// Nothing is asked any more: what came late would be taken for the next command's answer.
+    /// Set after a timeout. No command is sent from then on: a late answer would be taken for the next
+    /// command's.
     is_silent: bool,
 }
 
@@ -93,10 +93,11 @@ impl Client {
         Ok(Client { stream: BufReader::new(stream), socket: socket.to_owned(), is_silent: false })
     }
 
-    /// A long command takes its time, for as long as the emulator answers pings.
+    /// Sends a command and returns its reply. A long command may take any time, as long as the emulator
+    /// answers pings.
     ///
     /// # Errors
-    /// The emulator died, does not answer, or refuses the command with this sentence; a status, when the disk
+    /// The emulator died, does not answer, or refuses the command with this sentence; for a status, the disk
     /// lost a write.
     pub fn call(&mut self, command: &Command) -> Result<Reply> {
         ensure!(!self.is_silent, SILENT);
@@ -121,7 +122,7 @@ impl Client {
         self.stream.get_mut().write_all(&line)?;
         let mut answer = Vec::new();
         loop {
-            // What was read before a timeout stays in `answer`.
+            // A partial answer from before a timeout stays in `answer`.
             match self.stream.read_until(b'\n', &mut answer) {
                 Err(error) if is_timeout(&error) && command.is_long() && answers(&self.socket) => {}
                 read => return read.map(|_| answer),
@@ -141,7 +142,7 @@ impl Client {
 
 const SILENT: &str = "the emulator does not answer";
 
-/// How a socket tells that the time is over.
+/// The errors with which a socket reports a timeout.
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
@@ -149,6 +150,6 @@ fn is_timeout(error: &io::Error) -> bool {
 /// Whether an emulator listens there and answers within [`PING_TIME`].
 pub(crate) fn answers(socket: &Path) -> bool {
     let ping = |mut client: Client| client.exchange(&Command::Ping);
-    // One that does not know the command says so.
+    // An emulator without this command answers with an error, which also counts.
     Client::connect_for(socket, PING_TIME).map(ping).is_ok_and(|answer| answer.is_ok_and(|it| !it.is_empty()))
 }

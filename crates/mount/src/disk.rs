@@ -1,8 +1,7 @@
-//! An emulated disk as its user sees it: brought up, switched, kept, taken down.
+//! The life of an emulated disk: bring up, switch the timing, snapshot, take down.
 //!
-//! Every disk has a directory under the run directory; what is mounted and attached is always found again
-//! from the system's own tables, never from what a process remembers, so that [`down`] works after a crash of
-//! any part.
+//! Every disk has a directory under the run directory. Mounts and loop devices are always found from the
+//! system's own tables, never from the memory of a process, so [`down`] works after a crash of any part.
 
 use std::env;
 use std::fs::{self, File};
@@ -31,22 +30,22 @@ use spindle_base::Mistake;
 pub struct DiskOptions {
     /// Letters, digits, `-`, `_` and `.`; names the state directory.
     pub name: String,
-    /// What to emulate, in a form that only the program that serves it reads.
+    /// The stack to emulate, in a form that only the serving program reads.
     pub stack: String,
     pub seed: u64,
-    /// Reported to the kernel, which chooses differently for disks, as InnoDB does.
+    /// Reported to the kernel. Software such as InnoDB behaves differently on rotating disks.
     pub rotational: bool,
-    /// With no volatile cache the kernel is told so, and sends no FLUSH.
+    /// Reported to the kernel, which sends no FLUSH to a disk without a volatile cache.
     pub volatile_cache: bool,
     pub file_system: FileSystem,
-    /// Given to mkfs and to mount besides our own.
+    /// Passed to mkfs, in addition to our own options.
     #[serde(default)]
     pub mkfs_options: Vec<String>,
     #[serde(default)]
     pub mount_options: Vec<String>,
-    /// Where to mount; a directory of the disk's own when absent. Ignored for a raw disk.
+    /// The mount point; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
-    /// Whether the timing is on when it is up.
+    /// Whether the timing is on after bring-up.
     pub timing: bool,
     pub serve: ServeOptions,
 }
@@ -61,15 +60,15 @@ impl DiskOptions {
     }
 }
 
-/// Where disks keep their state: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
+/// The directory with the state of all disks: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
 pub fn run_directory() -> PathBuf {
     env::var_os("SPINDLE_RUN_DIRECTORY").map_or_else(|| PathBuf::from("/run/spindle"), PathBuf::from)
 }
 
-/// The state directory of the disk of that name.
+/// The state directory of the disk with that name.
 ///
 /// # Errors
-/// A name that could leave the run directory, or that of a directory of ours in it: a [`Mistake`].
+/// The name could leave the run directory, or is that of our own directory in it: a [`Mistake`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
@@ -84,7 +83,7 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
     Ok(run_directory().join(name))
 }
 
-/// The state directory of a disk that has one, up or broken.
+/// The state directory of a disk that has one, whether up or broken.
 ///
 /// # Errors
 /// There is no such disk: a [`Mistake`].
@@ -97,12 +96,12 @@ fn existing(name: &str) -> Result<PathBuf> {
     Ok(state)
 }
 
-/// In the state directory: what the emulator was started with.
+/// File in the state directory with the options of the emulator.
 pub const OPTIONS_FILE: &str = "disk.json";
-/// The base image may have to be read from the host's disk first.
+/// The base image may first have to be read from the host's disk.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
-/// A process that dies closes its connections a moment before it is gone.
+/// A dying process closes its connections a moment before it is gone.
 const DYING_TIME: Duration = Duration::from_millis(500);
 
 /// A disk that is up. Dropping it takes it down.
@@ -115,7 +114,7 @@ pub struct Disk {
     pub socket: PathBuf,
     pub process_id: u32,
     client: Client,
-    /// Reaped when it ends.
+    /// Reaped when the emulator ends.
     emulator: Option<Child>,
     _watchdog: Watchdog,
     down: bool,
@@ -127,8 +126,8 @@ impl Disk {
     /// again.
     ///
     /// # Errors
-    /// A name or mount point in use, or an option that reaches beyond the disk, which is a [`Mistake`]; no
-    /// privilege, a tool that fails: with what we were doing.
+    /// A name or mount point in use, or an option that reaches beyond the disk: a [`Mistake`]. No privilege,
+    /// or a tool that fails: an error that names the step.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         if !rustix::process::geteuid().is_root() {
             bail!(
@@ -153,7 +152,7 @@ impl Disk {
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
         if brought_up.is_err() && down(&options.name).is_err() {
-            // The first error is the one to report; what cannot be undone now, `disk down --all` will.
+            // The first error is the one to report. `disk down --all` will undo the rest.
             let _ = take_away(&options.name, state);
         }
         brought_up
@@ -172,13 +171,13 @@ impl Disk {
         self.client.statistics().map_err(|error| self.death().unwrap_or(error))
     }
 
-    /// The emulator's last words, if it is dead or dying.
+    /// The emulator's last log lines, if it is dead or dying.
     fn death(&mut self) -> Option<anyhow::Error> {
         let log = self.socket.with_file_name(LOG_FILE);
         death(self.emulator.as_mut()?, &log)
     }
 
-    /// Unmounts and keeps the content as an immutable image in a new directory.
+    /// Unmounts, and keeps the content as an immutable image in a new directory.
     ///
     /// # Errors
     /// The file system is in use, here or in another mount namespace, or the host's disk is full.
@@ -189,8 +188,8 @@ impl Disk {
             unmount(at)?;
         }
         if !mounts.is_empty() {
-            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount; only with the
-            // last one goes what is not yet written to the device.
+            // A mount namespace made meanwhile (unshare, a container) has a copy of the mount. Dirty data
+            // reaches the device only when the last copy is gone.
             wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
@@ -202,10 +201,10 @@ impl Disk {
         self.emulator = None;
     }
 
-    /// Unmounts, detaches and ends the emulator; what was written is gone.
+    /// Unmounts, detaches and ends the emulator; the written data is lost.
     ///
     /// # Errors
-    /// The file system is in use: it is taken away all the same, and whoever uses it gets I/O errors.
+    /// The file system is in use: it is taken away all the same, and its users get I/O errors.
     pub fn down(mut self) -> Result<()> {
         self.take_down()
     }
@@ -214,8 +213,8 @@ impl Disk {
         if std::mem::replace(&mut self.down, true) {
             return Ok(());
         }
-        // What is still dirty goes nowhere, and need not go there slowly. A dead emulator is taken down all
-        // the same.
+        // Dirty data is discarded, so it need not be written slowly. A dead emulator is taken down all the
+        // same.
         let _ = self.client.call(&control::Command::Timing { on: false });
         let result = down(&self.name);
         if result.is_err()
@@ -225,7 +224,8 @@ impl Disk {
             eprintln!("spindle: taking the disk {} away: {error:#}", self.name);
         }
         if let Some(mut emulator) = self.emulator.take() {
-            // It was ended; waiting only reaps it, unless another disk on which it waits never answers.
+            // The emulator has ended, so waiting only reaps it. It can hang if the emulator is blocked on
+            // another disk that never answers.
             let _ = wait_for("the emulator to end", || !matches!(emulator.try_wait(), Ok(None)));
         }
         result
@@ -276,7 +276,7 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
     })
 }
 
-/// Makes a block device of the FUSE file, and a mounted file system on it.
+/// Attaches a loop device to the FUSE file, and makes and mounts a file system on it.
 fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf, Option<PathBuf>)> {
     let state = &options.serve.state_directory;
     let file = disk_file(state);
@@ -307,7 +307,7 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     Ok((client, device, mount))
 }
 
-/// The emulator's last words, if it is dead or dying.
+/// The emulator's last log lines, if it is dead or dying.
 fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
     let started = Instant::now();
     while started.elapsed() < DYING_TIME {
@@ -344,9 +344,9 @@ fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
     }
 }
 
-/// Sets what a real drive of this kind would have told the kernel, and that a completion goes to the very
-/// core that asked (queue-sysfs.rst): there it is dealt with in the interrupt. On our thread's core it would
-/// wait for ksoftirqd to be scheduled.
+/// Tells the kernel the attributes that a real drive of this kind would report. Also directs each completion
+/// to the core that issued the request (queue-sysfs.rst), where the interrupt handles it. On our thread's
+/// core it would wait for ksoftirqd to be scheduled.
 fn tell_kernel(device: &Path, options: &DiskOptions) -> Result<()> {
     tell_queue(device, "rq_affinity", "2")?;
     tell_queue(device, "rotational", if options.rotational { "1" } else { "0" })?;
@@ -359,7 +359,7 @@ fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
     fs::write(&path, value).with_context(|| format!("setting {}", path.display()))
 }
 
-/// Names of the disks that have a state directory, up or broken.
+/// Names of the disks that have a state directory, whether up or broken.
 ///
 /// # Errors
 /// The run directory cannot be read.
@@ -378,7 +378,7 @@ pub fn list() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a disk that has a state directory was made from, and where it is.
+/// Options, loop device and mount point of a disk that has a state directory.
 ///
 /// # Errors
 /// There is no such disk.
@@ -405,12 +405,13 @@ pub fn connect(name: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Whether the process that started this disk is gone, or its emulator is: then nobody will take it down.
+/// Whether no process is left to take this disk down: the process that started it is gone, or its emulator
+/// is.
 pub fn is_abandoned(name: &str) -> bool {
     state_directory(name).is_ok_and(|state| watchdog::emulator_of(&state).is_none())
 }
 
-/// Unmounts, detaches, ends the emulator and removes the state directory, in whatever state the disk is.
+/// Unmounts, detaches, ends the emulator and removes the state directory, whatever the disk's state.
 ///
 /// # Errors
 /// There is no such disk, or a living file system is in use.
@@ -433,15 +434,15 @@ pub fn down(name: &str) -> Result<()> {
     remove(&state)
 }
 
-/// As [`down`], of a disk that is dead, stands still or is in use: whoever uses it gets errors, and its loop
-/// device goes with the last of them.
+/// As [`down`], for a disk that is dead, hung or in use. Its users get errors, and the loop device goes with
+/// the last of them.
 fn take_away(name: &str, state: &Path) -> Result<()> {
     let devices = loops_of(&disk_file(state));
     let process = watchdog::emulator_of(state);
     if let Some(process) = process {
         watchdog::end_at_once(state, process, "was taken away");
     }
-    // Also when it was killed before: some of its threads may wait for its own disk.
+    // Also if it was killed before: some of its threads may be blocked on its own disk.
     let aborted = watchdog::abort(state);
     let gone = || process.is_none() || watchdog::emulator_of(state) != process;
     let ended = wait_for("the killed emulator to end", gone);
@@ -450,7 +451,7 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
             rustix::mount::unmount(&at, UnmountFlags::DETACH)
                 .with_context(|| format!("unmounting {}", at.display()))?;
         }
-        // Its queue can be told nothing while requests are in it.
+        // The queue's attributes cannot be set while requests are in it.
         if aborted {
             tell_default(device);
         }
@@ -467,11 +468,11 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ends the emulator behind a loop device if it is alive and does not answer: then nothing that uses the
-/// device waits for it any more.
+/// Ends the emulator behind a loop device if it is alive but does not answer. Users of the device then stop
+/// waiting for it.
 pub(crate) fn end_if_silent(device: &Path) {
     let Some(file) = file_of_loop(device) else { return };
-    // In the directory for FUSE, in that of the disk.
+    // The file is in the FUSE directory, which is in the disk's state directory.
     let Some(state) = file.parent().and_then(Path::parent).filter(|state| state.join(OPTIONS_FILE).exists())
     else {
         return;
@@ -482,7 +483,7 @@ pub(crate) fn end_if_silent(device: &Path) {
     }
 }
 
-/// The loop device goes at once, or when its last user does.
+/// Detaches the loop device, at once or when its last user is gone.
 fn detach(name: &str, device: &Path) -> Result<()> {
     if let Ok((options, ..)) = inspect(name) {
         options.formatting().forget(device);
@@ -490,20 +491,21 @@ fn detach(name: &str, device: &Path) -> Result<()> {
     run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
 }
 
-/// The kernel would remember it for the next user of this loop device, whose FLUSH would do nothing.
+/// Restores the default. The kernel would keep the setting for the next user of this loop device, whose FLUSH
+/// would do nothing.
 fn tell_default(device: &Path) {
     let _ = tell_queue(device, "write_cache", "write back");
 }
 
-/// The FUSE file and the state directory. The path of the file is then no longer that of a loop device that
-/// is still in use, so that a later disk of the same name is not taken for this one.
+/// Removes the FUSE file and the state directory. A loop device still in use then has another path for its
+/// file, so a later disk of the same name is not mistaken for this one.
 fn remove(state: &Path) -> Result<()> {
     let fuse = fuse_directory(state);
     if is_mount_point(&fuse) {
         rustix::mount::unmount(&fuse, UnmountFlags::DETACH)
             .with_context(|| format!("unmounting {}", fuse.display()))?;
     }
-    // Not remove_dir_all: a directory that turned out to hold somebody's mount must stay as it is.
+    // Not remove_dir_all: if a directory holds somebody else's mount, its content must stay.
     for file in [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket"] {
         let _ = fs::remove_file(state.join(file));
     }
@@ -518,7 +520,7 @@ fn remove(state: &Path) -> Result<()> {
 
 fn end_emulator(process: u32, state: &Path) -> Result<()> {
     if let Ok(mut client) = Client::connect(&socket(state)) {
-        // A process that cannot answer is killed below.
+        // A process that does not answer is killed below.
         let _ = client.call(&control::Command::Shutdown);
     }
     let gone = || watchdog::emulator_of(state) != Some(process);
@@ -540,7 +542,8 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Ctrl-C in a terminal goes to the whole foreground process group; the emulator must outlive the unmounting.
+/// Ctrl-C in a terminal goes to the whole foreground process group, and the emulator must outlive the
+/// unmounting.
 trait OwnGroup {
     fn process_group_of_its_own(&mut self) -> &mut Self;
 }

@@ -1,14 +1,14 @@
-//! The real-time driver of a [`Device`]: virtual time jumps to `poll_at()`, this one waits for it.
+//! The real-time driver of a [`Device`]. Virtual time jumps to `poll_at()`; this driver waits for it.
 //!
 //! One thread sleeps on a timer until the model's next event, lets the model make it happen, and completes
-//! what is done. Whoever submits re-arms the timer when the next event has come closer. Rules (after SimPy's
-//! `rt.py` and ublk-disksim):
+//! finished requests. A submitting thread re-arms the timer if the next event has come closer. Rules (after
+//! SimPy's `rt.py` and ublk-disksim):
 //!
 //! * A late wake-up delays the reply, never the device's timeline: events happen in the model at their own
-//!   time, however late the thread that lets them happen. How late each reply was is counted.
-//! * The measured floor, which is what a request costs on its way through the kernel and back, is taken off
-//!   by letting each request arrive that much earlier in model time ([`Device::submit_late`]), but not before
-//!   the answer that its sender waited for.
+//!   time, however late the thread wakes. The lateness of each reply is counted.
+//! * The measured floor, the cost of a request on its way through the kernel and back, is subtracted. Each
+//!   request arrives that much earlier in model time ([`Device::submit_late`]), but not before the answer for
+//!   which its sender waited.
 //! * With the timing off the model is not asked at all.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -34,10 +34,10 @@ use crate::constant::Constant;
 use crate::realtime::{self, IoFlusher};
 use crate::statistics::{Floor, OperationStatistics, Statistics};
 
-/// Called, from whichever thread finds it due, with what was submitted.
+/// Called with the payload of a completed request, from the thread that finds it due.
 pub type OnComplete<P> = dyn Fn(P, Outcome) + Send + Sync;
 
-/// Drives one device in real time. `P` is whatever the caller needs to answer a request.
+/// Drives one device in real time. `P` is the caller's data for answering a request.
 pub struct Driver<P: Send + 'static> {
     shared: Arc<Shared<P>>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ impl<P: Send + 'static> Debug for Driver<P> {
 struct Shared<P> {
     core: Mutex<Core<P>>,
     clock: Clock,
-    /// Absent when the thread that submits also waits for the model's events.
+    /// Absent when the submitting thread also waits for the model's events.
     timer: Option<OwnedFd>,
     stop: AtomicBool,
     on_complete: Box<OnComplete<P>>,
@@ -62,16 +62,16 @@ struct Core<P> {
     device: Box<dyn Device>,
     /// The device under test, while a constant delay takes its place.
     set_aside: Option<Box<dyn Device>>,
-    /// The furthest moment that the model has seen.
+    /// The latest moment that the model has seen.
     model_now: Instant,
     armed_for: Option<Instant>,
     pending: BTreeMap<RequestId, Pending<P>>,
-    /// The last answers that no request has followed yet.
+    /// The latest answers, each until a request follows it.
     unfollowed: VecDeque<Unfollowed>,
     next_id: u64,
     timing: bool,
     floor: Floor,
-    /// Share of the machine's cores that were busy lately.
+    /// Share of the machine's cores that were busy recently.
     cores_busy: f64,
     totals: Totals,
 }
@@ -79,7 +79,7 @@ struct Core<P> {
 #[derive(Debug, Clone, Copy)]
 struct Unfollowed {
     due_at: Instant,
-    /// No earlier than that, and much later when the host stood still.
+    /// Never before `due_at`, and much later when the host stood still.
     answered_at: Instant,
 }
 
@@ -101,11 +101,11 @@ pub(crate) struct Timing {
     size_bytes: u64,
     arrived: Instant,
     submitted: Instant,
-    /// When the answer should leave; `None` when no model was asked.
+    /// When the answer should leave; `None` with the timing off.
     due_at: Option<Instant>,
 }
 
-/// A request that was answered, and when.
+/// An answered request and the moment of its answer.
 struct Answered {
     timing: Timing,
     at: Instant,
@@ -123,20 +123,20 @@ struct Totals {
     lateness: Histogram<u64>,
 }
 
-/// A reply counts as late when it is later than this share of its service time...
+/// A reply is late if it is later than this share of its service time...
 const LATE_SHARE: f64 = 0.05;
-/// ...and later than this, about what the floor makes up for.
+/// ...and later than this, about the size of the floor's correction.
 const LATE_MIN_NS: u64 = 50 * MICROSECOND;
-/// Most wake-ups of a halted core of a virtual machine are done within this.
+/// Most wake-ups of a halted core of a virtual machine take less than this.
 const LEAD: Duration = Duration::from_micros(40);
 const CORES_BUSY_MAX: f64 = 0.25;
-/// Whoever sends nothing for this long after an answer was not waiting for it to go on.
+/// A sender that is idle for this long after an answer was not waiting for it.
 const FOLLOWS_WITHIN_NS: u64 = MILLISECOND;
-/// An hour.
+/// One hour.
 const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
 impl<P: Send + 'static> Driver<P> {
-    /// With a thread of its own that answers what is due.
+    /// Starts a driver with a thread of its own that answers due requests.
     ///
     /// # Errors
     /// The kernel refuses a timer or a thread.
@@ -154,8 +154,8 @@ impl<P: Send + 'static> Driver<P> {
         Ok(driver)
     }
 
-    /// Without a thread: the caller of [`Driver::accept`] waits until [`Driver::next_due`] and then asks
-    /// [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_timing`].
+    /// A driver without a thread: the caller of [`Driver::accept`] waits until [`Driver::next_due`] and then
+    /// calls [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_timing`].
     pub(crate) fn unattended(
         device: Box<dyn Device>,
         on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
@@ -187,14 +187,14 @@ impl<P: Send + 'static> Driver<P> {
         Driver { shared: Arc::new(shared), thread: None }
     }
 
-    /// Gives a request to the device; its completion may be called before this returns.
+    /// Gives a request to the device. Its completion may be called before this returns.
     pub fn submit(&self, operation: Operation, offset_bytes: u64, size_bytes: u64, payload: P) {
         let mut due = Vec::new();
         self.accept(operation, offset_bytes, size_bytes, payload, &mut due);
         self.shared.answer(due);
     }
 
-    /// As [`Driver::submit`], but what is due is handed to the caller, who answers it and then calls
+    /// As [`Driver::submit`], but hands due requests to the caller, which answers them and then calls
     /// [`Driver::record`].
     pub(crate) fn accept(
         &self,
@@ -225,7 +225,7 @@ impl<P: Send + 'static> Driver<P> {
         shared.arm(&mut core);
     }
 
-    /// What is due now; the caller answers it and then calls [`Driver::record`].
+    /// Collects the requests that are due now. The caller answers them and then calls [`Driver::record`].
     pub(crate) fn take_due(&self, due: &mut Vec<Due<P>>) {
         let mut core = self.shared.lock();
         if core.timing {
@@ -233,9 +233,9 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// How long until something may be due, zero when it is already, and for the last how much of that it is
-    /// worth being awake: a core that sleeps takes as long to wake now and then, and while most cores are
-    /// idle nobody misses this one. `None` when nothing is on its way.
+    /// Time until the next event, zero if it is due, and the last part of that time, to be spent awake.
+    /// Waking a sleeping core sometimes takes that long. The second duration is zero while the cores are
+    /// busy, because busy polling would take a core from others. `None` when nothing is in flight.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
         let next = core.device.poll_at().filter(|_| core.timing)?;
@@ -243,18 +243,18 @@ impl<P: Send + 'static> Driver<P> {
         Some((Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)), lead))
     }
 
-    /// Counts what was answered just now.
+    /// Counts requests that were answered just now.
     pub(crate) fn record(&self, timings: impl Iterator<Item = Timing>) {
         let at = self.shared.clock.now();
         self.shared.lock().totals.add_all(timings.map(|timing| Answered { timing, at }));
     }
 
-    /// Told in the statistics: how the thread that answers is scheduled.
+    /// Sets the scheduling policy of the answering thread, as reported in the statistics.
     pub(crate) fn set_scheduler(&self, name: &'static str) {
         self.shared.lock().totals.scheduler = name;
     }
 
-    /// Off: requests are answered at once, those that wait too. On: the model decides again.
+    /// Off: requests are answered at once, including waiting ones. On: the model decides again.
     pub fn set_timing(&self, on: bool) {
         let mut core = self.shared.lock();
         core.timing = on;
@@ -272,7 +272,7 @@ impl<P: Send + 'static> Driver<P> {
         self.shared.answer(due.collect());
     }
 
-    /// Puts a constant delay in the place of the device, or the device back. Nothing may be in flight.
+    /// Replaces the device by a constant delay, or restores the device. Nothing may be in flight.
     pub fn set_delay_ns(&self, delay_ns: Option<u64>) {
         let mut core = self.shared.lock();
         if let Some(device) = core.set_aside.take() {
@@ -285,8 +285,8 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// Lets the device become as such use leaves it, or forget all of it with `None`: see [`Device::age`].
-    /// False while a request is under way.
+    /// Puts the device into the state after the given use, or with `None` erases it: see [`Device::age`].
+    /// False, without effect, while a request is in flight.
     pub fn set_use(&self, ageing: Option<&Ageing>) -> bool {
         let mut core = self.shared.lock();
         let is_idle = core.pending.is_empty() && core.device.poll_at().is_none();
@@ -299,15 +299,15 @@ impl<P: Send + 'static> Driver<P> {
         is_idle
     }
 
-    /// What a request costs outside the model; see the module's header. The requests that told it are
-    /// forgotten: they were nobody's.
+    /// Sets the cost of a request outside the model; see the module's header. Resets the statistics, because
+    /// the requests so far were those of the floor's measurement.
     pub fn set_floor(&self, floor: Floor) {
         let mut core = self.shared.lock();
         core.floor = floor;
         core.totals = Totals { scheduler: core.totals.scheduler, ..Totals::new() };
     }
 
-    /// Decides between the floor of idle cores and that of busy ones.
+    /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
     pub fn set_cores_busy(&self, share: f64) {
         self.shared.lock().cores_busy = share;
     }
@@ -351,7 +351,7 @@ impl<P: Send + 'static> Drop for Driver<P> {
             self.shared.set_timer(timer, Instant::ZERO);
         }
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread has been printed by itself; there is nothing to add here.
+            // That thread has printed its panic; there is nothing to add.
             let _ = thread.join();
         }
     }
@@ -385,7 +385,7 @@ impl<P: Send> Shared<P> {
         }
     }
 
-    /// Wakes the timer thread at the model's next event, unless it will wake earlier anyway.
+    /// Wakes the timer thread at the model's next event, unless it wakes earlier anyway.
     fn arm(&self, core: &mut Core<P>) {
         let (Some(timer), Some(next)) = (&self.timer, core.device.poll_at()) else { return };
         if core.armed_for.is_none_or(|armed_for| next < armed_for) {
@@ -414,9 +414,9 @@ impl<P: Send> Shared<P> {
 }
 
 impl<P> Core<P> {
-    /// Before when a request that comes now was not sent: whoever waits for an answer sends nothing
-    /// meanwhile, and those who waited longest come first. So a floor that was measured too high does not
-    /// make the device faster than it is.
+    /// The earliest moment at which a request that arrives now can have been sent. A sender that waits for an
+    /// answer sends nothing meanwhile, and the one that waited longest comes first. A floor that was measured
+    /// too high therefore does not make the device faster.
     fn follow(&mut self, now: Instant) -> Instant {
         while self.unfollowed.front().is_some_and(|first| first.answered_at + FOLLOWS_WITHIN_NS < now) {
             self.unfollowed.pop_front();
@@ -424,12 +424,12 @@ impl<P> Core<P> {
         self.unfollowed.pop_front().map_or(Instant::ZERO, |first| first.due_at)
     }
 
-    /// Lets everything happen that is due, each event at its own time.
+    /// Lets all due events happen, each at its own time.
     fn collect_due(&mut self, now: Instant, due: &mut Vec<Due<P>>) {
         while let Some(at) = self.device.poll_at().filter(|&at| at <= now) {
             self.model_now = self.model_now.max(at);
             while let Some(completion) = self.device.poll(self.model_now) {
-                // Absent when it was answered because the timing was switched off.
+                // Absent if switching the timing off has answered it.
                 if let Some(Pending { payload, timing }) = self.pending.remove(&completion.id) {
                     let timing = Timing { due_at: Some(completion.at), ..timing };
                     self.unfollowed.push_back(Unfollowed { due_at: completion.at, answered_at: now });

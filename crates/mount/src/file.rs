@@ -1,9 +1,9 @@
-//! The FUSE file system with one file, `disk`, whose content is the store and whose timing is the model's.
+//! The FUSE file system with one file, `disk`. The store provides its content, the model its timing.
 //!
 //! Requests come through fuser's threads (here), or through a ring (see [`crate::ring_file`]).
 //!
-//! How block operations reach it through a loop device (measured, Linux 6.18): FLUSH as FSYNC; FUA as WRITE
-//! and then FSYNC; DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
+//! Block operations arrive through a loop device as follows (measured, Linux 6.18): FLUSH as FSYNC; FUA as
+//! WRITE and then FSYNC; DISCARD as FALLOCATE with PUNCH_HOLE; WRITE_ZEROES as FALLOCATE with ZERO_RANGE.
 //!
 //! # Divergence
 //! The loop driver answers FLUSH and FALLOCATE synchronously in one kernel worker, so requests behind one of
@@ -33,12 +33,12 @@ pub(crate) const ROOT: u64 = 1;
 pub(crate) const FILE: u64 = 2;
 /// Attributes never change.
 pub(crate) const FOREVER: Duration = Duration::from_secs(1 << 30);
-/// Largest request: what the kernel allows without a raised `fs.fuse.max_pages_limit`.
+/// Largest request: the kernel's limit without a raised `fs.fuse.max_pages_limit`.
 pub(crate) const REQUEST_BYTES_MAX: u32 = 1 << 20;
 /// Deeper than the loop driver's own queue (128), so that the emulator never limits it.
 const QUEUE_DEPTH_MAX: u16 = 1024;
 
-/// What is needed to answer one request.
+/// The data for answering one request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Read { reply: ReplyData, offset_bytes: u64, size_bytes: usize },
@@ -46,8 +46,8 @@ pub(crate) enum Answer {
     Empty { reply: ReplyEmpty },
 }
 
-/// Sends the answer; the data of a read is taken from the store at this moment. A store that failed fails
-/// every request, a FLUSH above all.
+/// Sends the answer. The data of a read is taken from the store at this moment. A failed store fails every
+/// request, above all a FLUSH.
 pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
     let outcome = if store.failure().is_some() { Outcome::Failure } else { outcome };
     match (answer, outcome) {
@@ -64,7 +64,7 @@ pub(crate) fn send(store: &Store, answer: Answer, outcome: Outcome) {
 
 fn send_data(store: &Store, reply: ReplyData, offset_bytes: u64, size_bytes: usize) {
     thread_local! {
-        /// Grows to the largest read, so that answers take no memory of their own.
+        /// Grows to the largest read, so that answers allocate no memory.
         static DATA: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
     DATA.with_borrow_mut(|data| {
@@ -110,7 +110,8 @@ impl DiskFile {
     }
 }
 
-/// How much of a read lies on the disk; FUSE wants a short answer at the end, not an error.
+/// Number of bytes of a read that lie on the disk. At the end, FUSE wants a short answer rather than an
+/// error.
 pub(crate) fn readable_bytes(store: &Store, offset_bytes: u64, size_bytes: u32) -> u64 {
     u64::from(size_bytes).min(store.size_bytes().saturating_sub(offset_bytes))
 }
@@ -120,7 +121,7 @@ fn check_inside(store: &Store, offset_bytes: u64, size_bytes: u64) -> Result<(),
     if end.is_some_and(|end| end <= store.size_bytes()) { Ok(()) } else { Err(Errno::ENOSPC) }
 }
 
-/// Stores the data; when the write is done is for the model to say.
+/// Stores the data. The model decides when the write is complete.
 pub(crate) fn store_write(store: &Store, offset_bytes: u64, data: &[u8]) -> Result<(), Errno> {
     check_inside(store, offset_bytes, data.len() as u64)?;
     store.write(offset_bytes, data).map_err(|error| {
@@ -129,7 +130,7 @@ pub(crate) fn store_write(store: &Store, offset_bytes: u64, data: &[u8]) -> Resu
     })
 }
 
-/// Clears the range, and says what block operation the mode stands for.
+/// Clears the range and returns the block operation of the mode.
 pub(crate) fn store_fallocate(
     store: &Store,
     offset_bytes: u64,
@@ -151,7 +152,7 @@ pub(crate) fn store_fallocate(
     Ok(operation)
 }
 
-/// What both ways of serving ask of the kernel.
+/// Sets the FUSE options common to both ways of serving.
 pub(crate) fn configure(config: &mut KernelConfig, more: InitFlags) -> io::Result<()> {
     // Without asynchronous direct I/O the loop device would send one request at a time.
     config
@@ -164,7 +165,7 @@ pub(crate) fn configure(config: &mut KernelConfig, more: InitFlags) -> io::Resul
     Ok(())
 }
 
-/// Direct I/O, and writes side by side.
+/// Direct I/O, and parallel writes.
 pub(crate) const OPEN_FLAGS: FopenFlags = FopenFlags::FOPEN_DIRECT_IO
     .union(FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES)
     .union(FopenFlags::FOPEN_NOFLUSH);

@@ -1,4 +1,4 @@
-//! File systems: making one on a block device, and mounting it.
+//! File systems: makes one on a block device and mounts it.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl FileSystem {
         }
     }
 
-    /// As mount knows it; `none` for a raw device.
+    /// Name for mount; `none` for a raw device.
     pub fn name(self) -> &'static str {
         match self {
             FileSystem::None => "none",
@@ -55,17 +55,17 @@ pub struct Formatting<'a> {
     pub mount_options: &'a [String],
 }
 
-/// Of ext4: the disk is empty, so there is nothing to discard; nothing is left to be initialised later, while
-/// it is measured.
+/// Options of ext4. The disk is empty, so there is nothing to discard, and no initialisation is left for the
+/// time of the measurement.
 const EXT4_EXTENDED: &str = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
 
-/// Come last, so that nothing overrides them: what lies on a disk of a database is data, whoever made the
-/// disk.
+/// Last in the list, so that no option overrides them. A database's disk holds only data, whatever the disk's
+/// origin.
 const OURS_LAST: [&str; 2] = ["nosuid", "nodev"];
 
 impl Formatting<'_> {
-    /// An option that reaches beyond the one device, or that is not known to stay there: in which of the two
-    /// lists it is, and a sentence that names it. Nothing is tried for that.
+    /// Refuses an option that reaches beyond the one device, or is not known to stay there: the key of its
+    /// list, and a sentence that names the option. Runs nothing.
     pub fn refusal(self) -> Option<(&'static str, String)> {
         let of_mkfs = || mkfs_refusal(self.file_system, self.mkfs_options);
         let of_mount = || mount_refusal(self.file_system, self.mount_options);
@@ -99,7 +99,7 @@ impl Formatting<'_> {
         let mut theirs = self.mkfs_options.iter();
         let mut extended = ext4_extended.to_owned();
         while let Some(argument) = theirs.next() {
-            // mkfs.ext4 heeds its last -E only.
+            // mkfs.ext4 obeys only its last -E.
             match (self.file_system, argument.as_str()) {
                 (FileSystem::Ext4, "-E") => {
                     extended.extend(theirs.next().map(|options| format!(",{options}")))
@@ -110,7 +110,8 @@ impl Formatting<'_> {
         if self.file_system == FileSystem::Ext4 {
             arguments.extend(["-E".to_owned(), extended]);
         }
-        // xfs takes an alignment at mount only if it was made with one; the smallest aligns nothing.
+        // xfs accepts an alignment at mount only if it was made with one. This one, the smallest, aligns
+        // nothing.
         let aligns = |options: &[String]| {
             options.iter().any(|option| option.contains("sunit=") || option.contains("su="))
         };
@@ -126,7 +127,8 @@ impl Formatting<'_> {
     pub(crate) fn mount(self, device: &Path, at: &Path) -> Result<()> {
         self.check()?;
         fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
-        // Two disks may come from one snapshot. xfs can be told to look away; btrfs must forget the other.
+        // Two disks may come from one snapshot and have one UUID. xfs can ignore that; btrfs must forget the
+        // other disk.
         self.forget(device);
         let options = self.all_mount_options();
         let (device, at) = (device.to_string_lossy(), at.to_string_lossy());
@@ -145,18 +147,18 @@ impl Formatting<'_> {
         options.join(",")
     }
 
-    /// The kernel remembers btrfs devices by their UUID, and takes an older copy of one that it has seen for
-    /// a mistake.
+    /// Makes the kernel forget a btrfs device. It remembers them by UUID and refuses an older copy of one
+    /// that it knows.
     pub(crate) fn forget(self, device: &Path) {
         if self.file_system == FileSystem::Btrfs {
-            // Fails where it never knew the device.
+            // Fails if the kernel never knew the device.
             let _ = run("btrfs", &["device", "scan", "--forget", &device.to_string_lossy()]);
         }
     }
 
-    /// [`Formatting::refusal`]; and then tries the options on a sparse file in `directory`, as large as the
-    /// disk will be: what mkfs or mount say against them, and in which of the two lists it is. Leaves nothing
-    /// mounted or attached, even if it is killed.
+    /// [`Formatting::refusal`]; otherwise tries the options on a sparse file in `directory`, of the disk's
+    /// size. Returns the key of the list and the complaint of mkfs or mount, if any. Leaves nothing mounted
+    /// or attached, even if it is killed.
     ///
     /// # Errors
     /// The attempt itself was not possible.
@@ -176,8 +178,8 @@ impl Formatting<'_> {
             if let Some(words) = last_words(program, program, &arguments)? {
                 return Ok(Some(("mkfs_options", words)));
             }
-            // In a mount namespace of its own, which goes with the process, and takes the mount and its loop
-            // device along.
+            // In its own mount namespace, which ends with the process, together with the mount and its loop
+            // device.
             let options = format!("loop,{}", self.all_mount_options());
             let mut arguments = ["--mount", "mount", "-t", self.file_system.name(), "-o", &options]
                 .map(str::to_owned)

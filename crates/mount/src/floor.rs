@@ -1,6 +1,6 @@
-//! The floor: what a request costs on its way through the block layer, the loop device, FUSE and the timer,
-//! beside what the model says. It is measured on every disk that comes up, against a constant delay, and
-//! subtracted from every service time.
+//! The floor: the cost of a request on its way through the block layer, the loop device, FUSE and the timer,
+//! outside the model. It is measured on every disk at bring-up, against a constant delay, and subtracted from
+//! every service time.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,27 +13,26 @@ use anyhow::{Context, Result};
 
 use crate::statistics::{Floor, FloorCost};
 
-/// The page of InnoDB, which is what most requests of a database are.
+/// The page size of InnoDB, the most common request size of a database.
 const READ_BYTES: usize = 16 * 1024;
 const WARM_UP_READS: u64 = 10;
 const MEASURED_READS: u64 = 120;
-/// Readers at once, for the cost of not being alone.
+/// Number of concurrent readers, for the cost of requests in parallel.
 const DEPTH: u64 = 4;
-/// Long enough that the timer thread sleeps, as it does under a real profile; short enough for a thousand
-/// reads.
+/// Long enough that the timer thread sleeps, as under a real profile; short enough for a thousand reads.
 pub(crate) const DELAY_NS: u64 = 200_000;
-/// Alignment that direct I/O wants.
+/// Alignment required by direct I/O.
 const PAGE_BYTES: usize = 4096;
 
-/// Batches, of which the median counts: neither another program's burst, nor a lucky moment in which all
+/// Number of batches. Their median excludes another program's burst as well as a lucky moment in which all
 /// threads share a core.
 const BATCHES: usize = 9;
-/// A median over so many times the fastest batch was measured on a host that stood still, and is no property
-/// of the path.
+/// Bound of the median, as a multiple of the fastest batch. A larger median was measured on a host that stood
+/// still and is no property of the path.
 const DISTURBED: u64 = 2;
 
-/// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. `hurry` is called once
-/// the kernel's workers have shown themselves.
+/// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. Calls `hurry` once the
+/// kernel's workers are visible.
 ///
 /// # Errors
 /// The device cannot be opened or read.
@@ -54,7 +53,7 @@ fn cost(file: &File) -> Result<FloorCost> {
     Ok(FloorCost { alone_ns, each_other_ns: together_ns.saturating_sub(alone_ns) / (DEPTH - 1) })
 }
 
-/// One thread per core that does nothing but compute, at normal priority, as a database under load would.
+/// Runs `work` beside one computing thread per core, at normal priority, as under a busy database.
 pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
     let stop = AtomicBool::new(false);
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -72,8 +71,8 @@ pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// The median of the batches, unless the host disturbed most of them: then no more than some multiple of the
-/// fastest.
+/// The median of the batches, at most [`DISTURBED`] times the fastest. The bound applies when the host
+/// disturbed most batches.
 fn typical_mean_ns(file: &File, readers: u64) -> Result<u64> {
     let mut batches = (0..BATCHES).map(|_| mean_ns(file, readers)).collect::<Result<Vec<u64>>>()?;
     batches.sort_unstable();
@@ -93,7 +92,7 @@ fn mean_ns(file: &File, readers: u64) -> Result<u64> {
     Ok(ordinary_mean_ns(latencies_ns).saturating_sub(DELAY_NS))
 }
 
-/// Without the slowest twentieth, which is what the host did to us rather than what the way costs.
+/// The mean without the slowest twentieth, which measures disturbances by the host rather than the path.
 fn ordinary_mean_ns(mut latencies_ns: Vec<u64>) -> u64 {
     latencies_ns.sort_unstable();
     let ordinary = &latencies_ns[..latencies_ns.len() - latencies_ns.len() / 20];

@@ -1,27 +1,27 @@
-//! Which options of mkfs, mount and ZFS a user may give: those that shape the file system on the one device
-//! it is made on.
+//! The options of mkfs, mount and ZFS that a user may give: those that shape the file system on its own
+//! device.
 //!
-//! mkfs and mount run as root, and many of their options name other files and devices, which they read or
-//! write (`xfs -l logdev=`, `ext4 -z`, `btrfs --rootdir`, `mount -o loop=`), let a file system do more than
-//! hold files (`suid`, `dev`), or let its errors bring the machine down (`errors=panic`). So what is not in
-//! these tables is refused, and no value is or holds a path.
+//! mkfs and mount run as root. Many of their options name other files and devices, which they read or write
+//! (`xfs -l logdev=`, `ext4 -z`, `btrfs --rootdir`, `mount -o loop=`). Others let a file system do more than
+//! hold files (`suid`, `dev`), or let its errors bring the machine down (`errors=panic`). So every option
+//! outside these tables is refused, and no value may be or contain a path.
 //!
 //! Sources: mkfs.xfs(8), xfs(5), mke2fs(8), ext4(5), mkfs.btrfs(8), btrfs(5), zfs(8) of zfs-fuse 0.7.0.
 //! Options that newer kernels have dropped stay in the tables: mount refuses them in its own words.
 
 use crate::file_system::FileSystem;
 
-/// What follows an option of mkfs.
+/// The argument of an option of mkfs.
 #[derive(Debug, Clone, Copy)]
 enum Argument {
     Nothing,
     /// One word.
     Word,
-    /// Words of this list, or `key=value` with such a key, between commas; `^` takes a word back.
+    /// Words of this list, or `key=value` with such a key, separated by commas; `^` negates a word.
     List(&'static [&'static str]),
 }
 
-/// An option of mkfs by all its names.
+/// An option of mkfs with all its names.
 type MkfsOption = (&'static [&'static str], Argument);
 
 const XFS_MKFS: &[MkfsOption] = &[
@@ -161,7 +161,7 @@ const BTRFS_MKFS: &[MkfsOption] = &[
     ),
 ];
 
-/// Of every file system; each may be given a value.
+/// Options of every file system; each may have a value.
 const MOUNT: &[&str] = &[
     "async",
     "atime",
@@ -273,7 +273,7 @@ const BTRFS_MOUNT: &[&str] = &[
     "treelog",
 ];
 
-/// `name=value` of a ZFS file system.
+/// Properties of a ZFS file system, given as `name=value`.
 const ZFS_PROPERTIES: &[&str] = &[
     "atime",
     "checksum",
@@ -288,7 +288,7 @@ const ZFS_PROPERTIES: &[&str] = &[
     "xattr",
 ];
 
-/// What is wrong with arguments of mkfs: one sentence that names the option and some that are known.
+/// The mistake in mkfs's arguments, if any: one sentence that names the option and some known ones.
 pub(crate) fn mkfs_refusal(file_system: FileSystem, arguments: &[String]) -> Option<String> {
     let (program, known) = match file_system {
         FileSystem::None => return None,
@@ -325,7 +325,7 @@ pub(crate) fn mkfs_refusal(file_system: FileSystem, arguments: &[String]) -> Opt
     None
 }
 
-/// `-d`, `-dsu=64k`, `--data` and `--data=single` by name and value; `None` for what is no option.
+/// Name and value of `-d`, `-dsu=64k`, `--data` and `--data=single`; `None` if it is not an option.
 fn split(argument: &str) -> Option<(&str, Option<&str>)> {
     if argument.starts_with("--") {
         return Some(argument.split_once('=').map_or((argument, None), |(name, value)| (name, Some(value))));
@@ -335,7 +335,7 @@ fn split(argument: &str) -> Option<(&str, Option<&str>)> {
     Some((name, (!value.is_empty()).then_some(value)))
 }
 
-/// What is wrong with options of mount.
+/// The mistake in mount's options, if any.
 pub(crate) fn mount_refusal(file_system: FileSystem, options: &[String]) -> Option<String> {
     let own = match file_system {
         FileSystem::None => return None,
@@ -348,7 +348,7 @@ pub(crate) fn mount_refusal(file_system: FileSystem, options: &[String]) -> Opti
     options.iter().find_map(|list| list_refusal(&whose, &known, list))
 }
 
-/// What is wrong with properties of a ZFS file system.
+/// The mistake in the properties of a ZFS file system, if any.
 pub(crate) fn zfs_refusal(properties: &[String]) -> Option<String> {
     properties.iter().find_map(|property| match property.split_once('=') {
         Some((name, value)) if ZFS_PROPERTIES.contains(&name) => {
@@ -369,14 +369,14 @@ fn list_refusal(whose: &str, known: &[&str], list: &str) -> Option<String> {
     })
 }
 
-/// No quote, space, comma or slash, and nothing that looks like an option.
+/// Refuses quotes, spaces, commas, slashes, and values that look like an option.
 fn value_refusal(whose: &str, value: &str) -> Option<String> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "._:+-%".contains(character);
     let fits = !value.is_empty() && !value.starts_with('-') && value.chars().all(allowed);
     (!fits).then(|| format!("{whose} cannot be `{value}`: it takes one word of letters, digits and `._:+-%`"))
 }
 
-/// Enough to show what kind of options there are.
+/// Number of known options in a message.
 const SHOWN: usize = 12;
 
 fn unknown<'known>(whose: &str, name: &str, known: impl Iterator<Item = &'known str>) -> String {

@@ -1,5 +1,5 @@
-//! Which layer of a store holds each cluster: one byte per cluster, in parts that take memory only once
-//! something in them is held, so that a large disk costs what is written to it.
+//! The layer of each cluster of a store: one byte per cluster, in parts. A part takes memory only once it
+//! holds something, so the cost of a large disk grows with the data written to it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,13 +15,13 @@ const PART: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(crate) struct LayerMap {
-    /// Absent where nothing was ever held.
+    /// Absent if nothing in the part was ever held.
     parts: Box<[OnceLock<Box<[AtomicU8]>>]>,
     clusters: usize,
 }
 
 impl LayerMap {
-    /// Nothing is held.
+    /// A map in which nothing is held.
     pub(crate) fn new(clusters: usize) -> LayerMap {
         LayerMap { parts: (0..clusters.div_ceil(PART)).map(|_| OnceLock::new()).collect(), clusters }
     }
@@ -70,7 +70,7 @@ impl LayerMap {
         limit
     }
 
-    /// The runs of clusters that one layer holds, no longer than `longest`, in order.
+    /// The runs of clusters in one layer, in order, each no longer than `longest`.
     pub(crate) fn runs(&self, longest: usize) -> impl Iterator<Item = (Range<usize>, u8)> + '_ {
         let mut first = 0;
         std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
-//! A real disk as a volume mount: a directory of our own on a file system that is there already, or a block
-//! device with a file system that is made for the purpose.
+//! A real disk as a volume: a directory of our own on an existing file system, or a block device with a new
+//! file system.
 //!
-//! What must be undone is written down under the run directory (`real/NAME`) before it is done, and a lock
-//! says whether the process that uses it is alive; so, as for emulated disks, [`down`] works after a crash of
-//! anything.
+//! Each step that must be undone is recorded under the run directory (`real/NAME`) before it is taken. A lock
+//! tells whether the process that uses the disk is alive. As for emulated disks, [`down`] thus works after a
+//! crash of any part.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -18,13 +18,13 @@ use crate::disk::{run_directory, state_directory};
 use crate::file_system::{FileSystem, Formatting};
 use crate::system::{device_under, is_mount_point, unmount};
 
-/// Where a real disk is.
+/// The location of a real disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// Used as it is; files go to a directory of our own in it, which is removed afterwards.
+    /// An existing directory. Files go to our own directory in it, which is removed afterwards.
     Directory { path: PathBuf },
-    /// Everything on it is destroyed.
+    /// A block device. Everything on it is destroyed.
     BlockDevice {
         path: PathBuf,
         file_system: FileSystem,
@@ -36,7 +36,7 @@ pub enum Place {
 const PLACE_FILE: &str = "real.json";
 const LOCK_FILE: &str = "lock";
 
-/// A real disk in use. Dropping it removes what was put there.
+/// A real disk in use. Dropping it removes our files.
 #[derive(Debug)]
 pub struct RealDisk {
     name: String,
@@ -47,8 +47,8 @@ pub struct RealDisk {
 
 impl RealDisk {
     /// # Errors
-    /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: with what we
-    /// were doing.
+    /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: an error that
+    /// names the step.
     pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
         if let Place::BlockDevice { file_system, mkfs_options, mount_options, .. } = place {
             Formatting { file_system: *file_system, mkfs_options, mount_options }.check()?;
@@ -64,7 +64,7 @@ impl RealDisk {
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .context("locking the real disk")?;
         fs::write(state.join(PLACE_FILE), serde_json::to_vec(place)?).context("noting the real disk")?;
-        // From here on dropping it undoes what was done.
+        // From here on, dropping `disk` undoes the steps taken.
         let mut disk = RealDisk {
             name: name.to_owned(),
             path: root(name, &state, place),
@@ -93,12 +93,12 @@ impl RealDisk {
         }
     }
 
-    /// Where files may be put.
+    /// The directory for files.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The block device under it, which others may use as well; `None` where there is none, as under tmpfs.
+    /// The block device under it, which others may use as well; `None` if there is none, as under tmpfs.
     pub fn device(&self) -> Option<&Path> {
         self.device.as_deref()
     }
@@ -121,7 +121,7 @@ impl Drop for RealDisk {
     }
 }
 
-/// Beside the state directories of emulated disks.
+/// Directory of the real disks' state, beside those of emulated disks.
 pub(crate) const DIRECTORY: &str = "real";
 
 fn directory() -> PathBuf {
@@ -129,7 +129,7 @@ fn directory() -> PathBuf {
 }
 
 fn state(name: &str) -> Result<PathBuf> {
-    // For its rules about names.
+    // Checks the rules for names.
     state_directory(name)?;
     Ok(directory().join(name))
 }
@@ -141,7 +141,7 @@ fn root(name: &str, state: &Path, place: &Place) -> PathBuf {
     }
 }
 
-/// What it is, or a sentence why it cannot be a real disk.
+/// The kind of the path, or a sentence why it cannot be a real disk.
 pub fn kind_of(path: &Path) -> Result<Kind, String> {
     let metadata = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
@@ -172,11 +172,11 @@ pub fn block_device_bytes(path: &Path) -> Result<u64> {
     device.seek(SeekFrom::End(0)).with_context(|| format!("looking for the end of {}", path.display()))
 }
 
-/// The kernel lets nobody open a block device exclusively that is mounted, swapped to or part of another
-/// device.
+/// Checks that a block device is not mounted, swapped to or part of another device. The kernel refuses to
+/// open such a device exclusively.
 ///
 /// # Errors
-/// It is one of these, or cannot be opened at all.
+/// It is in one of these uses, or cannot be opened at all.
 pub fn check_unused(path: &Path) -> Result<()> {
     let exclusive = rustix::fs::OFlags::EXCL.bits() as i32;
     match OpenOptions::new().read(true).write(true).custom_flags(exclusive).open(path) {
@@ -216,16 +216,17 @@ pub fn is_abandoned(name: &str) -> bool {
     }
 }
 
-/// Unmounts a block device, removes our directory, and forgets the real disk, in whatever state it is.
+/// Unmounts a block device, removes our directory, and removes the record of the real disk, whatever its
+/// state.
 ///
 /// # Errors
-/// A run uses it, or somebody its file system.
+/// A run uses it, or its file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = state(name)?;
     if !is_abandoned(name) {
         bail!("a run uses the real disk {name}: end that run first");
     }
-    // Without this file nothing was done yet.
+    // Without this file no step was taken yet.
     if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
         let place: Place =
             serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
@@ -244,7 +245,7 @@ pub fn down(name: &str) -> Result<()> {
         let _ = fs::remove_file(state.join(file));
     }
     for directory in [state.join("mount"), state.clone(), directory()] {
-        // The last one stays while there are others.
+        // The last one stays while it has other entries.
         let _ = fs::remove_dir(directory);
     }
     if state.exists() {
@@ -262,11 +263,11 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes back what was just put into a directory and drops it from the page cache, so that it is read from
-/// the disk again.
+/// Writes a directory's new files back and drops them from the page cache, so that they are read from the
+/// disk again.
 ///
 /// # Errors
-/// A file that cannot be read or written back.
+/// A file cannot be read or written back.
 pub fn write_back_and_forget(directory: &Path) -> Result<()> {
     let handle = File::open(directory).with_context(|| format!("opening {}", directory.display()))?;
     rustix::fs::syncfs(&handle).with_context(|| format!("writing back {}", directory.display()))?;
@@ -282,7 +283,7 @@ fn forget_below(directory: &Path) -> Result<()> {
         } else if metadata.is_file() && metadata.size() > 0 {
             let file =
                 File::open(entry.path()).with_context(|| format!("opening {}", entry.path().display()))?;
-            // An advice: a file system without it (tmpfs) loses nothing by it.
+            // Advice only: a file system that ignores it (tmpfs) loses nothing.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         }
     }

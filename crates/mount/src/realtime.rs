@@ -1,8 +1,8 @@
-//! What a thread asks of the kernel so that it answers on time.
+//! Settings of the kernel with which a thread answers on time.
 //!
-//! Why each of them: `reference` figures in METHODOLOGY.md. A timer with default slack wakes 50 us late;
-//! without SCHED_FIFO it wakes milliseconds late when the database uses every core; a page of the emulator
-//! that was swapped or reclaimed would need the very disk that it emulates.
+//! The reasons: `reference` figures in METHODOLOGY.md. A timer with default slack wakes 50 us late. Without
+//! SCHED_FIFO it wakes milliseconds late when the database uses every core. A swapped or reclaimed page of
+//! the emulator would need the very disk that it emulates.
 
 #![expect(unsafe_code, reason = "scheduling policy has no safe wrapper in rustix")]
 
@@ -17,28 +17,28 @@ use rustix::process::{
 };
 use rustix::thread::set_current_timer_slack;
 
-/// Asks that idle cores stay ready to run, for as long as the file is open (Linux,
+/// Keeps idle cores ready to run, for as long as the file is open (Linux,
 /// Documentation/power/pm_qos_interface.rst).
 ///
-/// In a virtual machine an idle core halts, and waking it takes the hypervisor 30 us and more; a request
-/// through FUSE needs three wake-ups. A file descriptor undoes itself, however the process ends.
+/// In a virtual machine an idle core halts, and waking it takes the hypervisor 30 us or more. A request
+/// through FUSE needs three wake-ups. Closing the file undoes the setting, however the process ends.
 pub(crate) fn keep_cores_awake() -> Option<File> {
     let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
     file.write_all(&0_i32.to_ne_bytes()).ok()?;
     Some(file)
 }
 
-/// Priority of the thread that answers; above the threads that receive, below the kernel's own (50 and more).
-/// Odd numbers, by which [`crate::workers`] knows its own again.
+/// Priority of the answering thread: above the receiving threads, below the kernel's own (50 and more). Both
+/// numbers are odd, by which [`crate::workers`] recognises its own.
 pub(crate) const ANSWERING: i32 = 23;
 pub(crate) const RECEIVING: i32 = 13;
 
-/// Puts the calling thread (and threads that it will start) under SCHED_FIFO. False when the kernel refuses.
+/// Puts the calling thread, and threads that it will start, under SCHED_FIFO. False if the kernel refuses.
 pub(crate) fn set_fifo(priority: i32) -> bool {
     set_fifo_of(0, priority)
 }
 
-/// Back to the normal policy.
+/// Puts the calling thread back under the normal policy.
 pub(crate) fn set_other() {
     set_other_of(0);
 }
@@ -71,30 +71,29 @@ pub(crate) fn fifo_priority(thread: u32) -> Option<i32> {
     (policy == libc::SCHED_FIFO && known == 0).then_some(parameters.sched_priority)
 }
 
-/// Timer slack of one nanosecond for the calling thread.
+/// Sets the timer slack of the calling thread to one nanosecond.
 pub(crate) fn set_timer_slack() {
-    // Linux knows it since 2.6.28.
+    // Supported since Linux 2.6.28.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// Keeps the process's present pages in memory, and tells the kernel that it serves a block device, so that
+/// Keeps the process's present pages in memory. Also tells the kernel that it serves a block device, so that
 /// memory reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see
 /// [`io_flusher`].
 pub(crate) fn protect_process() {
     let _ = configure_io_flusher_behavior(true);
-    // What is mapped now, before the store is.
+    // Locks the present mappings, before that of the store exists.
     let _ = mlockall(MlockAllFlags::CURRENT);
 }
 
-/// What the kernel says about memory reclaim by the calling thread, which inherits it from the one that
-/// started it.
+/// The kernel's policy for memory reclaim by the calling thread, inherited from its parent thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IoFlusher {
     /// Reclaim never waits for a disk.
     Yes,
     No,
-    /// The kernel neither says nor grants it (no CAP_SYS_RESOURCE): where memory is short, reclaim may wait
-    /// for the very disk that this thread emulates, for ever.
+    /// The kernel neither reports nor grants it (no CAP_SYS_RESOURCE). When memory is short, reclaim may wait
+    /// for ever for the very disk that this thread emulates.
     Refused,
 }
 
@@ -106,15 +105,15 @@ pub(crate) fn io_flusher() -> IoFlusher {
     }
 }
 
-/// Whether emulators of this process's privilege are spared by memory reclaim: otherwise they can come to
-/// wait for their own disks.
+/// Whether memory reclaim spares emulators of this process's privilege. Otherwise they may wait for their own
+/// disks.
 pub fn has_io_flusher() -> bool {
     io_flusher() != IoFlusher::Refused
 }
 
-/// The process gets SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.
+/// Sends this process SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.
 pub(crate) fn die_with_parent() {
-    // The kernel takes any signal that there is.
+    // Every existing signal is accepted.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
 }
 

@@ -1,9 +1,9 @@
-//! FUSE over io_uring (Linux 6.14; Documentation/filesystems/fuse-io-uring.rst): requests arrive in memory
-//! that the kernel and this process share, and one system call hands over any number of answers and waits for
-//! what comes next.
+//! FUSE over io_uring (Linux 6.14; Documentation/filesystems/fuse-io-uring.rst). Requests arrive in memory
+//! shared by the kernel and this process. One system call submits any number of answers and waits for the
+//! next request.
 //!
-//! The kernel keeps one queue per possible core; a request goes to the queue of the core that it was made on.
-//! This ring holds the slots of all of them, because one thread serves the disk.
+//! The kernel keeps one queue per possible core, and a request goes to the queue of its core. This ring holds
+//! the slots of all queues, because one thread serves the disk.
 //!
 //! Constants and layouts are those of `include/uapi/linux/fuse.h`, version 7.42.
 
@@ -22,8 +22,8 @@ use memmap2::{MmapOptions, MmapRaw};
 /// `FUSE_IO_URING_CMD_REGISTER` and `FUSE_IO_URING_CMD_COMMIT_AND_FETCH`.
 const REGISTER: u32 = 1;
 const COMMIT_AND_FETCH: u32 = 2;
-/// `struct fuse_uring_req_header`: 128 bytes for the common header, 128 for the operation's, 32 about the
-/// slot.
+/// `struct fuse_uring_req_header`: 128 bytes for the common header, 128 for the operation's, 32 for the
+/// slot's.
 const IN_OUT_BYTES: usize = 128;
 const OPERATION_BYTES: usize = 128;
 const SLOT_AT: usize = IN_OUT_BYTES + OPERATION_BYTES;
@@ -35,16 +35,16 @@ const PAYLOAD_AT: usize = 4096;
 /// As deep as the loop driver's own queue, so that the ring never limits it: all its requests may come from
 /// one core.
 const SLOTS_PER_QUEUE: usize = 128;
-/// Submission entries; answers beyond this take a second system call.
+/// Submission entries; answers beyond this number take a second system call.
 const SUBMISSIONS: u32 = 256;
 /// User data of the read that waits for [`Waker::wake`].
 const WAKE: u64 = u64::MAX;
 
-/// One place for a request, by number.
+/// The number of a slot, which holds one request at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// A request as it lies in its slot.
+/// A request in its slot.
 #[derive(Debug)]
 pub(crate) struct Arrived<'a> {
     /// `FUSE_READ` and so on.
@@ -52,7 +52,7 @@ pub(crate) struct Arrived<'a> {
     pub(crate) inode: u64,
     /// The operation's own header, such as `struct fuse_read_in`.
     pub(crate) header: &'a [u8],
-    /// What follows it: a name, or data to write.
+    /// The data after the header: a name, or data to write.
     pub(crate) payload: &'a [u8],
 }
 
@@ -67,7 +67,7 @@ impl Waker {
     }
 
     pub(crate) fn wake(&self) {
-        // Fails only when the counter is full, and then the ring is awake.
+        // Fails only if the counter is full, and then the ring is awake.
         let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -80,21 +80,21 @@ pub(crate) struct Ring {
     memory: Memory,
     payload_bytes: usize,
     queue_of: Vec<u16>,
-    /// Of each slot: whether a request lies in it that is not committed yet. Only then is its memory ours.
+    /// Whether each slot holds an uncommitted request. Only then is its memory ours.
     holds_request: Vec<bool>,
-    /// Slots that the kernel has not given up.
+    /// Number of slots that the kernel still uses; an unmount gives them up.
     live: usize,
-    /// Requests that came while the slots were registered.
+    /// Requests that arrived during registration.
     early: Vec<Slot>,
     pace: Pace,
 }
 
-/// How soon requests follow the answers that their sender waited for.
+/// Tracks the gaps between answers and the requests that follow them.
 ///
-/// A sleeping core takes several microseconds to wake, in a virtual machine above all. So a ring with nothing
-/// under way looks out for the next request before it sleeps, but only while requests have come within
-/// [`Pace::SOON`]: then one sender waits for each answer and a core is idle meanwhile. Whatever leaves longer
-/// gaps, or keeps several requests under way, costs no such time.
+/// A sleeping core takes several microseconds to wake, above all in a virtual machine. So an idle ring
+/// busy-polls for the next request for up to [`Pace::SOON`] before it sleeps, but only after [`Pace::STEADY`]
+/// requests in a row came within that time. Then one sender waits for each answer, and a core is idle
+/// meanwhile. Senders with longer gaps, or with several requests in flight, cause no busy polling.
 #[derive(Debug, Default)]
 struct Pace {
     /// Requests in a row that came soon, counted up to [`Pace::STEADY`].
@@ -114,7 +114,7 @@ impl Pace {
     }
 }
 
-/// Whether this kernel lets us build such a ring at all.
+/// Whether this kernel supports such a ring and permits it to us.
 pub(crate) fn is_possible() -> bool {
     build(SUBMISSIONS).is_ok()
 }
@@ -128,7 +128,7 @@ fn build(completions: u32) -> io::Result<IoUring<squeue::Entry128, cqueue::Entry
         .build(SUBMISSIONS)
 }
 
-/// Highest number of cores that this kernel could ever have: it keeps a queue for each.
+/// Number of cores that this kernel supports at most; it keeps a queue for each.
 fn possible_cores() -> io::Result<u16> {
     let path = "/sys/devices/system/cpu/possible";
     let text = fs::read_to_string(path)?;
@@ -137,7 +137,8 @@ fn possible_cores() -> io::Result<u16> {
 }
 
 impl Ring {
-    /// To be called by the thread that will use the ring. `payload_bytes` is the largest read or write.
+    /// Call it on the thread that will use the ring. `payload_bytes` is the size of the largest read or
+    /// write.
     ///
     /// # Errors
     /// The kernel refuses the ring, or any of its slots.
@@ -164,7 +165,7 @@ impl Ring {
         for slot in 0..ring.queue_of.len() as u32 {
             ring.offer(Slot(slot))?;
         }
-        // A slot that is refused is answered at once, and any other when a request comes.
+        // A refused slot completes at once, an accepted one when a request comes.
         let mut early = Vec::new();
         ring.collect(&mut early)?;
         if ring.live < ring.queue_of.len() {
@@ -224,9 +225,9 @@ impl Ring {
         slot.0 as usize * (PAYLOAD_AT + self.payload_bytes)
     }
 
-    /// Submits what was committed and waits for requests, for [`Waker::wake`] or for the time; the second
-    /// duration is the last part of it, which is watched instead of slept through. False when the file system
-    /// is gone.
+    /// Submits the committed answers and waits for requests, for [`Waker::wake`] or for the timeout. The
+    /// first duration is the timeout; the second is its last part, spent busy-polling. False if the file
+    /// system is gone.
     ///
     /// # Errors
     /// The kernel did not take an answer.
@@ -261,7 +262,7 @@ impl Ring {
         Ok(self.live > 0)
     }
 
-    /// Takes what the kernel has completed; true when [`Waker::wake`] is among it.
+    /// Takes the kernel's completions; true if [`Waker::wake`] is among them.
     fn collect(&mut self, arrived: &mut Vec<Slot>) -> io::Result<bool> {
         let mut woken = false;
         for completion in self.io.completion() {
@@ -271,7 +272,7 @@ impl Ring {
                     self.holds_request[slot as usize] = true;
                     arrived.push(Slot(slot as u32));
                 }
-                // What the slots of an unmounted file system come back with.
+                // Results of the slots of an unmounted file system.
                 (_, libc::ENOTCONN | libc::ECONNABORTED | libc::ECANCELED) => self.live -= 1,
                 (slot, error) => {
                     let error = io::Error::from_raw_os_error(error);
@@ -285,14 +286,14 @@ impl Ring {
         Ok(woken)
     }
 
-    /// Spins until something arrives or the time has come.
+    /// Busy-polls until a completion arrives or the time has come.
     fn watch(&mut self, until: Instant) {
         while !self.io.submission().taskrun() && Instant::now() < until {
             std::hint::spin_loop();
         }
     }
 
-    /// Submits, and sleeps until something arrives; true when nothing did within the time.
+    /// Submits, and sleeps until a completion arrives; true after a timeout.
     fn sleep(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let slept = match timeout {
             Some(timeout) => {
@@ -308,7 +309,7 @@ impl Ring {
         }
     }
 
-    /// The request in a slot that [`Ring::wait`] gave and that is not committed yet.
+    /// The request in a slot from [`Ring::wait`] that is not committed yet.
     pub(crate) fn request(&self, slot: Slot) -> Arrived<'_> {
         self.check_ours(slot);
         let start = self.start(slot);
@@ -322,22 +323,22 @@ impl Ring {
         }
     }
 
-    /// Where the answer's data belongs, in the place of what [`Ring::request`] said.
+    /// The buffer for the answer's data. It overwrites the payload of [`Ring::request`].
     pub(crate) fn answer(&mut self, slot: Slot) -> &mut [u8] {
         self.check_ours(slot);
         let start = self.start(slot) + PAYLOAD_AT;
         self.memory.bytes_mut(start, self.payload_bytes)
     }
 
-    /// Answers the request: with so many bytes of [`Ring::answer`], or with an error number. It leaves with
-    /// the next [`Ring::submit`] or [`Ring::wait`].
+    /// Answers the request. `result` is the number of bytes in [`Ring::answer`], or an error number. The
+    /// answer leaves with the next [`Ring::submit`] or [`Ring::wait`].
     pub(crate) fn commit(&mut self, slot: Slot, result: Result<usize, i32>) -> io::Result<()> {
         self.check_ours(slot);
         self.holds_request[slot.0 as usize] = false;
         let start = self.start(slot);
         let head = self.memory.bytes_mut(start, HEADER_BYTES);
         let commit_id = u64_at(head, COMMIT_ID_AT);
-        // `struct fuse_out_header` takes the place of `struct fuse_in_header`; both have `unique` at byte 8.
+        // `struct fuse_out_header` replaces `struct fuse_in_header`; both have `unique` at byte 8.
         let (payload_bytes, error) = match result {
             Ok(payload_bytes) => (payload_bytes as u32, 0),
             Err(error) => (0, -error),
@@ -369,15 +370,14 @@ pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Memory of our own that the kernel reads and writes too, a part for each slot. Pages that no request has
+/// Our own memory, read and written by the kernel too, with a part for each slot. Pages that no request has
 /// used take no memory.
 ///
-/// The kernel writes a slot's part only to put a request there, and it does that only while the slot waits
-/// for one: from its registering or its commit until it arrives
-/// ("Documentation/filesystems/fuse-io-uring.rst"; a connection that is aborted takes slots away and writes
-/// to none). [`Ring::holds_request`] knows for each slot which of the two it is, and the ring asks it before
-/// it looks at the memory. What is unmapped is written no more: the kernel looks up the address anew for each
-/// request, and a ring that is closed gets none.
+/// The kernel writes a slot's part only to put a request there, and only while the slot waits for one: from
+/// its registration or commit until the arrival ("Documentation/filesystems/fuse-io-uring.rst"; an aborted
+/// connection takes slots away and writes to none). [`Ring::holds_request`] holds the state of each slot, and
+/// the ring checks it before each access. Unmapped memory is not written any more: the kernel looks up the
+/// address anew for each request, and a closed ring gets none.
 struct Memory(MmapRaw);
 
 impl Memory {
@@ -385,13 +385,13 @@ impl Memory {
         MmapOptions::new().len(size).no_reserve_swap().map_anon().map(|map| Memory(map.into()))
     }
 
-    /// For the kernel alone.
+    /// A pointer for the kernel alone.
     fn at(&self, offset: usize) -> *mut u8 {
         self.check(offset, 1);
         self.0.as_mut_ptr().wrapping_add(offset)
     }
 
-    /// Of a slot that holds a request.
+    /// Bytes of a slot that holds a request.
     fn bytes(&self, offset: usize, size: usize) -> &[u8] {
         self.check(offset, size);
         // SAFETY: inside the map, and initialised (anonymous memory is zero). The kernel does not write it

@@ -1,6 +1,6 @@
-//! The disk file served over a [`Ring`]: one thread takes requests, lets the model decide, waits for the
-//! model's next event, and answers. Compared with fuser's threads and a timer thread that is one wake-up and
-//! two system calls less per request.
+//! The disk file, served over a [`Ring`]. One thread takes requests, asks the model, waits for the model's
+//! next event, and answers. This saves one wake-up and two system calls per request, compared with fuser's
+//! threads and a timer thread.
 //!
 //! fuser still mounts, negotiates, and takes the few messages that never come through a ring (FORGET,
 //! INTERRUPT).
@@ -43,10 +43,10 @@ mod opcode {
 
 const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
 
-/// Permission to use the ring, switched on for as long as this lives.
+/// Permission to use the ring, switched on until it is dropped.
 ///
-/// The module's parameter decides what a mount may negotiate; it is as it was when the mount is done. The
-/// lock keeps two emulators that come up at once from switching it off for each other.
+/// The module's parameter decides which features a mount may negotiate. It is restored once the mount is
+/// done. The lock prevents two emulators that come up at once from switching it off for each other.
 #[derive(Debug)]
 pub(crate) struct Permission {
     file: File,
@@ -54,7 +54,7 @@ pub(crate) struct Permission {
 }
 
 impl Permission {
-    /// `None` when the kernel has no such ring, or refuses it to us.
+    /// `None` if the kernel has no such ring or refuses it.
     pub(crate) fn obtain() -> Option<Permission> {
         let mut file = OpenOptions::new().read(true).write(true).open(PARAMETER).ok()?;
         if !ring::is_possible() {
@@ -80,7 +80,7 @@ pub fn has_ring() -> bool {
     Path::new(PARAMETER).exists() && ring::is_possible()
 }
 
-/// What fuser gets to see of the file system.
+/// The file system as fuser sees it.
 #[derive(Debug)]
 pub(crate) struct RingFile;
 
@@ -90,7 +90,7 @@ impl Filesystem for RingFile {
     }
 }
 
-/// What is needed to answer one request.
+/// The data for answering one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RingAnswer {
     slot: Slot,
@@ -104,7 +104,7 @@ enum Content {
     Empty,
 }
 
-/// Answers that other threads found due.
+/// Due answers from other threads.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
     answers: Arc<Mutex<Vec<(RingAnswer, Outcome)>>>,
@@ -131,7 +131,7 @@ pub(crate) struct RingServer {
 }
 
 impl RingServer {
-    /// To be called by the thread that will [`RingServer::run`].
+    /// Call it on the thread that will call [`RingServer::run`].
     ///
     /// # Errors
     /// The kernel refuses the ring, or any of its slots.
@@ -167,9 +167,9 @@ impl RingServer {
     }
 }
 
-/// What becomes of a request.
+/// The next step for a request.
 enum Next {
-    /// So many bytes, or an error number.
+    /// The number of bytes, or an error number.
     Answer(Result<usize, i32>),
     Submit {
         operation: Operation,
@@ -271,8 +271,8 @@ impl Turn {
         Ok(())
     }
 
-    /// The data of a read is taken from the store at this moment. A store that failed fails every request, a
-    /// FLUSH above all.
+    /// Sends the answer. The data of a read is taken from the store at this moment. A failed store fails
+    /// every request, above all a FLUSH.
     fn send(&mut self, answer: RingAnswer, outcome: Outcome) -> io::Result<()> {
         let RingAnswer { slot, content } = answer;
         let outcome = if self.store.failure().is_some() { Outcome::Failure } else { outcome };
@@ -327,12 +327,12 @@ impl Turn {
     }
 }
 
-/// Names end with a zero byte.
+/// The name before the zero byte that ends it.
 fn name(payload: &[u8]) -> &[u8] {
     payload.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// A structure of the protocol, field by field.
+/// Builds a structure of the protocol, field by field.
 struct Out(Vec<u8>);
 
 impl Out {

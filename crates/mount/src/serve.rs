@@ -1,4 +1,4 @@
-//! The emulator process: store, model, FUSE file and control socket, until it is told to end.
+//! The emulator process: store, model, FUSE file and control socket. It runs until it is told to end.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -25,18 +25,18 @@ use crate::store::Store;
 use crate::system::loops_of;
 use crate::workers;
 
-/// Threads that receive requests. On two cores a second one only competes with the database and with the
-/// first.
+/// Number of threads that receive requests. On two cores a second one only competes with the database and
+/// with the first.
 fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
 const BUSY: &str = "the disk is at work; try again when it is idle";
 
-/// How often the cores and the kernel's workers are looked at.
+/// Period of the checks of the cores' load and of the kernel's workers.
 const MACHINE_EVERY: Duration = Duration::from_millis(250);
 
-/// What the emulator process is told by the process that starts it.
+/// Options of the emulator process, from the process that starts it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct ServeOptions {
     /// Directory for the FUSE mount point, the socket and the log.
@@ -47,13 +47,13 @@ pub struct ServeOptions {
     /// Written data beyond this goes to a file in `spill_directory`.
     pub memory_budget_bytes: u64,
     pub spill_directory: PathBuf,
-    /// Whether to use FUSE over io_uring where the kernel has it.
+    /// Whether to use FUSE over io_uring if the kernel has it.
     pub over_io_uring: bool,
     /// The emulator ends when the thread that started it ends.
     pub die_with_parent: bool,
 }
 
-/// Directory on which the file system of one file is mounted.
+/// Mount point of the FUSE file system, which holds one file.
 pub(crate) fn fuse_directory(state_directory: &Path) -> PathBuf {
     state_directory.join("fuse")
 }
@@ -67,10 +67,10 @@ pub(crate) fn socket(state_directory: &Path) -> PathBuf {
     state_directory.join("socket")
 }
 
-/// Serves until a `shutdown` command; the device is `size_bytes` long.
+/// Serves the disk until a `shutdown` command. The device is `size_bytes` long.
 ///
 /// # Errors
-/// No FUSE, no memory, a snapshot that does not fit: with what we were doing.
+/// No FUSE, no memory, or a snapshot that does not fit: an error that names the step.
 pub fn serve(device: Box<dyn Device>, options: &ServeOptions) -> Result<()> {
     if options.die_with_parent {
         realtime::die_with_parent();
@@ -104,7 +104,8 @@ fn mount<F: Filesystem>(file: F, options: &ServeOptions) -> Result<Session<F>> {
         .with_context(|| format!("mounting a FUSE file system on {}", mount_point.display()))
 }
 
-/// Where the kernel refuses the ring after all (its memory, or a slot of it), threads serve.
+/// Serves through a ring. If the kernel refuses the ring after all (its memory, or a slot of it), threads
+/// serve.
 fn serve_by_ring(
     device: Box<dyn Device>,
     store: &Arc<Store>,
@@ -119,14 +120,13 @@ fn serve_by_ring(
     let ring = RingThread::start(fuse, inbox.clone(), end.clone())?;
     if let Err(refused) = ring.registered.recv().context("the thread of the FUSE ring ended")? {
         eprintln!("{refused:#}; threads serve instead");
-        // What came by then waits for ever in the ring's queues; nobody but the kernel can have asked
-        // anything.
+        // Earlier requests wait for ever in the ring's queues. Only the kernel can have sent any.
         drop(session);
         return serve_by_threads(device, store, options);
     }
     let driver = Arc::new(Driver::unattended(device, move |answer, outcome| inbox.put(answer, outcome)));
     driver.set_timing(false);
-    // Fails only when the thread is gone, which `ended` says.
+    // Fails only if the thread is gone, which `ended` reports.
     let _ = ring.begin.send((store.clone(), driver.clone()));
     let session = session.spawn().context("starting the FUSE thread")?;
     watch_and_obey(&driver, store, options, end)?;
@@ -136,10 +136,10 @@ fn serve_by_ring(
     result
 }
 
-/// The thread of a ring, which only the thread that registers it can use.
+/// The thread of a ring. Only the thread that registers a ring can use it.
 struct RingThread {
     registered: Receiver<Result<()>>,
-    /// What to serve, once it is registered.
+    /// Hands over the store and the driver once the ring is registered.
     begin: Sender<(Arc<Store>, Arc<Driver<RingAnswer>>)>,
 }
 
@@ -150,7 +150,7 @@ impl RingThread {
         std::thread::Builder::new().name("ring".to_owned()).spawn(move || {
             let ring = match RingServer::register(fuse, &inbox) {
                 Ok(ring) => ring,
-                // Fails, as below, only when the emulator is ending already.
+                // As below, fails only if the emulator is ending already.
                 Err(refused) => return drop(tell.send(Err(refused))),
             };
             let _ = tell.send(Ok(()));
@@ -161,7 +161,7 @@ impl RingThread {
     }
 }
 
-/// For kernels without FUSE over io_uring: fuser's threads receive, a timer thread answers.
+/// Serves without FUSE over io_uring: fuser's threads receive, a timer thread answers.
 fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &ServeOptions) -> Result<()> {
     let for_driver = store.clone();
     let driver = Driver::start(device, move |answer: Answer, outcome| send(&for_driver, answer, outcome))
@@ -181,7 +181,7 @@ fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &Serve
     result
 }
 
-/// Starts the threads for the machine and for the control socket.
+/// Starts the threads for the machine's load and for the control socket.
 fn watch_and_obey<P: Send + 'static>(
     driver: &Arc<Driver<P>>,
     store: &Arc<Store>,
@@ -200,7 +200,7 @@ fn watch_and_obey<P: Send + 'static>(
     Ok(())
 }
 
-/// Keeps an eye on how busy the cores are, and on the kernel's workers.
+/// Reports the load of the cores to the driver, and raises the priority of the kernel's workers.
 fn watch_machine<P: Send + 'static>(driver: &Driver<P>, file: &Path) -> ! {
     let mut earlier = CpuTimes::read();
     loop {
@@ -264,7 +264,7 @@ impl<P: Send + 'static> Control<P> {
 
     fn obey(&self, command: Command) -> Result<Reply> {
         match command {
-            // What a disk did after it lost a write is of no use to anybody.
+            // Statistics after a lost write are useless, so they are refused.
             Command::Status => match self.store.failure() {
                 Some(failure) => bail!("{failure}"),
                 None => {

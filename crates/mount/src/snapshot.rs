@@ -1,10 +1,9 @@
-//! What a disk was, kept in a directory: `image` (the content, sparse), `map` (a byte for every cluster:
-//! whether the image holds it) and `snapshot.json`, which is written last.
+//! A disk's content, kept in a directory: `image` (the content, sparse), `map` (one byte per cluster: whether
+//! the image holds it) and `snapshot.json`, which is written last.
 //!
-//! A disk that starts from a snapshot is mounted by root, so only what we made ourselves is taken for one:
-//! neither the directory nor a file in it may belong to somebody else or be writable by others, and none may
-//! be a link. That is asked of the open files, not of their names, which could come to mean others in
-//! between.
+//! A disk that starts from a snapshot is mounted by root, so only our own files are accepted. Neither the
+//! directory nor a file in it may belong to another user, be writable by others, or be a link. The check is
+//! made on the open files, because names could come to mean other files in between.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
@@ -18,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::layers::{BASE, LayerMap, NOWHERE};
 use crate::store::CLUSTER_BYTES;
 
-/// What a snapshot directory says about itself; a directory without it is not a snapshot.
+/// The head of a snapshot. A directory without it is not a snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct SnapshotHead {
     pub format: u32,
@@ -31,11 +30,12 @@ pub(crate) const FORMAT: u32 = 1;
 const HEAD: &str = "snapshot.json";
 const MAP: &str = "map";
 const IMAGE: &str = "image";
-/// A head is much shorter.
+/// Bound on the size of a head; real ones are much shorter.
 const HEAD_BYTES_MAX: u64 = 1 << 16;
 const MAP_PART_BYTES: usize = 1 << 16;
 
-/// Marks what a snapshot holds in `layers`, and returns its image, of so many bytes in whole clusters.
+/// Marks the snapshot's clusters in `layers` and returns its image. `size_bytes` is the size of the disk; the
+/// image is that, rounded up to whole clusters.
 ///
 /// # Errors
 /// Not a snapshot, not ours alone, damaged, or of a disk of another size.
@@ -66,7 +66,7 @@ fn open_parts(directory: &Path, size_bytes: u64, layers: &mut LayerMap) -> Resul
     Ok(image)
 }
 
-/// A FIFO in the place of a file must not keep us waiting.
+/// Opens a regular file of ours. It does not block if a FIFO is in its place.
 fn open_file(directory: &File, name: &str) -> Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(directory, name, flags, Mode::empty()).context(name.to_owned())?);
@@ -112,7 +112,7 @@ fn read_map(map: &File, layers: &mut LayerMap) -> Result<()> {
     Ok(())
 }
 
-/// A snapshot that is being written, under a name that is not yet its own; it goes if it is not finished.
+/// A snapshot that is being written, under a temporary name. Dropping it unfinished removes it.
 pub(crate) struct Draft {
     directory: PathBuf,
     unfinished: PathBuf,
@@ -123,7 +123,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The directory must not exist.
+    /// Starts a snapshot. The directory must not exist.
     pub(crate) fn new(directory: &Path, size_bytes: u64, clusters: usize) -> Result<Draft> {
         if directory.exists() {
             bail!("{} exists already", directory.display());
@@ -148,7 +148,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Whole clusters.
+    /// Adds whole clusters, from cluster `first` on.
     pub(crate) fn keep(&mut self, first: usize, clusters: &[u8]) -> Result<()> {
         let count = clusters.len() / CLUSTER_BYTES as usize;
         self.image.write_all_at(clusters, first as u64 * CLUSTER_BYTES).context("writing the image")?;
@@ -171,7 +171,7 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.is_finished {
-            // On a full disk it would keep everybody else from writing too.
+            // On a full disk the draft would block all other writers too.
             let _ = fs::remove_dir_all(&self.unfinished);
         }
     }
@@ -191,7 +191,7 @@ mod tests {
 
     const SIZE: u64 = 4 * CLUSTER_BYTES;
 
-    /// What is said when a snapshot is opened with which somebody did that.
+    /// Opening a snapshot after `tamper` must fail with the message `expect`.
     #[track_caller]
     fn check_refused(tamper: impl FnOnce(&Path), expect: &str) {
         let directory = tempfile::tempdir().unwrap();

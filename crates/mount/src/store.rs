@@ -1,17 +1,17 @@
-//! The store: what a disk holds (the model says when, the store says what).
+//! The store: the content of a disk. The model decides when a request completes, the store holds its data.
 //!
-//! An immutable base image plus a copy-on-write overlay, in clusters of 4 KiB. All layers use the disk's own
-//! offsets in sparse files, and one byte per cluster names the layer that holds it. The overlay is in memory
-//! up to a budget and spills to a file after that; a trial's writes thus never touch the host's disk while
-//! something is being timed, unless the budget is too small for them.
+//! An immutable base image plus a copy-on-write overlay, in clusters of 4 KiB. All layers are sparse files
+//! with the disk's own offsets, and one byte per cluster names the layer that holds it. The overlay is in
+//! memory up to a budget and spills to a file beyond it. A trial's writes thus reach the host's disk during a
+//! measurement only if the budget is too small for them.
 //!
-//! Only the overlay in memory is read through a map: it is a file that nobody else has and that cannot be
-//! shortened. The base image has a name, and whoever shortens it would kill the reader of a map (SIGBUS); it
-//! is read with pread(2), which gives an error.
+//! Only the overlay in memory is read through a mapping: that file is ours alone, and it cannot be
+//! shortened. The base image has a name, and shortening it would kill the reader of a mapping (SIGBUS). It is
+//! read with pread(2), which returns an error instead.
 //!
 //! *Invariant:* a base image is never written. *Invariant:* the store knows nothing about time. *Invariant:*
-//! a store that lost a write keeps nothing more, and says so: a disk that goes on after that would give
-//! numbers that mean nothing, and a file system that retries the write for ever.
+//! a store that lost a write keeps nothing more and reports the failure. A disk that continued would give
+//! meaningless numbers, and a file system would retry the write for ever.
 
 use std::fs::{File, Permissions};
 use std::io::{self, IoSliceMut};
@@ -31,13 +31,14 @@ use crate::snapshot::{self, Draft, SnapshotHead};
 
 pub(crate) const CLUSTER_BYTES: u64 = 4096;
 const CLUSTER: usize = CLUSTER_BYTES as usize;
-/// How much of a disk is kept in a snapshot at a time.
+/// Clusters copied to a snapshot at a time.
 const SNAPSHOT_CLUSTERS: usize = 256;
 
-/// Largest disk: about as long as a file can be on ext4, where most hosts have spill files and snapshots.
+/// Size of the largest disk: about the largest file on ext4, which holds the spill files and snapshots of
+/// most hosts.
 pub(crate) const SIZE_BYTES_MAX: u64 = 16 << 40;
 
-/// Why a disk cannot have that size.
+/// The reason why a disk cannot have that size, if it cannot.
 pub fn size_refusal(size_bytes: u64) -> Option<String> {
     (size_bytes > SIZE_BYTES_MAX).then(|| {
         format!(
@@ -47,7 +48,7 @@ pub fn size_refusal(size_bytes: u64) -> Option<String> {
     })
 }
 
-/// The part of the overlay that is in memory: a file without a name, of which we have the only descriptor.
+/// The part of the overlay in memory: a file without a name, whose only descriptor is ours.
 #[derive(Debug)]
 struct MemoryLayer {
     file: File,
@@ -55,8 +56,8 @@ struct MemoryLayer {
 }
 
 impl MemoryLayer {
-    /// Long enough for the last cluster, which may reach beyond the disk's end; and for good, because the
-    /// kernel refuses to shorten it.
+    /// Long enough for the last cluster, which may reach beyond the disk's end. The kernel refuses to shorten
+    /// the file afterwards.
     fn new(size_bytes: u64) -> io::Result<MemoryLayer> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = File::from(memfd_create("spindle-overlay", flags)?);
@@ -78,11 +79,11 @@ pub struct Store {
     memory_clusters_max: u64,
     spill: File,
     spill_directory: PathBuf,
-    /// Why something was lost, if something was.
+    /// The cause of the first loss, if there was one.
     failure: OnceLock<String>,
     /// Held while part of a cluster is copied up from a lower layer.
     copy_up: Mutex<()>,
-    /// Reads of a file that the page cache could not answer.
+    /// Reads of a file that missed the page cache.
     host_reads: AtomicU64,
 }
 
@@ -90,17 +91,18 @@ pub struct Store {
 struct Base {
     image: File,
     directory: PathBuf,
-    /// Nobody reads through it. It keeps the image in memory: a kernel that takes back what nobody has used
-    /// for a while (DAMON) takes pages that are in no map first.
+    /// Keeps the image in memory; nothing is read through it. A kernel that reclaims idle memory (DAMON)
+    /// takes unmapped pages first.
     in_memory: Option<Mapping>,
 }
 
 impl Store {
-    /// A disk of zeros, or of `base`'s content. The spill file is made in `spill_directory` and has no name.
+    /// A disk of zeros, or with `base`'s content. The spill file is made in `spill_directory` and has no
+    /// name.
     ///
     /// # Errors
-    /// A size of zero or beyond the bound; a base of another size, or that is not ours alone; files that
-    /// cannot be made.
+    /// The size is zero or beyond the bound; the base has another size or is not ours alone; a file cannot be
+    /// made.
     pub fn open(
         size_bytes: u64,
         base: Option<&Path>,
@@ -143,22 +145,21 @@ impl Store {
         self.size_bytes
     }
 
-    /// Fills `into` with what lies at the offset; that must be on the disk.
+    /// Fills `into` with the content at the offset. The range must be on the disk.
     ///
     /// # Errors
-    /// The host cannot read what it keeps, now or earlier: EIO, as from a drive that died.
+    /// The host failed to read its files, now or earlier: EIO, as from a drive that died.
     pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
         let lost = |error| format!("the host could not read what the emulated disk holds: {error}");
         self.unless_failed(|| self.copy_out(offset_bytes as usize, into), lost)
     }
 
-    /// The sentence about the first read or write that failed; from then on nothing that is read can be
-    /// trusted.
+    /// The sentence about the first read or write that failed. After a failure no data read can be trusted.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// How often the host's disk was waited for.
+    /// Number of reads that waited for the host's disk.
     pub(crate) fn host_reads(&self) -> u64 {
         self.host_reads.load(Ordering::Relaxed)
     }
@@ -208,7 +209,7 @@ impl Store {
         Ok(())
     }
 
-    /// Afterwards the range reads as zeros, and the host's memory is free for others.
+    /// Makes the range read as zeros and frees the host's memory.
     ///
     /// # Errors
     /// As for [`Store::write`].
@@ -241,7 +242,7 @@ impl Store {
     }
 
     /// Writes the content as an immutable image that [`Store::open`] takes as a base. The directory must not
-    /// exist; it appears whole or not at all.
+    /// exist; it appears complete or not at all.
     ///
     /// # Errors
     /// The directory exists, the host's disk is full, or a write was lost before.
@@ -264,7 +265,7 @@ impl Store {
         draft.finish()
     }
 
-    /// Bytes written since the store was opened and not cleared, in memory.
+    /// Bytes of the overlay in memory: written since the store was opened, and not cleared.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_clusters.load(Ordering::Relaxed) * CLUSTER_BYTES
     }
@@ -277,7 +278,7 @@ impl Store {
         self.base_runs().map(|run| run.len() as u64 * CLUSTER_BYTES).sum()
     }
 
-    /// Brings the base image into the page cache, waiting for the host's disk if it must.
+    /// Reads the base image into the page cache, from the host's disk if necessary.
     fn populate_base(&mut self) -> Result<()> {
         let Some(base) = &self.base else { return Ok(()) };
         let size_bytes = self.size_bytes.next_multiple_of(CLUSTER_BYTES) as usize;
@@ -293,7 +294,7 @@ impl Store {
         Ok(())
     }
 
-    /// The file of a layer that this store may write.
+    /// The file of a layer, if this store may write to it.
     fn own_file(&self, layer: u8) -> Option<&File> {
         match layer {
             MEMORY => Some(&self.memory.file),
@@ -323,21 +324,22 @@ impl Store {
         Ok(())
     }
 
-    /// What the page cache has is read at once; having to wait for the host's disk is counted.
+    /// Reads without blocking if the page cache has the data. Otherwise counts the read and waits for the
+    /// host's disk.
     fn read_file(&self, file: &File, offset: u64, into: &mut [u8]) -> io::Result<()> {
         let at_once = preadv2(file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT);
         let read = match at_once {
             Ok(size) if size == into.len() => return Ok(()),
             Ok(size) => size,
             Err(Errno::AGAIN) => 0,
-            // Some file systems cannot say.
+            // Some file systems do not support NOWAIT.
             Err(_) => return read_exact(file, offset, into),
         };
         self.host_reads.fetch_add(1, Ordering::Relaxed);
         read_exact(file, offset + read as u64, &mut into[read..])
     }
 
-    /// Part of one cluster.
+    /// Writes part of one cluster.
     fn write_part(&self, offset: usize, data: &[u8]) -> io::Result<()> {
         let cluster = offset / CLUSTER;
         if let Some(file) = self.own_file(self.layers.at(cluster)) {
@@ -353,7 +355,7 @@ impl Store {
         self.write_clusters(cluster, &whole).map(drop)
     }
 
-    /// Whole clusters from the front of `data`, as many as go to one layer; returns the bytes taken.
+    /// Writes whole clusters from the front of `data`, as many as go to one layer. Returns the bytes written.
     fn write_clusters(&self, first: usize, data: &[u8]) -> io::Result<usize> {
         let count = data.len() / CLUSTER;
         let now = self.layers.at(first);
@@ -368,7 +370,7 @@ impl Store {
         Ok(taken)
     }
 
-    /// The layer for clusters that were in none of ours.
+    /// The layer for new clusters of the overlay.
     fn allocate(&self, clusters: u64) -> u8 {
         let before = self.memory_clusters.fetch_add(clusters, Ordering::Relaxed);
         if before + clusters <= self.memory_clusters_max {
@@ -379,7 +381,7 @@ impl Store {
     }
 }
 
-/// For us alone, and nobody can put anything in its place beforehand.
+/// A file that only we can open, because it has no name.
 fn nameless_file(directory: &Path) -> io::Result<File> {
     let file = tempfile::tempfile_in(directory)?;
     file.set_permissions(Permissions::from_mode(0o600))?;

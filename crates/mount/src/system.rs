@@ -1,4 +1,4 @@
-//! The system's own tools and tables: running a command, and what is mounted and attached.
+//! The system's tools and tables: running a command, mounts and loop devices.
 
 use std::fs;
 use std::io;
@@ -30,8 +30,8 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Why a tool fails, in the first line of the words of `speaker`: the tool, or what it runs. `None` when it
-/// does not fail.
+/// The reason why a tool fails: the first line of its stderr, prefixed with `speaker`, the tool or the
+/// program that it runs. `None` if it succeeds.
 ///
 /// # Errors
 /// The tool is missing.
@@ -52,7 +52,7 @@ pub(crate) fn last_words(speaker: &str, program: &str, arguments: &[String]) -> 
     Ok(Some(if names_itself { line.to_owned() } else { format!("{speaker}: {line}") }))
 }
 
-/// Loop devices whose backing file is `file`; also when the file system under it is dead.
+/// Loop devices whose backing file is `file`, even if the file system under it is dead.
 pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The backing file of a loop device that has one; also when the file system under it is dead.
+/// The backing file of a loop device, if it has one, even if the file system under it is dead.
 pub(crate) fn file_of_loop(device: &Path) -> Option<PathBuf> {
     let attribute = Path::new("/sys/block").join(device.file_name()?).join("loop/backing_file");
     let file = fs::read_to_string(attribute).ok()?;
@@ -83,14 +83,14 @@ pub(crate) fn is_mount_point(at: &Path) -> bool {
     mounts().iter().any(|mount| mount.at == at)
 }
 
-/// Whether a file system on the block device is mounted, in whichever mount namespace: then nobody else gets
-/// it exclusively (open(2), O_EXCL without O_CREAT).
+/// Whether a file system on the block device is mounted, in any mount namespace. Then nobody else can open it
+/// exclusively (open(2), O_EXCL without O_CREAT).
 pub(crate) fn is_claimed(device: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     matches!(rustix::fs::open(device, flags, Mode::empty()), Err(rustix::io::Errno::BUSY))
 }
 
-/// Waits out a short use, as a process that is just ending.
+/// Unmounts. Waits for a short use to end, such as that of an ending process.
 pub(crate) fn unmount(at: &Path) -> Result<()> {
     let started = Instant::now();
     loop {
@@ -110,14 +110,14 @@ pub(crate) fn unmount(at: &Path) -> Result<()> {
     }
 }
 
-/// The block device under the file system that holds `path`; `None` under one without, such as tmpfs.
+/// The block device under the file system that holds `path`; `None` if there is none, as under tmpfs.
 pub fn device_under(path: &Path) -> Option<PathBuf> {
     let number = fs::metadata(path).ok()?.dev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     if let Ok(device) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) {
         return Some(Path::new("/dev").join(device.file_name()?));
     }
-    // btrfs has numbers of its own, but its table entry names a device.
+    // btrfs has device numbers of its own, but its table entry names a device.
     let source = fs::canonicalize(mount_under(path)?.source).ok()?;
     let counted = Path::new("/sys/class/block").join(source.file_name()?).exists();
     (source.starts_with("/dev") && counted).then_some(source)
@@ -141,8 +141,8 @@ struct Mount {
     file_system: String,
 }
 
-/// proc(5), /proc/PID/mountinfo: field 5 is the mount point; after the separator come type and source. Of the
-/// calling thread, which may be in a namespace of its own.
+/// The mounts of the calling thread, which may have its own namespace. Format: proc(5), /proc/PID/mountinfo.
+/// Field 5 is the mount point; type and source follow the separator.
 fn mounts() -> Vec<Mount> {
     let Ok(text) = fs::read_to_string("/proc/thread-self/mountinfo") else { return Vec::new() };
     text.lines()
@@ -157,7 +157,7 @@ fn mounts() -> Vec<Mount> {
         .collect()
 }
 
-/// Spaces, tabs, newlines and backslashes are octal in mountinfo.
+/// Decodes a field of mountinfo, in which spaces, tabs, newlines and backslashes are octal.
 pub fn unescape(field: &str) -> String {
     field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }

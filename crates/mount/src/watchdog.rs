@@ -1,9 +1,9 @@
-//! Whether an emulator still answers, and the end of one that does not.
+//! Detects an emulator that does not answer, and ends it.
 //!
-//! Whoever uses the disk of an emulator that stands still (stopped by a signal, or waiting for its own disk)
-//! waits inside the kernel, where not even SIGKILL reaches it: the server, mkfs, and whoever unmounts. They
-//! all go on, with errors, when the emulator is dead and its FUSE connection is aborted (Linux,
-//! Documentation/filesystems/fuse/fuse.rst), so that is done for them.
+//! An emulator hangs if a signal stopped it or if it waits for its own disk. The users of its disk (the
+//! server, mkfs, an unmounting process) then wait inside the kernel, where not even SIGKILL reaches them.
+//! They continue, with errors, once the emulator is dead and its FUSE connection is aborted (Linux,
+//! Documentation/filesystems/fuse/fuse.rst). The watchdog does both.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -21,22 +21,22 @@ use spindle_base::proc;
 use crate::control;
 use crate::serve::{fuse_directory, socket};
 
-/// In the state directory: which process is the emulator.
+/// File in the state directory that identifies the emulator's process.
 pub(crate) const PROCESS_FILE: &str = "pid";
-/// In the state directory: what the emulator says.
+/// File in the state directory with the emulator's output.
 pub(crate) const LOG_FILE: &str = "log";
-/// How often an emulator is asked whether it is there.
+/// Period of the probes.
 const EVERY: Duration = Duration::from_secs(1);
-/// One alone may be an accident, as when machine and emulator have just slept.
+/// A single silent probe may be an accident, for example after the machine was suspended.
 const SILENT_PROBES_MAX: u32 = 3;
-/// A single wait inside the kernel: one that is as long means that the emulator waits for itself. For a user
-/// who wants the disk gone.
+/// A single wait inside the kernel of this length means that the emulator waits for itself. Applies when a
+/// user wants the disk gone.
 const STUCK_TIME: Duration = Duration::from_secs(5);
-/// The same for a disk that is in use, whose host may be slow.
+/// The same for a disk in use, whose host may be slow.
 const STUCK_TIME_IN_USE: Duration = Duration::from_secs(60);
 const ABORT_TIME: Duration = Duration::from_secs(5);
 
-/// Ends the emulator when it stops answering, for as long as this is there.
+/// Ends the emulator when it stops answering, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
     /// Dropping it ends the thread.
@@ -55,7 +55,7 @@ impl Watchdog {
                 if !is_silent && !is_stuck(process, STUCK_TIME_IN_USE) {
                     continue;
                 }
-                // Not one that was taken down meanwhile.
+                // Unless it was taken down meanwhile.
                 if ended.recv_timeout(Duration::ZERO) == Err(RecvTimeoutError::Timeout) {
                     end_at_once(&state, process, if is_silent { "did not answer" } else { "was stuck" });
                 }
@@ -70,7 +70,7 @@ impl Watchdog {
     }
 }
 
-/// What is kept of an emulator in [`PROCESS_FILE`]: its number, and when it was started.
+/// The content of [`PROCESS_FILE`]: process number and start time.
 pub(crate) fn identity(process: u32) -> String {
     format!("{process} {}", proc::started_at_ticks(process).unwrap_or(0))
 }
@@ -83,40 +83,39 @@ pub(crate) fn emulator_of(state: &Path) -> Option<u32> {
     (proc::started_at_ticks(process) == started.parse().ok()).then_some(process)
 }
 
-/// Whether an emulator that is alive does not answer, or waits for what will never come.
+/// Whether a living emulator does not answer, or is stuck.
 pub(crate) fn is_silent(state: &Path, process: u32) -> bool {
     !control::answers(&socket(state)) || is_stuck(process, STUCK_TIME)
 }
 
-/// Kills the emulator and lets everybody who waits for its disk go on, with errors. `why` goes to its log, as
-/// its last words.
+/// Kills the emulator, and lets the users of its disk continue with errors. `why` becomes the last line of
+/// its log.
 pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
     if emulator_of(state) != Some(process) {
         return;
     }
     if let Ok(mut log) = OpenOptions::new().append(true).open(state.join(LOG_FILE)) {
-        // Only its words are lost otherwise.
+        // A failure loses only the log line.
         let _ = writeln!(log, "it {why} and was killed");
     }
     if let Some(id) = Pid::from_raw(process as i32) {
-        // Fails only when it is gone already.
+        // Fails only if it is gone already.
         let _ = kill_process(id, Signal::KILL);
     }
     abort(state);
 }
 
-/// Every request to the FUSE file fails from now on. An emulator that waits for its own disk dies only by
-/// this. False when the kernel does not come to an end with it: a thread of the emulator that waits inside
-/// io_uring holds a lock that the abort needs. So it is left to a process of its own, which nobody has to
-/// wait for.
+/// Aborts the FUSE connection: every request to the FUSE file fails from now on. Only this ends an emulator
+/// that waits for its own disk. False if the kernel does not finish: a thread of the emulator that waits
+/// inside io_uring holds a lock that the abort needs. A separate process makes the call, so the caller need
+/// not wait for it.
 pub(crate) fn abort(state: &Path) -> bool {
     let mut umount = Command::new("umount");
-    // No look at the mount point, which might not answer either.
+    // Avoid access to the mount point, which might not answer either.
     umount.args(["--internal-only", "--no-canonicalize", "--force"]).arg(fuse_directory(state));
     umount.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut umount) = umount.spawn() else { return false };
-    // The file system stays mounted while a loop device has the file open; what counts is done before that is
-    // looked at.
+    // The file system stays mounted while a loop device has the file open. The abort comes before that check.
     let started = Instant::now();
     while matches!(umount.try_wait(), Ok(None)) {
         if started.elapsed() > ABORT_TIME {
@@ -127,8 +126,8 @@ pub(crate) fn abort(state: &Path) -> bool {
     true
 }
 
-/// Whether a thread of the process does nothing but a single uninterruptible wait for that long. Those that
-/// answer the control socket may: they write snapshots.
+/// Whether a thread of the process has been in a single uninterruptible wait for that long. Threads of the
+/// control socket are exempt, because they write snapshots.
 fn is_stuck(process: u32, patience: Duration) -> bool {
     let started = Instant::now();
     let mut stuck = waits(process);
@@ -140,14 +139,14 @@ fn is_stuck(process: u32, patience: Duration) -> bool {
     !stuck.is_empty()
 }
 
-/// Threads in an uninterruptible wait, and how often each has been switched out: it is the same wait while
-/// that stays as it is.
+/// Threads in an uninterruptible wait, with their numbers of context switches. While that number is constant
+/// it is the same wait.
 fn waits(process: u32) -> BTreeMap<u32, u64> {
     let wait = |thread| Some((thread, uninterruptible_wait(&proc::thread_status(process, thread))?));
     proc::threads(process).filter_map(wait).collect()
 }
 
-/// From a thread's `status` (proc(5)).
+/// Context switches of a thread in an uninterruptible wait, from its `status` (proc(5)).
 fn uninterruptible_wait(status: &str) -> Option<u64> {
     let field = |name: &str| proc::field(status, name, ':');
     let waits = field("State")?.starts_with('D') && field("Name")? != control::THREAD;

@@ -1,14 +1,14 @@
-//! Real ZFS over emulated disks: a pool with intent-log (ZIL) and read-cache (L2ARC) devices, through
-//! zfs-fuse.
+//! Real ZFS over emulated disks, through zfs-fuse: a pool with intent-log (ZIL) and read-cache (L2ARC)
+//! devices.
 //!
 //! Every pool has a directory of its own beside the disks' (`.zfs-NAME` in the run directory), and a zfs-fuse
 //! of its own in a private mount namespace (`daemon.rs`). Nothing of the system's own ZFS is read, written or
-//! needed: neither its daemon and socket nor `zpool.cache` and `zfsrc`. What is mounted and running is found
-//! again from the system's tables, so that [`down`] works after a crash of any part.
+//! needed: neither its daemon and socket nor `zpool.cache` and `zfsrc`. Mounts and processes are found again
+//! from the system's tables, so [`down`] works after a crash of any part.
 //!
-//! # What was measured
-//! With zfs-fuse 0.7.0-25 of Debian 12 (pool version 23, 4 KiB sectors, which it chooses itself) on Linux
-//! 6.18, two cores. The emulator's own counters say what reached a device.
+//! # Measurements
+//! With zfs-fuse 0.7.0-25 of Debian 12 (pool version 23, 4 KiB sectors, its own choice) on Linux 6.18, two
+//! cores. The emulator's counters show the requests that reached a device.
 //!
 //! * It opens block devices with O_DIRECT (`/proc/PID/fdinfo`), with or without `--disable-block-cache`, so
 //!   the page cache of the loop device never answers.
@@ -16,20 +16,19 @@
 //!   1500 random reads took 3 us each and not one reached a device. With the option (files get FUSE's
 //!   `direct_io`) 300 of them took 12 ms each on a hard disk, and 13 us again once they were in the ARC. So
 //!   the option is on, and as on Solaris the ARC is the only cache above the devices. The price: no shared
-//!   writable mmap on the file system (ENODEV); private mappings work, and files can be opened with O_DIRECT.
+//!   writable mmap on the file system (ENODEV). Private mappings work, and files can be opened with O_DIRECT.
 //! * `fsync` is one write and one FLUSH of the log device: 200 calls gave 200 flushes there and 4 of the data
-//!   device, which is flushed when a transaction group ends. The FLUSH comes from fsync(2) on the device. A
-//!   device that says that it has no volatile cache gets none. Without log device the data device gets them
-//!   all.
+//!   device, which is flushed at the end of a transaction group. The FLUSH comes from fsync(2) on the device.
+//!   A device without a volatile cache gets none. Without a log device the data device gets them all.
 //! * Random reads of 100 MB with an ARC of 16 MiB move to the cache device: in the first 15 seconds 3900
-//!   reads of the hard disk and 95000 of the SSD, in the third not one of the disk.
-//! * The path through zfs-fuse costs about 30 us (median) for a read of 16 KiB beyond a raw read of the same
-//!   device, and a 4 KiB `fsync` takes 47 us on devices that take no time. The floor that an emulated disk
-//!   subtracts does not have it; in the studied systems ZFS ran in the kernel.
-//! * The package's settings (`/etc/zfs/zfsrc`) are not read. As there, high-level prefetch is off; so is the
-//!   cache per device (10 MB there), which would be one more beside the ARC.
-//! * After `kill -9` of zfs-fuse a pool can be imported, and what was synced is there by replay of its intent
-//!   log.
+//!   reads of the hard disk and 95000 of the SSD, in the third 15 seconds none of the hard disk.
+//! * The path through zfs-fuse adds about 30 us (median) to a read of 16 KiB, compared with a raw read of the
+//!   same device. A 4 KiB `fsync` takes 47 us on devices that take no time. The floor that an emulated disk
+//!   subtracts does not include this cost; in the studied systems ZFS ran in the kernel.
+//! * The package's settings (`/etc/zfs/zfsrc`) are not read. High-level prefetch is off, as in the package.
+//!   The cache per device (10 MB in the package) is off too: it would be another cache beside the ARC.
+//! * After `kill -9` of zfs-fuse a pool can be imported, and replay of its intent log restores the synced
+//!   data.
 //! * MariaDB 10.11 installs, loads and runs TPC-C on it with `innodb_flush_method=fsync` and
 //!   `innodb_use_native_aio=0`; the consistency conditions hold.
 
@@ -54,22 +53,22 @@ use crate::format_options::zfs_refusal;
 use crate::system::{is_mount_point, mounts_of, unmount};
 use spindle_base::Mistake;
 
-/// Every pool's name begins so, and no pool that does not is touched.
+/// Prefix of every pool's name. Pools without it are never touched.
 const PREFIX: &str = "spindle-";
-/// How long a use that is just ending is waited out.
+/// Longest wait for a use that is just ending.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The block devices of a pool: raw emulated disks.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, Default)]
 #[serde(deny_unknown_fields)]
 pub struct PoolDevices {
-    /// Striped, as ZFS does with several top-level devices.
+    /// Striped: ZFS stripes over several top-level devices.
     pub data: Vec<PathBuf>,
     /// For the intent log, which otherwise lies on `data`.
     #[serde(default)]
     pub log: Vec<PathBuf>,
-    /// Second-level read cache; empty after every import, because this version of ZFS does not find its
-    /// content again.
+    /// Second-level read cache. It is empty after every import, because this version of ZFS does not keep its
+    /// content.
     #[serde(default)]
     pub cache: Vec<PathBuf>,
 }
@@ -77,20 +76,20 @@ pub struct PoolDevices {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct PoolOptions {
-    /// Most memory for the first-level cache, whole MiB from 16 MiB to 16 GiB. It is the only cache above the
-    /// devices.
+    /// Upper bound of the first-level cache, in whole MiB from 16 MiB to 16 GiB. It is the only cache above
+    /// the devices.
     pub arc_bytes: u64,
-    /// `name=value`, for the file system of a new pool, besides and over `atime=off` and `compression=off`.
-    /// An imported pool has those that it was made with.
+    /// `name=value` for the file system of a new pool, added to `atime=off` and `compression=off`, which they
+    /// may override. An imported pool keeps the properties from its creation.
     #[serde(default)]
     pub properties: Vec<String>,
-    /// zfs-fuse is killed when the thread that started it ends.
+    /// Whether zfs-fuse is killed when the thread that started it ends.
     #[serde(default)]
     pub die_with_parent: bool,
 }
 
 impl PoolOptions {
-    /// What zfs-fuse is delivered with.
+    /// The default of zfs-fuse.
     pub const ARC_BYTES: u64 = 100 << 20;
 }
 
@@ -100,12 +99,12 @@ impl Default for PoolOptions {
     }
 }
 
-/// A pool that is mounted. Dropping it takes it down.
+/// A mounted pool. Dropping it takes it down.
 #[derive(Debug)]
 pub struct Pool {
     pub name: String,
     pub mount: PathBuf,
-    /// zfs-fuse, for CPU accounting.
+    /// The process of zfs-fuse, for CPU accounting.
     pub process_id: u32,
     /// Reaped when it ends.
     daemon: Option<Child>,
@@ -118,12 +117,12 @@ impl Pool {
     /// Makes a new pool and mounts it.
     ///
     /// # Errors
-    /// No privilege, a name or device in use, a device that holds something, a property that ZFS refuses:
-    /// with the tool's last words. Nothing is left then.
+    /// No privilege, a name or device in use, a device that holds something, or a property that ZFS refuses:
+    /// with the tool's last words. Nothing is left behind.
     pub fn create(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
             let mut arguments = vec!["create".to_owned()];
-            // Dead devices give errors, where the default is to wait for their return.
+            // Dead devices give errors; the default is to wait for their return.
             arguments.extend(
                 ["-o", "failmode=continue", "-O", "atime=off", "-O", "compression=off"].map(str::to_owned),
             );
@@ -142,11 +141,11 @@ impl Pool {
         })
     }
 
-    /// Mounts the pool that lies on these devices, whatever its name was: after [`Pool::export`], from copies
-    /// of exported devices, or after a crash, when ZFS replays its intent log.
+    /// Mounts the pool on these devices, whatever its name was: after [`Pool::export`], from copies of
+    /// exported devices, or after a crash, when ZFS replays its intent log.
     ///
     /// # Errors
-    /// As for [`Pool::create`]; a device of the pool is missing.
+    /// As for [`Pool::create`]; or a device of the pool is missing.
     pub fn import(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
             let links = path_text(&state.join("devices"))?;
@@ -155,8 +154,8 @@ impl Pool {
                 found => found?,
             };
             let id = imported_id(&found)?;
-            // Forced: the pool was perhaps not exported, and on another machine; nobody else can have these
-            // devices.
+            // Forced: the pool may not have been exported, or may come from another machine. Nobody else can
+            // have these devices.
             let arguments = ["import", "-f", "-R", &path_text(state)?, "-d", &links, id, &pool_name(name)];
             pool.tool("zpool", &arguments)?;
             let health = pool.tool("zpool", &["list", "-H", "-o", "health", &pool_name(name)])?;
@@ -204,13 +203,13 @@ impl Pool {
         };
         let opened = attempt();
         if opened.is_err() {
-            // The first error is the one to report. A pool that was made was taken down when it was dropped.
+            // The first error is the one to report. If the pool was made, dropping it has taken it down.
             let _ = down(name);
         }
         opened.with_context(|| format!("bringing up the ZFS pool {name}"))
     }
 
-    /// Runs `zpool` or `zfs` against this pool's daemon, for example `["iostat", "-v"]`; returns standard
+    /// Runs `zpool` or `zfs` against this pool's daemon, for example `["iostat", "-v"]`. Returns standard
     /// output.
     ///
     /// # Errors
@@ -220,7 +219,7 @@ impl Pool {
         daemon::tool(self.process_id, program, &arguments)
     }
 
-    /// Unmounts, writes everything out and lets go of the devices, which can then be kept as snapshots and
+    /// Unmounts, writes everything out and releases the devices. They can then be kept as snapshots and
     /// imported.
     ///
     /// # Errors
@@ -228,14 +227,14 @@ impl Pool {
     pub fn export(mut self) -> Result<()> {
         unmount(&self.mount)?;
         let name = pool_name(&self.name);
-        // The daemon notices a moment later that nobody uses the file system any more.
+        // The daemon notices the end of the last use a moment later.
         retry(|| self.tool("zfs", &["umount", &name]))?;
         retry(|| self.tool("zpool", &["export", &name]))?;
         self.take_down()
     }
 
-    /// Unmounts, and marks the devices as free. For devices that stay up; disks that are taken down anyway
-    /// need only [`Pool::down`].
+    /// Unmounts, and marks the devices as free. For devices that stay up; for disks that are taken down
+    /// anyway, [`Pool::down`] suffices.
     ///
     /// # Errors
     /// The file system is in use.
@@ -246,7 +245,7 @@ impl Pool {
         self.take_down()
     }
 
-    /// Unmounts and ends zfs-fuse at once: what was not written by then is not on the devices.
+    /// Unmounts and ends zfs-fuse at once; unwritten data does not reach the devices.
     ///
     /// # Errors
     /// The file system is in use; see also [`Pool::insist`].
@@ -254,7 +253,7 @@ impl Pool {
         self.take_down()
     }
 
-    /// From now on a pool that cannot be taken down is taken away: whoever uses it gets I/O errors.
+    /// From now on a pool that cannot be taken down is taken away, and its users get I/O errors.
     pub fn insist(&mut self) {
         self.insists = true;
     }
@@ -268,7 +267,7 @@ impl Pool {
         if std::mem::replace(&mut self.down, true) {
             return Ok(());
         }
-        // Killed processes stay in the table until they are waited for.
+        // A killed process stays in the process table until it is waited for.
         let daemon = self.daemon.take();
         let result = down(&self.name);
         if result.is_err()
@@ -279,7 +278,7 @@ impl Pool {
             eprintln!("spindle: taking the ZFS pool {} away: {error:#}", self.name);
         }
         if let Some(mut daemon) = daemon.filter(|_| result.is_ok() || self.insists) {
-            // It was killed; this only reaps it, unless a device below never answers.
+            // It was killed, so this only reaps it, unless a device below never answers.
             let _ = retry(|| {
                 daemon.try_wait().map_err(Into::into).and_then(|ended| ended.context("it is there"))
             });
@@ -300,19 +299,19 @@ fn pool_name(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// Begins the name of every state directory; that of no disk begins with a dot.
+/// Prefix of every pool's state directory. No disk's name begins with a dot.
 const DIRECTORY_PREFIX: &str = ".zfs-";
 
 /// The state directory of the pool of that name; [`Pool::mount`] is `mount` in it.
 ///
 /// # Errors
-/// A name that no disk could have either.
+/// A name that is not allowed for a disk either.
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     disk::state_directory(name)?;
     Ok(run_directory().join(format!("{DIRECTORY_PREFIX}{name}")))
 }
 
-/// Where the pool of that name is mounted.
+/// The mount point of the pool of that name.
 ///
 /// # Errors
 /// As [`state_directory`].
@@ -324,7 +323,7 @@ fn groups(devices: &PoolDevices) -> [(&'static str, &[PathBuf]); 3] {
     [("data", &devices.data), ("log", &devices.log), ("cache", &devices.cache)]
 }
 
-/// What ZFS knows a device by, so that it does not matter which loop device it is this time.
+/// The name by which ZFS knows a device, independent of the number of its loop device.
 fn link(state: &Path, kind: &str, index: usize) -> PathBuf {
     state.join("devices").join(format!("{kind}-{index}"))
 }
@@ -378,7 +377,7 @@ fn refuse_devices_in_use(devices: &PoolDevices) -> Result<()> {
     Ok(())
 }
 
-/// From what `zpool import` lists: the one pool on the devices.
+/// The id of the only pool in the list of `zpool import`.
 fn imported_id(found: &str) -> Result<&str> {
     let mut ids = found.lines().filter_map(|line| line.trim().strip_prefix("id:")).map(str::trim);
     match (ids.next(), ids.next()) {
@@ -388,7 +387,7 @@ fn imported_id(found: &str) -> Result<&str> {
     }
 }
 
-/// Names of the pools that have a state directory, up or broken.
+/// Names of the pools that have a state directory, whether up or broken.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -406,8 +405,8 @@ pub fn list() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the pool's zfs-fuse is gone, or a disk below it: then nobody will take it down, and nothing can be
-/// written.
+/// Whether the pool's zfs-fuse or a disk below it is gone. Then no process will take it down, and nothing can
+/// be written.
 pub fn is_abandoned(name: &str) -> bool {
     state_directory(name).is_ok_and(|state| state.exists() && is_dead(&state))
 }
@@ -431,8 +430,8 @@ fn has_lost_its_file(device: &Path) -> bool {
     !backing.is_ok_and(|file| fs::metadata(file.trim_end_matches('\n')).is_ok())
 }
 
-/// Unmounts, ends zfs-fuse and removes the state directory, in whatever state the pool is. A pool that was
-/// not exported keeps what was written out by then. Take the disks below down afterwards.
+/// Unmounts, ends zfs-fuse and removes the state directory, whatever the pool's state. A pool that was not
+/// exported keeps the data written out so far. Take the disks below down afterwards.
 ///
 /// # Errors
 /// There is no such pool, or a living file system is in use.
@@ -444,7 +443,7 @@ pub fn down(name: &str) -> Result<()> {
     for device in devices_of(&state) {
         disk::end_if_silent(&device);
     }
-    // Whoever still waits for dead disks gets errors.
+    // Users that still wait for dead disks get errors.
     let mount = mount_of(name)?;
     while !is_dead(&state) && is_mount_point(&mount) {
         unmount(&mount)?;
@@ -452,7 +451,7 @@ pub fn down(name: &str) -> Result<()> {
     take_away(&state)
 }
 
-/// Whoever uses the file system gets errors.
+/// Ends zfs-fuse and unmounts; users of the file system get errors.
 fn take_away(state: &Path) -> Result<()> {
     daemon::kill(state)?;
     let mount = state.join("mount");
@@ -463,7 +462,7 @@ fn take_away(state: &Path) -> Result<()> {
     remove(state)
 }
 
-/// Not `remove_dir_all`: a directory that turned out to hold somebody's mount must stay as it is.
+/// Not `remove_dir_all`: if a directory holds somebody else's mount, its content must stay.
 fn remove(state: &Path) -> Result<()> {
     for file in [daemon::LOG_FILE, daemon::SOCKET, "lock/zfs_lock", "pools/zpool.cache"] {
         let _ = fs::remove_file(state.join(file));
@@ -481,7 +480,7 @@ fn remove(state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes down pools that are abandoned: those of runs that were killed. Call it before the disks are cleared.
+/// Takes down abandoned pools, left by killed runs. Call it before the disks are cleared.
 ///
 /// # Errors
 /// A pool that cannot be taken down, by name.

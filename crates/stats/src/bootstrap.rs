@@ -4,7 +4,7 @@ use crate::{Interval, quantile, random::Random};
 
 /// Percentile interval of `statistic`: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993),
 /// section 13.3. `None` below two values: resampling one value says nothing about its spread. With fewer than
-/// about ten values the interval is too narrow (same book, section 14.3); trials are compared by
+/// about ten values the interval is too narrow (same book, section 14.3), so trials are compared by
 /// [`crate::compare`] instead.
 ///
 /// # Panics

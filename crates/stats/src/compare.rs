@@ -1,13 +1,13 @@
-//! Is this cell faster than that one?
+//! Compares the throughput of two cells.
 //!
-//! Throughput is compared as a ratio, so the arithmetic is done on logarithms: noise of machines is
+//! Throughput is compared as a ratio, and the arithmetic is done on logarithms: machine noise is
 //! multiplicative, and a ratio and its inverse get the same verdict. Trials of one block ran next to each
-//! other, hence share the machine's state, and are compared pair by pair; where a trial is missing the
-//! pairing is lost and Welch's interval is used.
+//! other and share the machine's state, so they are compared pair by pair. If a trial is missing, the pairing
+//! is lost and Welch's interval is used.
 
 use crate::{mean, student::student_t_quantile, variance};
 
-/// Both ends belong to the interval.
+/// A closed interval: both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub low: f64,
@@ -20,7 +20,7 @@ impl Interval {
     }
 }
 
-/// One trial's figure of merit, higher is better.
+/// One trial's figure of merit; higher is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     pub block: u32,
@@ -31,9 +31,9 @@ pub struct Sample {
 pub enum Verdict {
     Faster,
     Slower,
-    /// The interval contains 1. A result, not a failure: the trials do not tell the two apart.
+    /// The interval contains 1. This is a result rather than a failure: the trials do not tell the two apart.
     NoDifferenceShown,
-    /// Too few trials for an interval, so nothing is claimed in either direction.
+    /// Too few trials for an interval: no claim in either direction.
     NotTested,
 }
 
@@ -51,13 +51,13 @@ pub enum Method {
 pub struct Comparison {
     /// Candidate divided by baseline.
     pub ratio: f64,
-    /// `None` when there are too few trials to know the spread.
+    /// `None` when there are too few trials to estimate the spread.
     pub interval: Option<Interval>,
     pub verdict: Verdict,
     pub method: Method,
 }
 
-/// Compares `candidate` to `baseline`; `None` when either has no trial or a value that is not positive and
+/// Compares `candidate` to `baseline`. `None` when either has no trial, or a value that is not positive and
 /// finite.
 ///
 /// # Panics
@@ -87,13 +87,13 @@ pub fn compare(baseline: &[Sample], candidate: &[Sample], confidence: f64) -> Op
     }
 }
 
-/// Interval of the mean of few values: Student, Biometrika 6 (1908); `None` below two values.
+/// Interval of the mean of a few values: Student, Biometrika 6 (1908). `None` below two values.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let estimate = paired_estimate(values, confidence)?;
     Some(Interval { low: estimate.centre - estimate.half_width, high: estimate.centre + estimate.half_width })
 }
 
-/// On the log scale.
+/// An estimate on the log scale.
 struct Estimate {
     centre: f64,
     half_width: f64,
@@ -116,7 +116,7 @@ fn logarithms(samples: &[Sample]) -> Vec<f64> {
     samples.iter().map(|sample| sample.value.ln()).collect()
 }
 
-/// One log ratio per block, or `None` unless every block has exactly one trial of each.
+/// One log ratio per block. `None` unless every block has exactly one trial of each cell.
 fn paired_log_ratios(baseline: &[Sample], candidate: &[Sample]) -> Option<Vec<f64>> {
     let sorted = |samples: &[Sample]| {
         let mut samples = samples.to_vec();

@@ -1,4 +1,4 @@
-//! The demerit figure: how far two distributions of response times lie apart.
+//! The demerit figure: the distance between two distributions of response times.
 //!
 //! Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer 27 (1994): the root mean
 //! square of the horizontal distance between the two cumulative distributions. With `F` and `G` their
@@ -8,13 +8,13 @@
 //! demerit = sqrt( 1/(b - a) * integral from a to b of (F(p) - G(p))^2 dp )
 //! ```
 //!
-//! over the probabilities `a` to `b` that both are known for: 0 to 1 for samples. DiskSim's validation prints
-//! it in milliseconds and as a share of the measured mean (Bucy, Schindler, Schlosser and Ganger, "The
-//! DiskSim Simulation Environment, Version 4.0", CMU-PDL-08-101, section 6). The integral here is exact:
-//! quantile functions of samples are steps, and those given by quantiles are taken as straight lines between
-//! them, so their difference is a straight line in each piece.
+//! over the probabilities `a` to `b` for which both are known: 0 to 1 for samples. DiskSim's validation
+//! prints it in milliseconds and as a share of the measured mean (Bucy, Schindler, Schlosser and Ganger, "The
+//! DiskSim Simulation Environment, Version 4.0", CMU-PDL-08-101, section 6). The integral here is exact.
+//! Quantile functions of samples are steps, and published quantiles are joined by straight lines, so the
+//! difference is a straight line in each piece.
 
-/// A quantile function: straight lines between knots of probability and value; a step is two knots at one
+/// A quantile function: straight lines between knots of probability and value. A step is two knots at one
 /// probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuantileFunction {
@@ -25,19 +25,19 @@ pub struct QuantileFunction {
 pub struct Demerit {
     /// In the unit of the values.
     pub absolute: f64,
-    /// Over the mean of the reference within the same probabilities; `None` when that is zero.
+    /// Relative to the mean of the reference within the same probabilities; `None` when that mean is zero.
     pub share_of_mean: Option<f64>,
 }
 
 impl QuantileFunction {
-    /// Of samples in any order; `None` for no samples or one that is not finite.
+    /// The quantile function of samples in any order. `None` without samples, or when one is not finite.
     pub fn of_samples(samples: &[f64]) -> Option<QuantileFunction> {
         let counts: Vec<(f64, u64)> = samples.iter().map(|&sample| (sample, 1)).collect();
         QuantileFunction::of_counts(&counts)
     }
 
-    /// Of a histogram: values and how often each occurred. `None` when nothing occurred or a value is not
-    /// finite.
+    /// The quantile function of a histogram, given as values with their counts. `None` when all counts are
+    /// zero or a value is not finite.
     pub fn of_counts(counts: &[(f64, u64)]) -> Option<QuantileFunction> {
         let total: u64 = counts.iter().map(|(_, count)| count).sum();
         if total == 0 || counts.iter().any(|(value, _)| !value.is_finite()) {
@@ -55,8 +55,8 @@ impl QuantileFunction {
         Some(QuantileFunction { knots })
     }
 
-    /// Of published quantiles: probabilities within 0 to 1, rising, and values that do not fall. `None` for
-    /// fewer than two, or for what is no quantile function.
+    /// The quantile function through published quantiles: rising probabilities within 0 to 1, and values that
+    /// do not fall. `None` for fewer than two, or if they break these rules.
     pub fn of_quantiles(quantiles: &[(f64, f64)]) -> Option<QuantileFunction> {
         let within =
             |&(probability, value): &(f64, f64)| (0.0..=1.0).contains(&probability) && value.is_finite();
@@ -65,7 +65,7 @@ impl QuantileFunction {
         sound.then(|| QuantileFunction { knots: quantiles.to_vec() })
     }
 
-    /// The probabilities it is known for.
+    /// The first and last probability for which it is known.
     pub fn range(&self) -> (f64, f64) {
         (self.knots[0].0, self.knots[self.knots.len() - 1].0)
     }
@@ -76,14 +76,14 @@ impl QuantileFunction {
         self.line(after, probability)
     }
 
-    /// Within its range.
+    /// The mean within its range.
     pub fn mean(&self) -> f64 {
         let area = |pair: &[(f64, f64)]| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0;
         let (from, to) = self.range();
         self.knots.windows(2).map(area).sum::<f64>() / (to - from)
     }
 
-    /// On the line that ends at knot `after`.
+    /// The value on the line that ends at knot `after`.
     fn line(&self, after: usize, probability: f64) -> f64 {
         let (left, right) = (self.knots[after - 1], self.knots[after]);
         match right.0 > left.0 {
@@ -92,8 +92,7 @@ impl QuantileFunction {
         }
     }
 
-    /// On the piece that contains the probabilities `low` to `high`, its values at both: no knot may lie
-    /// between them.
+    /// The values at `low` and `high` on the piece between these probabilities. No knot may lie between them.
     fn on_piece(&self, low: f64, high: f64) -> (f64, f64) {
         let middle = (low + high) / 2.0;
         let after = self.knots.partition_point(|knot| knot.0 <= middle).clamp(1, self.knots.len() - 1);
@@ -101,13 +100,13 @@ impl QuantileFunction {
     }
 }
 
-/// Distance of `other` from `reference`; `None` when they have no probabilities in common.
+/// Distance of `other` from `reference`; `None` when their ranges do not overlap.
 pub fn demerit(reference: &QuantileFunction, other: &QuantileFunction) -> Option<Demerit> {
     demerit_within(reference, other, 0.0, 1.0)
 }
 
-/// The same over the probabilities from `low` to `high` only: squared, one stall of a host can outweigh a
-/// million requests, and without the far tail the rest of the distribution shows.
+/// The same over the probabilities from `low` to `high`. Distances are squared, so one stall of a host can
+/// outweigh a million requests; leaving out the far tail shows the rest of the distribution.
 pub fn demerit_within(
     reference: &QuantileFunction,
     other: &QuantileFunction,

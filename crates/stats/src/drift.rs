@@ -1,15 +1,15 @@
-//! Did the measured window still have a trend?
+//! Detects a trend in the measured window.
 //!
-//! A straight line through one value per second, and how far from level it is. Seconds of a database are not
-//! independent (a checkpoint slows many in a row), so the line's uncertainty is computed from the number of
-//! values that the series is worth, not from its length.
+//! Fits a straight line through one value per second and reports its distance from level. Seconds of a
+//! database are not independent (a checkpoint slows many in a row), so the line's uncertainty is computed
+//! from the effective sample size instead of the series' length.
 //!
 //! # Divergence
 //! One straight line does not see a dip in the middle, and periods longer than the window look like a trend.
 
 use crate::{CONFIDENCE, mean, student::student_t_quantile};
 
-/// Fewer seconds than this cannot tell a trend from noise.
+/// A shorter series, in seconds, cannot tell a trend from noise.
 const FEWEST_VALUES: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,17 +22,18 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Whether the series moved by more than `tolerance` (0.05: 5 % of the mean), beyond its own noise.
+    /// Whether the series changed by more than `tolerance` (0.05: 5 % of the mean) and by more than its own
+    /// noise.
     pub fn exceeds(&self, tolerance: f64) -> bool {
         self.relative.abs() > tolerance && self.relative.abs() > self.relative_noise
     }
 }
 
-/// Least squares with the standard error of Santer et al., "Statistical significance of trends and trend
-/// differences in layer-average atmospheric temperature time series", JGR Atmospheres 105 (2000), eq. 3-6:
-/// the residuals' lag-1 autocorrelation r replaces n by n (1 - r) / (1 + r). Short series underestimate r, so
-/// the bias (1 + 4 r) / n of Kendall, Biometrika 41 (1954), is added back. `None` for short, empty or
-/// non-finite series.
+/// Least-squares trend with the standard error of Santer et al., "Statistical significance of trends and
+/// trend differences in layer-average atmospheric temperature time series", JGR Atmospheres 105 (2000), eq.
+/// 3-6: the residuals' lag-1 autocorrelation r replaces n by n (1 - r) / (1 + r). Short series underestimate
+/// r, so the bias (1 + 4 r) / n of Kendall, Biometrika 41 (1954), is added back. `None` for short, empty or
+/// non-finite series, and for a mean that is not positive.
 pub fn drift(series: &[f64]) -> Option<Drift> {
     if series.len() < FEWEST_VALUES || series.iter().any(|value| !value.is_finite()) {
         return None;
@@ -56,7 +57,7 @@ pub fn drift(series: &[f64]) -> Option<Drift> {
     let lagged: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let raw = lagged / squares;
     let correlation = (raw + (1.0 + 4.0 * raw) / count).clamp(0.0, 0.95);
-    // Three values are the least that leave a degree of freedom after fitting a line.
+    // A fitted line leaves a degree of freedom from three values on.
     let worth = (count * (1.0 - correlation) / (1.0 + correlation)).max(3.0);
     let standard_error = (squares / (worth - 2.0) / spread).sqrt();
     let t = student_t_quantile(0.5 + CONFIDENCE / 2.0, worth - 2.0);

@@ -1,8 +1,7 @@
-//! What numbers mean: descriptions, intervals, comparisons, steadiness.
+//! Statistics of trials: descriptions, intervals, comparisons, trends.
 //!
 //! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that
-//! need at least two values return `None` for fewer: one trial has a value, but no interval, and nothing here
-//! invents one.
+//! need at least two values return `None` for fewer: one trial has a value but no interval.
 
 pub mod bootstrap;
 pub mod compare;

@@ -26,7 +26,7 @@ impl Random {
     }
 
     /// Uniform index below `count`. Lemire's multiplication without the rejection step: the bias is below
-    /// count / 2^64, which no resampling can see (ACM TOMACS 29, 2019).
+    /// count / 2^64, too small to affect resampling (ACM TOMACS 29, 2019).
     pub fn index_below(&mut self, count: usize) -> usize {
         ((u128::from(self.next_u64()) * count as u128) >> 64) as usize
     }

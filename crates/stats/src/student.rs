@@ -1,4 +1,4 @@
-//! Student's t distribution, by way of the incomplete beta function.
+//! Student's t distribution, computed from the incomplete beta function.
 
 /// Natural logarithm of the gamma function for x > 0: Lanczos' approximation with the coefficients of
 /// Numerical Recipes, 2nd edition, section 6.1 (relative error below 2e-10).
@@ -69,7 +69,7 @@ pub fn student_t_below(t: f64, degrees_of_freedom: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The `t` that a t variable stays below with `probability`; `degrees_of_freedom` need not be whole (Welch).
+/// The `t` below which a t variable lies with `probability`; `degrees_of_freedom` may be fractional (Welch).
 ///
 /// # Panics
 /// If `probability` is not strictly between 0 and 1, or `degrees_of_freedom` is not positive.
@@ -79,7 +79,7 @@ pub fn student_t_quantile(probability: f64, degrees_of_freedom: f64) -> f64 {
     if probability < 0.5 {
         return -student_t_quantile(1.0 - probability, degrees_of_freedom);
     }
-    // Bisection: the function is monotonous, and a quantile is asked for a handful of times per report.
+    // Bisection suffices: the function is monotonic, and a report needs a handful of quantiles.
     let mut high = 1.0;
     while student_t_below(high, degrees_of_freedom) < probability && high < 1e12 {
         high *= 2.0;

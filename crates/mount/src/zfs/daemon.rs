@@ -1,9 +1,9 @@
 //! One zfs-fuse daemon in a mount namespace of its own.
 //!
-//! zfs-fuse has one socket, one lock, one table of pools and one file of settings, at paths that are compiled
-//! in, so a machine can have one daemon only. In a private mount namespace those four directories are ours: a
-//! daemon of the system's is neither needed nor met, and every pool has a daemon, a cache (ARC) and settings
-//! of its own.
+//! zfs-fuse has one socket, one lock, one table of pools and one file of settings, at compiled-in paths, so a
+//! machine can have one daemon only. In a private mount namespace those four directories are ours. The
+//! system's own daemon is not needed and does not interfere, and every pool has its own daemon, cache (ARC)
+//! and settings.
 
 #![expect(unsafe_code, reason = "leaving a namespace has no safe wrapper in rustix")]
 
@@ -30,16 +30,16 @@ use spindle_base::proc;
 use super::quiet::without_sync;
 use crate::system::mount_points;
 
-/// Directories of the state directory, and what the daemon takes them for.
+/// Directories of the state directory, with the paths at which the daemon sees them.
 pub(super) const PRIVATE: [(&str, &str); 4] =
     [("run", "/run/zfs"), ("lock", "/run/lock/zfs"), ("pools", "/var/lib/zfs"), ("settings", "/etc/zfs")];
-/// Never written (`--pidfile` is ignored without a background process), but in the command line, by which the
-/// daemon is found.
+/// Never written (`--pidfile` is ignored without a background process). It marks the daemon's command line,
+/// so that it can be found.
 const MARK: &str = "pid";
 pub(super) const LOG_FILE: &str = "log";
 pub(super) const SOCKET: &str = "run/zfs_socket";
 
-/// What has to stay visible in the namespace.
+/// Paths that must stay visible in the namespace.
 const NEEDED: [&str; 9] = [
     "/bin",
     "/dev",
@@ -55,7 +55,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// A tool waits for the devices behind its pool; for dead ones it would wait for ever.
 const TOOL_TIMEOUT_S: u32 = 120;
 
-/// Whether zfs-fuse and its tools are there.
+/// Whether zfs-fuse and its tools are installed.
 pub fn is_installed() -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> =
@@ -85,7 +85,7 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
     }
     let mut daemon = without_sync(&mut command)
         .args(["zfs-fuse", "--no-daemon", "--no-kstat-mount"])
-        // See the module's "What was measured".
+        // See "Measurements" in the header of `zfs.rs`.
         .args(["--disable-block-cache", "--zfs-prefetch-disable", "--vdev-cache-size", "0"])
         .args(["--fuse-mount-options", "default_permissions"])
         .args(["--fuse-attr-timeout", "3600", "--fuse-entry-timeout", "3600"])
@@ -96,7 +96,7 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
-        // Ctrl-C in a terminal goes to the whole foreground process group; the daemon must outlive the
+        // Ctrl-C in a terminal goes to the whole foreground process group, and the daemon must outlive the
         // unmounting.
         .process_group(0)
         .spawn()
@@ -107,7 +107,7 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
 
 fn wait_until_served(daemon: &mut Child, state: &Path) -> Result<()> {
     let started = Instant::now();
-    // Through the namespace, because the path of a socket may only be 107 bytes long.
+    // Through the namespace, because the path of a socket is limited to 107 bytes.
     let socket = format!("/proc/{}/root/run/zfs/zfs_socket", daemon.id());
     loop {
         if state.join(SOCKET).exists() && UnixStream::connect(&socket).is_ok() {
@@ -135,7 +135,7 @@ pub(super) fn find(state: &Path) -> Option<u32> {
     proc::processes().find(|&process| proc::is_started_with(process, "zfs-fuse", &mark))
 }
 
-/// Ends the daemon at once: what it had not written is gone.
+/// Ends the daemon at once; unwritten data is lost.
 ///
 /// # Errors
 /// It does not end, because a device below never answers.
@@ -146,7 +146,7 @@ pub(super) fn kill(state: &Path) -> Result<()> {
             bail!("the killed zfs-fuse (process {process}) did not end within {} s", TIMEOUT.as_secs());
         }
         if let Some(id) = Pid::from_raw(process as i32) {
-            // It may just have ended, and is looked for again.
+            // It may just have ended; the loop looks again.
             let _ = kill_process(id, Signal::KILL);
         }
         thread::sleep(Duration::from_millis(5));
@@ -154,7 +154,7 @@ pub(super) fn kill(state: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How an error ends of a tool that gave none, as `zpool import` does when there is nothing to import.
+/// End of the error of a tool without a message, such as `zpool import` with nothing to import.
 pub(super) const SILENT: &str = "failed without a word";
 
 /// Runs `zpool` or `zfs` against this daemon and returns the standard output, trimmed.
@@ -196,9 +196,8 @@ fn with_path(command: &mut Command) -> &mut Command {
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"))
 }
 
-/// Shows the file system that the daemon mounted at `at`, in its namespace, at the same path in ours. A pool
-/// may come from elsewhere and say of itself that its devices and set-user-ID programs count; here they do
-/// not.
+/// Makes the daemon's mount at `at`, in its namespace, visible at the same path in ours. A foreign pool may
+/// allow devices and set-user-ID programs; here they are off.
 ///
 /// # Errors
 /// Nothing is mounted there.
@@ -216,22 +215,22 @@ pub(super) fn show_mount(daemon: u32, at: &Path) -> Result<()> {
         .with_context(|| format!("showing the pool at {}", at.display()))
 }
 
-/// A mount namespace in which the daemon's fixed paths are ours. It lives as long as the file or a process in
-/// it.
+/// A mount namespace in which the daemon's fixed paths are ours. It lives as long as the file, or a process
+/// in it.
 fn private_namespace(state: &Path) -> Result<File> {
     in_thread(|| {
         leave(UnshareFlags::NEWNS).context("making a mount namespace")?;
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
             .context("detaching the mount namespace")?;
-        // A copy of a mount keeps its file system alive after its user has unmounted it, above all that of
-        // another disk.
+        // A copied mount would keep its file system alive after an unmount outside, above all that of another
+        // disk.
         for at in mount_points().iter().rev().filter(|at| !is_needed(at, state)) {
-            // One that cannot be reached lies under another mount.
+            // An unreachable one lies under another mount.
             let _ = unmount(at, UnmountFlags::DETACH);
         }
         for (ours, theirs) in PRIVATE {
-            // Those under /run are made by whoever needs them first, and stay, as when the system's own
-            // daemon ran.
+            // Those under /run are made by the first user and stay, as after a run of the system's own
+            // daemon.
             fs::create_dir_all(theirs).with_context(|| format!("making {theirs}"))?;
             mount_bind(state.join(ours), theirs).with_context(|| format!("mounting on {theirs}"))?;
         }
@@ -243,7 +242,8 @@ fn is_needed(at: &Path, state: &Path) -> bool {
     state.starts_with(at) || NEEDED.iter().any(|path| Path::new(path).starts_with(at))
 }
 
-/// A thread can leave the namespaces of its process; nothing else may run on it.
+/// Runs the work on its own thread, which can leave the namespaces of the process. Nothing else may run on
+/// it.
 fn in_thread<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

@@ -1,10 +1,9 @@
-//! ZFS that leaves the machine's other file systems alone.
+//! Keeps ZFS from flushing the machine's other file systems.
 //!
-//! `zpool create` and zfs-fuse, when it exports a pool, call sync(2), which writes every file system of the
-//! machine back: whatever is measured beside is disturbed, and where one of them cannot be written (the disk
-//! of an emulator that stands still, a server that is gone) they wait for ever. A pool needs none of it:
-//! zfs-fuse writes its devices with O_DIRECT and fsync(2). So that one call does nothing in them (seccomp(2),
-//! Linux 3.5).
+//! `zpool create`, and zfs-fuse when it exports a pool, call sync(2), which writes back every file system of
+//! the machine. That disturbs other measurements. If one file system cannot be written (the disk of a hung
+//! emulator, a server that is gone), they wait for ever. A pool does not need the call: zfs-fuse writes its
+//! devices with O_DIRECT and fsync(2). So in these programs sync(2) does nothing (seccomp(2), Linux 3.5).
 
 #![expect(unsafe_code, reason = "code between fork and exec, and a pointer to a filter")]
 
@@ -25,14 +24,14 @@ const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const JUMP_IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// Of the conditional jumps the second number is how many instructions are passed over where it is not equal.
+/// In a conditional jump, the second number is the number of instructions to skip if the values differ.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 static FILTER: [libc::sock_filter; 6] = [
     instruction(LOAD, 0, ARCHITECTURE_AT),
     instruction(JUMP_IF_EQUAL, 3, ARCHITECTURE),
     instruction(LOAD, 0, NUMBER_AT),
     instruction(JUMP_IF_EQUAL, 1, libc::SYS_sync as u32),
-    // An error number of zero: it succeeds.
+    // Error number zero: the call succeeds.
     instruction(RETURN, 0, libc::SECCOMP_RET_ERRNO),
     instruction(RETURN, 0, libc::SECCOMP_RET_ALLOW),
 ];
@@ -41,8 +40,7 @@ const fn instruction(code: u32, else_skip: u8, value: u32) -> libc::sock_filter 
     libc::sock_filter { code: code as u16, jt: 0, jf: else_skip, k: value }
 }
 
-/// For the command and all that it starts. Where the kernel has no such filter, the call waits as it always
-/// did.
+/// Applies to the command and its descendants. If the kernel has no such filter, sync(2) works as usual.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn without_sync(command: &mut Command) -> &mut Command {
     let install = || {
