@@ -32,7 +32,7 @@ pub const DEVIATIONS: &[&str] = &[
      its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
 ];
 
-/// The length of a run: whole seconds, of which some are unmeasured.
+/// The length of a run. The measured run has whole seconds; the unmeasured run before it is endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     Seconds(u32),
