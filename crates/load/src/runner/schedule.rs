@@ -67,7 +67,7 @@ mod tests {
             starts.windows(2).filter(|pair| (pair[1] - pair[0]).as_secs_f64() > 1e-3).count();
         let share = longer_than_mean as f64 / 19_999.0;
         assert!((share - (-1.0_f64).exp()).abs() < 0.014, "four standard errors: {share}");
-        // What the terminals hold is on time, however long ago it began; what comes after it is not.
+        // The starts that terminals have taken are on time, however long ago; the next start is late.
         assert_eq!(schedule.behind(starts[19_999]), Duration::ZERO);
         let behind = schedule.behind(starts[19_999] + Duration::from_secs(1));
         assert_eq!(starts[19_999] + Duration::from_secs(1) - behind, schedule.take());

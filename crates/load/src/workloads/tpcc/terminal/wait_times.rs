@@ -38,7 +38,7 @@ mod tests {
                 percent / 100.0 * (keying(kind).as_secs_f64() + think_s(kind, &mut random))
             })
             .sum();
-        // Ten terminals a warehouse; the limit of 12.86 is of answers that take no time.
+        // Ten terminals per warehouse; the limit of 12.86 assumes answers in zero time.
         let per_warehouse = 10.0 * 60.0 / cycle_s * 0.45;
         assert!((12.7..13.0).contains(&per_warehouse), "{per_warehouse}");
     }
