@@ -7,7 +7,6 @@
 //!
 //! The output of a tool is untrusted text. A tool that is missing, dies, complains, or prints anything
 //! unexpected gives an error with its last words, never a number.
-//! gives an error with its last words, never a number.
 
 mod process;
 

@@ -42,7 +42,6 @@ pub(crate) struct Task {
 ///
 /// # Errors
 /// The database refuses a row: its message, the table and the part. Or `progress` returned an error.
-/// progress wants no more.
 pub(crate) fn load(endpoint: &Endpoint, tasks: Vec<Task>, progress: &mut OnProgress<'_>) -> Result<()> {
     let rows_total = tasks.iter().map(|task| task.row_count).sum();
     let rows_done = Arc::new(AtomicU64::new(0));

@@ -3,7 +3,6 @@
 //! Belongs here: [`Declared`] (declarations before a run), [`Workload`] and [`Client`] (behaviour), bounds of
 //! options, loading, retries, checks. Must not know any single workload, nor the timing and the number of
 //! client calls.
-//! often clients are called.
 
 mod bounds;
 mod check;
