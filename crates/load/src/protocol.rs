@@ -36,8 +36,8 @@ pub enum Endpoint {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {
-    /// Clears the histograms and measures for this long. Fixed work may end earlier. `Event::Summary` ends
-    /// the window.
+    /// Clears the histograms and measures for this long; `Event::Summary` ends the window. For fixed work it
+    /// is the maximum duration.
     Measure { duration_s: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
