@@ -8,7 +8,8 @@ use crate::sql::connect;
 use crate::workload::Check;
 use crate::workload::Violations;
 
-/// True if the row count fits the script: more rows, fewer, or the same number.
+/// True if the row count fits the script: `insert` may add rows, `delete` may remove some, the others keep
+/// the number.
 fn is_expected(script: Script, loaded: u64, found: u64) -> bool {
     match script {
         Script::Insert => found >= loaded,

@@ -117,8 +117,8 @@ pub(super) fn wisconsin(list: &mut List) {
     }
     let changes = changes();
     list.changes("wisc_benchmark", changes.len() as u64, move |index, _| changes[index as usize].clone());
-    // Four rows were added and four deleted. Of the rows beyond the others four are new, and five were moved
-    // there.
+    // Four rows were added and four deleted. Nine rows lie beyond LARGE_ROWS: four new ones, and five that
+    // were moved there.
     list.check("SELECT COUNT(*) FROM tenk1", LARGE_ROWS);
     list.check(&format!("SELECT COUNT(*) FROM tenk1 WHERE unique2 >= {LARGE_ROWS}"), 4 + 5);
     for (table, _) in TABLES {
