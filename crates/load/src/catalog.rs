@@ -1,7 +1,7 @@
-//! The list of workloads: one line each, and what is made of the list.
+//! The list of workloads, one line each, and the code that is generated from it.
 //!
-//! Belongs here: names, and what holds for every workload alike. Must not know what any single one does; a
-//! `match` over all of them is generated here or is a method of [`Declared`].
+//! Belongs here: names, and rules that hold for all workloads alike. Must not know the behaviour of any
+//! single one; a `match` over all of them is generated here or is a method of [`Declared`].
 
 use std::ops::{Deref, DerefMut};
 
@@ -13,8 +13,8 @@ use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
 use spindle_base::child::RunAs;
 
-/// Each line: a name in scenarios and on the command line, a variant, and a module of [`crate::workloads`],
-/// which has a `Spec` ([`Declared`]) and its [`Facts`].
+/// Each line has a name in scenarios and on the command line, a variant, and a module of
+/// [`crate::workloads`]. The module has a `Spec` ([`Declared`]) and its [`Facts`].
 macro_rules! catalog {
     ($($(#[$attribute:meta])* $name:literal => $variant:ident($($module:ident)::+),)+) => {
         /// A workload with its parameters, as scenarios and options name them.
@@ -27,15 +27,15 @@ macro_rules! catalog {
         const CATALOG: &[(&str, Facts)] = &[$(($name, crate::workloads::$($module)::+::FACTS),)+];
 
         impl WorkloadSpec {
-            /// As scenarios name it.
+            /// The kind's name in scenarios.
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(WorkloadSpec::$variant(_) => $name,)+
                 }
             }
 
-            /// Why a table without its `kind` is no workload of this kind, and where: what reads the tagged
-            /// enumeration forgets the path.
+            /// The error, with its path, in a table (without its `kind`) that is read as a workload of this
+            /// kind. Serde's reader of tagged enumerations drops the path.
             pub fn mistake_in<'de, D: Deserializer<'de>>(
                 kind: &str,
                 table: D,
@@ -86,17 +86,17 @@ catalog! {
 }
 
 impl WorkloadSpec {
-    /// What holds for a kind whatever its parameters are; `None`: there is no such kind.
+    /// The facts of a kind, for any parameters. `None` if there is no such kind.
     pub fn facts_of(kind: &str) -> Option<&'static Facts> {
         CATALOG.iter().find(|(name, _)| *name == kind).map(|(_, facts)| facts)
     }
 
-    /// Names of the kinds of which something holds.
+    /// Names of the kinds whose facts satisfy the predicate.
     pub fn kinds_that(is_true: impl Fn(&Facts) -> bool) -> Vec<&'static str> {
         CATALOG.iter().filter(|(_, facts)| is_true(facts)).map(|(name, _)| *name).collect()
     }
 
-    /// Names of the kinds that run on each of these.
+    /// Names of the kinds that run on all of these targets.
     pub fn kinds_on(targets: &[Target]) -> Vec<&'static str> {
         WorkloadSpec::kinds_that(|facts| targets.iter().all(|target| facts.runs_on.contains(target)))
     }
@@ -105,8 +105,7 @@ impl WorkloadSpec {
         WorkloadSpec::facts_of(self.kind()).expect("every variant has its line")
     }
 
-    /// The option of `spindle load` that sets a key, as it is written: `--rows`; `None` where the value
-    /// stands alone.
+    /// The option of `spindle load` that sets a key, for example `--rows`. `None` if the value is positional.
     pub fn option(&self, key: &str) -> Option<String> {
         let command = WorkloadSpec::augment_subcommands(Command::new("load"));
         let mut arguments = command.find_subcommand(self.kind())?.get_arguments();
@@ -114,20 +113,20 @@ impl WorkloadSpec {
         Some(format!("--{long}"))
     }
 
-    /// What the program that is its clients says of itself; `None` when we are.
+    /// The version of the foreign tool; `None` for native workloads.
     ///
     /// # Errors
-    /// It is missing.
+    /// The tool is missing.
     pub fn tool_version(&self, run_as: RunAs) -> Result<Option<String>> {
         self.build_with_tools(run_as)?.tool().map(Tool::version).transpose()
     }
 
-    /// The workload behind its parameters, or a sentence saying which parameter is wrong.
+    /// The workload with these parameters, or an error that names the wrong parameter.
     pub fn build(&self) -> Result<Box<dyn Workload>> {
         self.build_with_tools(RunAs::Caller)
     }
 
-    /// As [`WorkloadSpec::build`]; a program that is its clients runs as `run_as`.
+    /// As [`WorkloadSpec::build`]; a foreign tool runs as `run_as`.
     pub fn build_with_tools(&self, run_as: RunAs) -> Result<Box<dyn Workload>> {
         if let Some((key, complaint)) = self.complaint() {
             bail!("workload {}: {key}: {complaint}", self.kind());

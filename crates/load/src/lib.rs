@@ -1,7 +1,8 @@
-//! The clients: one workload = one file (or one folder) in [`workloads`], and one line in `catalog.rs`.
+//! The clients of a trial. One workload is one file (or one folder) in [`workloads`] and one line in
+//! `catalog.rs`.
 //!
-//! Rooms, each of which uses those before it: [`protocol`] (what passes between processes), [`sql`] (one
-//! connection), [`foreign`] (another project's program), [`workload`] (what every workload is made of),
+//! Modules, each of which uses those before it: [`protocol`] (messages between processes), [`sql`] (one
+//! connection), [`foreign`] (another project's program), [`workload`] (traits and tools of all workloads),
 //! `runner` (time), [`workloads`], `catalog` (the list), [`process`] (the load process).
 
 mod catalog;

@@ -1,9 +1,8 @@
-//! What passes between the load process and whoever started it.
+//! Messages between the load process and its parent.
 //!
-//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. It
-//! gets a [`crate::RunSpec`] and then one [`Command`] per line on its standard input, and writes one
-//! [`Event`] per line on its standard output. Its terminals run from `Ready` until `Stop`; a measured window
-//! is a part of that time.
+//! The load generator is a process of its own, so that it can be pinned, killed and accounted for alone. Its
+//! standard input carries a [`crate::RunSpec`] and then one [`Command`] per line. Its standard output carries
+//! one [`Event`] per line. Terminals run from `Ready` until `Stop`; a measured window is a part of that time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,11 +17,11 @@ pub enum Endpoint {
     MysqlSocket { path: PathBuf, user: String, database: String },
     /// MySQL protocol over TCP.
     MysqlTcp { host: String, port: u16, user: String, password: String, database: String },
-    /// PostgreSQL's protocol over a unix socket, whose name in its directory has the port.
+    /// PostgreSQL's protocol over a unix socket. The port is part of the socket's name in its directory.
     PostgresSocket { directory: PathBuf, port: u16, user: String, database: String },
     /// PostgreSQL's protocol over TCP, without TLS.
     PostgresTcp { host: String, port: u16, user: String, password: String, database: String },
-    /// A database file, with these pragmas; the clients' own process works on it.
+    /// A database file with these pragmas. The client process opens it itself.
     Sqlite {
         path: PathBuf,
         #[serde(default)]
@@ -30,15 +29,15 @@ pub enum Endpoint {
     },
     /// No database: a directory for files.
     Directory { path: PathBuf },
-    /// No server: the mock workload answers itself.
+    /// No server: the mock workload answers its own requests.
     Mock,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {
-    /// Clears the histograms and measures for this long, fixed work at most for this long; `Event::Summary`
-    /// ends it.
+    /// Clears the histograms and measures for this long; `Event::Summary` ends the window. For fixed work it
+    /// is the maximum duration.
     Measure { duration_s: f64 },
     /// Ends the terminals after their current transaction and exits.
     Stop,
@@ -47,12 +46,12 @@ pub enum Command {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// All terminals are connected and have begun.
+    /// All terminals are connected and have started.
     Ready,
-    /// Every second, measured or not.
+    /// Sent every second, measured or not.
     Second(Second),
     Summary(Summary),
-    /// The load cannot go on; the process exits non-zero after this.
+    /// The load cannot continue. The process exits with a non-zero code after this event.
     Fatal {
         message: String,
     },
@@ -63,11 +62,11 @@ pub struct Second {
     /// Seconds since `Ready`.
     pub at_s: f64,
     pub transactions: u64,
-    /// Not every foreign tool says them.
+    /// `None` where a foreign tool does not report the quantile.
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
-    /// Part of a measured window.
+    /// The second is part of a measured window.
     pub measured: bool,
 }
 
@@ -77,24 +76,24 @@ pub struct Summary {
     pub duration_s: f64,
     pub metric: Metric,
     pub kinds: Vec<KindSummary>,
-    /// Time that terminals spent waiting for COMMIT, summed over terminals. `None` where some committed
-    /// within a statement, or a foreign tool does not say it.
+    /// Time that terminals waited for COMMIT, summed over terminals. `None` if a transaction committed within
+    /// a statement, or if a foreign tool does not report it.
     pub commit_wait_s: Option<f64>,
-    /// Terminals times duration, or where terminals pause between transactions, the time that they waited for
-    /// answers: what the shares of waiting are shares of.
+    /// The total of which waiting times are shares: terminals times duration. If terminals pause between
+    /// transactions, the time that they waited for answers.
     pub terminal_time_s: f64,
-    /// User and system CPU in the window, of this process or of the foreign tool.
+    /// User and system CPU time in the window, of this process or of the foreign tool.
     pub client_cpu_s: f64,
     pub worker_threads: u32,
-    /// The last error of each kind of failure, for the record's `error` or a reader.
+    /// Error messages with their counts, for the record's `error` or a reader.
     pub errors: BTreeMap<String, u64>,
-    /// Open loop: how long the first transaction of the queue waits for a terminal, at the end of the window.
-    /// It grows as long as the server does less than it is asked.
+    /// Open loop: how long the first queued transaction has waited for a terminal at the end of the window.
+    /// It grows while the server falls behind the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind_s: Option<f64>,
 }
 
-/// The figure by which a workload's cells are compared.
+/// The figure by which the cells of a workload are compared.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Metric {
     pub name: String,
@@ -104,7 +103,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Higher is better.
+    /// A metric of which higher is better.
     pub fn rate(name: &str, value: f64) -> Metric {
         Metric { name: name.to_owned(), value, lower_is_better: false }
     }
@@ -115,7 +114,7 @@ impl Metric {
     }
 }
 
-/// Of all kinds together.
+/// Committed transactions of all kinds.
 pub(crate) fn committed(kinds: &[KindSummary]) -> u64 {
     kinds.iter().map(|kind| kind.committed).sum()
 }
@@ -125,10 +124,12 @@ pub struct KindSummary {
     pub name: String,
     pub committed: u64,
     pub rolled_back: u64,
-    /// Attempts of the transactions above that the server refused (deadlock, lock wait timeout, newer row).
+    /// Retries of the transactions above: attempts that the server refused (deadlock, lock wait timeout,
+    /// newer row).
     pub retried: u64,
     pub failed: u64,
-    /// User and system CPU of the clients in these transactions; only some workloads say it.
+    /// User and system CPU time of the clients in these transactions. `None` if the workload does not report
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu_s: Option<f64>,
     pub histogram: String,

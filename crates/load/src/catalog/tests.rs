@@ -20,7 +20,7 @@ fn options(kind: &str) -> Vec<Arg> {
     command(kind).get_arguments().filter(|argument| argument.get_id() != "help").cloned().collect()
 }
 
-/// Something that the option takes.
+/// A valid value of the option.
 fn example(option: &Arg) -> String {
     let values = option.get_possible_values();
     values.first().map_or_else(|| "7".to_owned(), |value| value.get_name().to_owned())
@@ -44,14 +44,14 @@ fn every_key_is_an_option_of_the_same_name() {
         let options: BTreeSet<String> =
             options(kind).iter().map(|option| option.get_id().to_string()).collect();
         let mut keys = keys(kind);
-        // The content of the file, which nobody writes.
+        // The content of the file, which is not set by the user.
         assert_eq!(keys.remove("text"), *kind == "custom");
         assert_eq!(keys, options, "{kind}");
     }
 }
 
-/// A scenario may have to say what an option has a default for, so that it is read years later; where both
-/// have one, it is the same.
+/// Some keys are required in a scenario although the option has a default, so that the scenario stays
+/// readable for years. If both have a default, it is the same.
 #[test]
 fn a_key_that_is_left_out_is_what_the_option_is_without_being_given() {
     for (kind, _) in CATALOG {
@@ -61,12 +61,12 @@ fn a_key_that_is_left_out_is_what_the_option_is_without_being_given() {
             let name = option.get_id().to_string();
             line.extend(option.get_long().map(|long| format!("--{long}")));
             line.push(example(option));
-            // Paths are texts whatever they look like.
+            // Paths are texts, even if they look like numbers.
             let value =
                 if name == "engine" || name == "file" { "7".into() } else { as_json(&example(option)) };
             table.insert(name, value);
         }
-        // What only a scenario must say has the option's default.
+        // Keys that only a scenario requires take the option's default.
         let from_options =
             Line::try_parse_from(&line).unwrap_or_else(|error| panic!("{kind}: {error}")).workload;
         let mut from_scenario = serde_json::from_value::<WorkloadSpec>(Value::Object(table.clone()));
@@ -132,7 +132,7 @@ fn an_option_is_named_as_it_is_written() {
     );
 }
 
-/// As records and scenarios have it: the order of the keys is part of every hash.
+/// The form in records and scenarios: the order of the keys is part of every hash.
 #[test]
 fn a_workload_is_written_as_ever() {
     let check = |json: &str| {
@@ -152,7 +152,7 @@ fn a_workload_is_written_as_ever() {
     );
 }
 
-/// What the page quotes is what the smallest workload and the lists say.
+/// The quotes in the page match the smallest workload and the lists.
 #[test]
 fn the_page_about_a_new_workload_quotes_the_source() {
     let page = include_str!("../../../../docs/extending.md");

@@ -1,13 +1,12 @@
-//! Workloads whose clients are another project's program, really run.
+//! Workloads whose clients are another project's program, run as a child process.
 //!
-//! Belongs here: what a tool is ([`Tool`]) and one process of it. Must not know any single tool, nor when its
-//! runs begin and end: that is the runner's, which translates what a tool prints into the events of the
-//! native workloads, so that everything above it is the same. A tool measures whole runs only: before the
-//! measured window one run of it goes on without an end and is killed, and the window is a run of its own
-//! ([`DEVIATIONS`]).
+//! Belongs here: the trait of a tool ([`Tool`]) and one process of it. Must not know any single tool, nor
+//! when its runs start and end. The runner decides that, and translates a tool's output into the events of
+//! native workloads, so that all code above it is the same. A tool measures whole runs only. Before the
+//! measured window one endless run warms up and is killed; the window is a run of its own ([`DEVIATIONS`]).
 //!
-//! What a tool prints is foreign text. A tool that is missing, dies, complains, or prints something else
-//! gives an error with its last words, never a number.
+//! The output of a tool is untrusted text. A tool that is missing, dies, complains, or prints anything
+//! unexpected gives an error with its last words, never a number.
 
 mod process;
 
@@ -23,7 +22,7 @@ pub(crate) use process::{Ended, Process, execute};
 use crate::protocol::{Endpoint, KindSummary, Second};
 use spindle_base::child::RunAs;
 
-/// Of every foreign tool.
+/// Known deviations of every foreign tool.
 pub const DEVIATIONS: &[&str] = &[
     "The measured window is a run of the tool of its own; the run before it, for the warm-up, is killed at its beginning. Server and \
      storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
@@ -32,21 +31,21 @@ pub const DEVIATIONS: &[&str] = &[
      its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
 ];
 
-/// How many whole and unmeasured seconds.
+/// The length of a run. The measured run has whole seconds; the unmeasured run before it is endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
     Seconds(u32),
-    /// Until it is killed.
+    /// Runs until it is killed.
     Endless,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program<'a> {
-    /// As it calls itself.
+    /// The tool's own name.
     pub name: &'static str,
-    /// Debian package that brings it.
+    /// The Debian package that contains it.
     pub package: &'static str,
-    /// A path, or a name that is looked for in `PATH`.
+    /// A path, or a name that is searched in `PATH`.
     pub path: &'a Path,
     pub run_as: RunAs,
 }
@@ -55,44 +54,43 @@ pub struct Program<'a> {
 pub trait Tool: Debug + Send + Sync {
     fn program(&self) -> Program<'_>;
 
-    /// What it says of itself.
+    /// The version that the tool reports.
     ///
     /// # Errors
-    /// It is missing, or does not know its version.
+    /// The tool is missing, or does not report its version.
     fn version(&self) -> Result<String> {
         process::version(self.program())
     }
 
-    /// The command that runs the load. Equal seeds, equal requests.
+    /// The command that runs the load. Equal seeds give equal requests.
     ///
     /// # Errors
     /// The tool cannot reach this endpoint.
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command>;
 
-    /// Whether a run is so much work and not so much time: then one follows the other until the window has
-    /// passed.
+    /// True if a run has a fixed amount of work instead of a duration. Then runs are repeated until the
+    /// window has passed.
     fn repeats(&self) -> bool {
         false
     }
 
-    /// Whether a line of its output says that something failed, whatever its exit code will be.
+    /// True if a line of its output reports a failure, whatever the exit code.
     fn is_complaint(&self, line: &str) -> bool;
 
-    /// The second that a line of its output ends, if it ends one; without its time, and whether it is
-    /// measured.
+    /// The second that a line of its output reports, if it reports one. Its time and `measured` are not set.
     ///
     /// # Errors
-    /// The line begins as one of these and is none.
+    /// The line starts like such a report but is malformed.
     fn second(&self, line: &str) -> Result<Option<Second>>;
 
-    /// What a run of [`Length::Seconds`] measured, or several one after the other if it repeats.
+    /// The figures of a run of [`Length::Seconds`], or of several in a row if the tool repeats.
     ///
     /// # Errors
     /// A figure is missing, or figures contradict each other.
     fn figures(&self, output: &[String]) -> Result<Figures>;
 }
 
-/// As the tool says.
+/// The figures that a tool reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     pub duration: Duration,

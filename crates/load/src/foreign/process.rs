@@ -10,12 +10,12 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::Program;
 use spindle_base::child::{RunAs, die_with_parent, wait_with_cpu};
 
-/// Of the last words, in characters.
+/// Maximum length of the last words, in characters.
 const LAST_WORDS_LENGTH: usize = 400;
-/// More of its errors is not kept.
+/// Maximum size of the kept error output, in bytes.
 const ERRORS_LENGTH: u64 = 1 << 16;
 
-/// A tool that was started. Dropping it kills the tool.
+/// A running tool. Dropping it kills the tool.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
@@ -23,21 +23,22 @@ pub(crate) struct Process {
     is_reaped: bool,
 }
 
-/// A tool that ended by itself.
+/// A tool that exited by itself.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) output: Vec<String>,
     pub(crate) errors: String,
     pub(crate) status: ExitStatus,
-    /// User and system time.
+    /// User and system CPU time.
     pub(crate) cpu: Duration,
 }
 
 impl Process {
-    /// `take` gets every line of its output, and is dropped at the end of it; on a thread of its own.
+    /// Starts a tool. `take` receives every line of its output on a thread of its own, and is dropped at the
+    /// end of the output.
     ///
     /// # Errors
-    /// There is no such program: names the package.
+    /// There is no such program; the message names the package.
     pub(crate) fn start(
         mut command: Command,
         program: Program<'_>,
@@ -59,7 +60,7 @@ impl Process {
         Ok(Process { child, errors: Some(errors), is_reaped: false })
     }
 
-    /// Call it at the end of the output.
+    /// Waits for the exit. Call it at the end of the output.
     pub(crate) fn wait(mut self, output: Vec<String>) -> Result<Ended> {
         let (status, cpu) = wait_with_cpu(&self.child).context("waiting for the tool")?;
         self.is_reaped = true;
@@ -71,7 +72,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.is_reaped {
-            // Both fail only when it is gone already.
+            // Both calls fail only if the process is already gone.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -80,7 +81,8 @@ impl Drop for Process {
 
 fn read_errors(mut errors: ChildStderr) -> String {
     let mut text = Vec::new();
-    // What cannot be read is not there; the rest is let through, so that the tool does not wait for a reader.
+    // An unreadable rest is ignored. Output beyond the limit is drained, so that the tool does not block on
+    // the pipe.
     let _ = errors.by_ref().take(ERRORS_LENGTH).read_to_end(&mut text);
     let _ = std::io::copy(&mut errors, &mut std::io::sink());
     String::from_utf8_lossy(&text).into_owned()
@@ -103,7 +105,7 @@ fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
 }
 
 impl Ended {
-    /// An error with its last words when it failed or complained.
+    /// An error with its last words if it failed or complained.
     pub(crate) fn check(&self, name: &str, is_complaint: impl Fn(&str) -> bool) -> Result<()> {
         let lines = self.output.iter().map(String::as_str).chain(self.errors.lines());
         let complaints: Vec<&str> = lines.filter(|line| is_complaint(line)).collect();
@@ -113,7 +115,7 @@ impl Ended {
         Ok(())
     }
 
-    /// Its complaints; without any what it wrote last, where errors go if it wrote there.
+    /// Its complaints. Without any, its last lines of standard error, or of standard output if that is empty.
     pub(crate) fn last_words(&self, complaints: &[&str]) -> String {
         let lines = [
             complaints.to_vec(),
@@ -129,7 +131,7 @@ impl Ended {
     }
 }
 
-/// The last three that are not blank.
+/// The last three lines that are not blank.
 fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].to_vec()
@@ -138,7 +140,7 @@ fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 /// Runs a tool to its end.
 ///
 /// # Errors
-/// It is missing, fails or complains; with its last words.
+/// The tool is missing, fails or complains; the message has its last words.
 pub(crate) fn execute(
     command: Command,
     name: &str,
@@ -155,10 +157,10 @@ pub(crate) fn execute(
     Ok(ended)
 }
 
-/// What a tool says of itself with `--version`, in one line.
+/// The output of `--version`, in one line.
 ///
 /// # Errors
-/// It is missing or does not know it.
+/// The tool is missing or does not report a version.
 pub(super) fn version(program: Program<'_>) -> Result<String> {
     let path = program.path.display();
     let mut command = Command::new(program.path);

@@ -30,7 +30,7 @@ fn slap(program: PathBuf) -> WorkloadSpec {
     WorkloadSpec::Mysqlslap(spec)
 }
 
-/// A load whose tool misbehaves as `name` says. Keep the directory.
+/// A load whose tool misbehaves as `name` says. The caller keeps the directory.
 fn load(name: &str) -> (TempDir, Load) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join(name);

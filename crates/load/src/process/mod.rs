@@ -1,7 +1,7 @@
-//! The load process: gets a [`RunSpec`], makes the workload of it, and hands both to the runner.
+//! The load process: reads a [`RunSpec`], builds its workload, and passes both to the runner.
 //!
-//! Belongs here: what comes before the runner. Everything in this crate may be known here; nothing may know
-//! this room.
+//! Belongs here: the work before the runner starts. This module may use everything in the crate; no other
+//! module may use it.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -19,24 +19,24 @@ pub struct RunSpec {
     pub endpoint: Endpoint,
     pub workload: WorkloadSpec,
     pub seed: u64,
-    /// The workload is fixed work: the terminals begin with the first `Measure`, and the window ends when
-    /// they have gone through it once.
+    /// Fixed work: the terminals start with the first `Measure`, and the window ends when they have gone
+    /// through the work once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
-    /// Of the program that is the clients, if one is.
+    /// The user of the foreign tool, if the workload has one.
     #[serde(default, skip_serializing_if = "RunAs::is_caller")]
     pub tools_run_as: RunAs,
 }
 
 impl RunSpec {
-    /// A workload that goes on until it is told to stop; whatever program it needs runs as the caller.
+    /// A workload that continues until `Stop`. A foreign tool runs as the caller.
     pub fn new(endpoint: Endpoint, workload: WorkloadSpec, seed: u64) -> RunSpec {
         RunSpec { endpoint, workload, seed, once: false, tools_run_as: RunAs::Caller }
     }
 }
 
-/// Reads the [`RunSpec`] from the first line of `commands`, then serves it. What the hidden sub-command `load
-/// client` calls. Every error was also sent as [`Event::Fatal`].
+/// Reads the [`RunSpec`] from the first line of `commands`, then runs it. The hidden sub-command `load
+/// client` calls this. Every error was also sent as [`Event::Fatal`].
 pub fn serve_standard(mut commands: impl BufRead + Send + 'static, events: impl Write) -> Result<()> {
     let spec = read_specification(&mut commands);
     serve(spec, commands, events)
@@ -50,7 +50,7 @@ fn read_specification(commands: &mut impl BufRead) -> Result<RunSpec> {
     serde_json::from_str(&line).context("the first line is no specification of a run")
 }
 
-/// Terminals may still be waiting for a server when it fails, and the process must exit.
+/// On an error terminals may still wait for a server, so the process must exit.
 fn serve(
     spec: Result<RunSpec>,
     commands: impl BufRead + Send + 'static,

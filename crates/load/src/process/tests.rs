@@ -86,13 +86,13 @@ fn the_seconds_of_a_window_add_up_to_its_summary() {
             _ => {}
         }
     };
-    // The window and its second second end at the same time; which wake-up comes first is left open.
+    // The window and its second second end at the same time, so their order is undefined.
     assert!(transactions > 0 && transactions <= summary.kinds[0].committed);
     drop(load.commands);
     load.process.join().unwrap().unwrap();
 }
 
-/// One terminal that needs 1 ms on average, asked so many times a second, in two windows of a second.
+/// One terminal with a mean latency of 1 ms at this rate, in two windows of a second.
 fn open_loop(per_s: u32) -> [Summary; 2] {
     let workload = WorkloadSpec::Mock(mock::Spec { terminals: 1, latency_us: 1_000, rate: Some(per_s) });
     let mut load = start(Endpoint::Mock, workload);
@@ -124,7 +124,7 @@ fn below_capacity_the_open_loop_keeps_its_rate() {
     let [_, summary] = open_loop(50);
     let done = summary.kinds[0].committed as f64 / summary.duration_s;
     assert!((done - 50.0).abs() < 5.0 * 50.0_f64.sqrt(), "five standard deviations: {done}");
-    // The time that the terminal was asleep is nobody's waiting.
+    // Idle time of the terminal is not waiting time.
     assert!(summary.terminal_time_s < 0.9 * summary.duration_s, "{summary:?}");
 }
 
@@ -175,9 +175,9 @@ fn a_list_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
         .iter()
         .map(|kind| histogram::decode(&kind.histogram).unwrap().mean() * kind.committed as f64 / 1e6)
         .sum();
-    // They have whole microseconds, of which each operation has some tens.
+    // Latencies are whole microseconds, of which each operation takes some tens.
     assert!((in_histograms_s / summary.metric.value - 1.0).abs() < 0.1, "{in_histograms_s} {summary:?}");
-    // SQLite works in the client.
+    // SQLite runs in the client process.
     let cpu_s: f64 = summary.kinds.iter().map(|kind| kind.client_cpu_s.unwrap()).sum();
     assert!(cpu_s > 0.0 && cpu_s <= summary.client_cpu_s, "{cpu_s} {summary:?}");
 }
@@ -193,7 +193,7 @@ fn several_clients_share_a_list_and_its_figure_is_the_time_of_the_last() {
     load.process.join().unwrap().unwrap();
 
     let statements: u64 = summary.kinds.iter().map(|kind| kind.committed).sum();
-    // From 500 rows to 3,000; the other client may have had one more under way.
+    // From 500 rows to 3,000; the other client may have had one more statement in progress.
     assert!((25..=26).contains(&statements), "{summary:?}");
     assert_eq!((summary.metric.value, summary.metric.lower_is_better), (summary.duration_s, true));
 }

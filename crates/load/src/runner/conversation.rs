@@ -1,4 +1,4 @@
-//! What the parent says, what it is told, and what the coordinator hears of both sides.
+//! Commands of the parent, events to the parent, and messages to the coordinator.
 
 use std::io::{BufRead, Write};
 
@@ -6,13 +6,13 @@ use anyhow::{Context, Result};
 
 use crate::protocol::{Command, Event};
 
-/// What the parent says.
+/// A line of input from the parent.
 #[derive(Debug)]
 pub(super) enum CommandLine {
     Command(Command),
-    /// It closed our input: it stopped or died.
+    /// The parent closed our input: it stopped or died.
     Closed,
-    /// A line was no command.
+    /// A line that is not a command.
     Unreadable(String),
 }
 
@@ -43,12 +43,12 @@ pub(crate) fn send(events: &mut impl Write, event: &Event) -> Result<()> {
     events.write_all(b"\n").and_then(|()| events.flush()).context("writing an event")
 }
 
-/// What the coordinator hears.
+/// A message to the coordinator.
 #[derive(Debug)]
 pub(super) enum Message {
     Parent(CommandLine),
     Connected,
-    /// A client has done its part of fixed work.
+    /// A client has finished its part of fixed work.
     Through,
     Fatal(String),
 }

@@ -18,7 +18,7 @@ use super::window::{Window, second};
 use crate::protocol::{Command, Event, Summary};
 use crate::workload::Workload;
 
-/// How long a stop waits for the transactions under way before it leaves them behind.
+/// How long a stop waits for transactions in progress before it abandons them.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -27,14 +27,13 @@ pub(super) struct Coordinator<'a, Output> {
     run: Run<'a>,
     events: Output,
     stop: Arc<AtomicBool>,
-    /// Of the open loop.
+    /// The schedule of the open loop.
     schedule: Option<Arc<Schedule>>,
     samples: Vec<Arc<Mutex<Samples>>>,
-    /// Where the terminals wait for each other and for us.
+    /// The barrier at which the terminals and the coordinator wait for each other.
     start: Option<Arc<Barrier>>,
     threads: Vec<JoinHandle<()>>,
-    /// The terminals passed the starting line; before that they wait there for ever, and end with the
-    /// process.
+    /// The terminals have passed the barrier. Until then they wait there, and end only with the process.
     started: bool,
     sender: Sender<Message>,
     messages: Receiver<Message>,
@@ -67,7 +66,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         let result = self.run(workload, commands);
         self.stop.store(true, Ordering::Relaxed);
         if let Err(error) = &result {
-            // The parent may be gone, which is why we fail; there is nobody else to tell.
+            // Sending may fail because the parent is gone, which may be the cause of this error.
             let _ = self.send(&Event::Fatal { message: format!("{error:#}") });
         } else if self.started {
             self.join();
@@ -96,7 +95,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         self.keep_time(&**workload)
     }
 
-    /// The terminals begin, unless they have begun.
+    /// Releases the terminals, unless they have started.
     fn let_go(&mut self) {
         if let Some(start) = self.start.take() {
             start.wait();
@@ -139,8 +138,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         Ok(())
     }
 
-    /// Emits one second after the other. A window starts the seconds anew, so that all of its seconds are
-    /// whole.
+    /// Emits one second after the other. A window restarts the count, so that all of its seconds are whole.
     fn keep_time(&mut self, workload: &dyn Workload) -> Result<()> {
         let ready = Instant::now();
         let mut next_second = ready + SECOND;
@@ -191,7 +189,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     fn begin_window(&mut self, workload: &dyn Workload, duration_s: f64) -> Result<Window> {
         let duration = Duration::try_from_secs_f64(duration_s)
             .map_err(|error| anyhow!("cannot measure for {duration_s} seconds: {error}"))?;
-        // What ended before the window belongs to nobody.
+        // Discards the samples from before the window.
         self.take_samples();
         let window = Window::new(workload, Instant::now(), duration);
         self.let_go();
@@ -199,7 +197,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
     }
 
     /// # Errors
-    /// Fixed work was not done.
+    /// Fixed work was not finished.
     fn end_window(
         &self,
         window: Window,
@@ -220,7 +218,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         Ok(summary)
     }
 
-    /// Of all terminals together.
+    /// Takes the samples of all terminals together.
     fn take_samples(&mut self) -> Samples {
         let mut all = Samples::default();
         for samples in &self.samples {

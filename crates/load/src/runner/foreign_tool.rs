@@ -1,4 +1,4 @@
-//! The load process of a foreign tool: starts its runs, translates its lines, obeys the parent.
+//! The load process of a foreign tool: starts its runs, translates its output, and obeys the parent.
 
 use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,26 +12,26 @@ use crate::foreign::{Ended, Length, Process, Tool};
 use crate::protocol::{Command, Event, Second, Summary};
 use crate::workload::Workload;
 
-/// How long a measurement may come after `Ready` and still find the database untouched: a cold start has no
-/// unmeasured run.
+/// A measurement this soon after `Ready` still finds the database untouched: a cold start has no unmeasured
+/// run.
 const HEAD_START: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 enum Message {
     Parent(CommandLine),
-    /// Of the run with this number.
+    /// A line of the run with this number.
     Line(u32, String),
     OutputEnded(u32),
 }
 
-/// A run of the tool that is under way.
+/// A run of the tool in progress.
 #[derive(Debug)]
 struct ToolRun {
     number: u32,
     length: Length,
-    /// Of the window, if this run is measured.
+    /// The end of the window, if this run is measured.
     ends_at: Option<Instant>,
-    /// With that of the runs before it in the window.
+    /// The output of this run and of the earlier runs in the window.
     output: Vec<String>,
     cpu: Duration,
     process: Process,
@@ -67,7 +67,7 @@ pub(super) fn serve<Output: Write>(
     };
     let result = load.begin(commands, sender).and_then(|()| load.obey(&messages));
     if let Err(error) = &result {
-        // The parent may be gone, which is why we fail; there is nobody else to tell.
+        // Sending may fail because the parent is gone, which may be the cause of this error.
         let _ = send(&mut load.events, &Event::Fatal { message: format!("{error:#}") });
     }
     result
@@ -110,7 +110,7 @@ impl<Output: Write> Load<'_, Output> {
         }
     }
 
-    /// The run that goes on after the command; none when that was the last one.
+    /// The run that continues after the command; `None` after the last command.
     fn command(&mut self, line: CommandLine, running: Option<ToolRun>) -> Result<Option<ToolRun>> {
         match line {
             CommandLine::Command(Command::Measure { duration_s }) => {
@@ -129,12 +129,12 @@ impl<Output: Write> Load<'_, Output> {
     fn start(&mut self, length: Length) -> Result<ToolRun> {
         self.runs_started += 1;
         let number = self.runs_started;
-        // A run that asked for the rows of the one before it would find them all in memory.
+        // Each run has its own seed. A run with the seed of the one before would find all its rows in memory.
         let seed = self.run.seed.wrapping_add(number.into());
         let command = self.tool.command(self.run.endpoint, seed, length)?;
         let end = OutputEnd { number, sender: self.sender.clone() };
         let process = Process::start(command, self.tool.program(), move |line| {
-            // Nobody listens any more when the load has already ended.
+            // Sending fails if the load has already ended.
             let _ = end.sender.send(Message::Line(end.number, line));
         })?;
         let ends_at = match length {
@@ -154,7 +154,7 @@ impl<Output: Write> Load<'_, Output> {
         Ok(())
     }
 
-    /// The run that follows, if one does.
+    /// The next run, if there is one.
     fn end(&mut self, run: ToolRun) -> Result<Option<ToolRun>> {
         let mut ended = run.process.wait(run.output)?;
         ended.cpu += run.cpu;
@@ -192,7 +192,7 @@ impl<Output: Write> Load<'_, Output> {
     }
 }
 
-/// Says that the output ended when it is dropped.
+/// Reports the end of the output when it is dropped.
 struct OutputEnd {
     number: u32,
     sender: Sender<Message>,

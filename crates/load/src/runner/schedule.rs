@@ -1,14 +1,13 @@
-//! The open loop: transactions start when their time has come, whether those before have been answered or
-//! not.
+//! The open loop: transactions start on a schedule, independent of earlier answers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use spindle_base::random::Random;
 
-/// When the next transactions are to start: intervals are exponential, as those of independent customers are.
-/// Terminals take one start after the other, so whichever is idle begins at that time; when none is,
-/// transactions wait, and their latency counts from it.
+/// Start times of the next transactions. Intervals are exponential, like those of independent customers.
+/// Terminals take one start time after the other, so that an idle terminal starts each transaction on time.
+/// If no terminal is idle, transactions queue, and their latency counts from the start time.
 #[derive(Debug)]
 pub(super) struct Schedule {
     mean: Duration,
@@ -18,7 +17,7 @@ pub(super) struct Schedule {
 #[derive(Debug)]
 struct Next {
     random: Random,
-    /// Of the transaction that nobody has taken yet; `None` before the first.
+    /// The start time of the first transaction in the queue; `None` before the first call.
     start: Option<Instant>,
 }
 
@@ -28,7 +27,7 @@ impl Schedule {
         Schedule { mean: Duration::from_secs(1) / per_s, next: Mutex::new(Next { random, start: None }) }
     }
 
-    /// The next start; the first is an interval after the first call.
+    /// The next start time. The first is one interval after the first call.
     pub(super) fn take(&self) -> Instant {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let start = match next.start {
@@ -43,14 +42,14 @@ impl Schedule {
         self.mean.mul_f64(-(1.0 - random.unit()).ln())
     }
 
-    /// How long the first transaction that no terminal has taken waits already; zero when there is no queue.
+    /// How long the first transaction in the queue has waited; zero if the queue is empty.
     pub(super) fn behind(&self, now: Instant) -> Duration {
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         next.start.map_or(Duration::ZERO, |start| now.saturating_duration_since(start))
     }
 }
 
-/// Tells its stream of random numbers from the terminals'.
+/// Separates its random numbers from those of the terminals.
 const SCHEDULE: u64 = u64::MAX;
 
 #[cfg(test)]
@@ -68,7 +67,7 @@ mod tests {
             starts.windows(2).filter(|pair| (pair[1] - pair[0]).as_secs_f64() > 1e-3).count();
         let share = longer_than_mean as f64 / 19_999.0;
         assert!((share - (-1.0_f64).exp()).abs() < 0.014, "four standard errors: {share}");
-        // What the terminals hold is on time, however long ago it began; what comes after it is not.
+        // The starts that terminals have taken are on time, however long ago; the next start is late.
         assert_eq!(schedule.behind(starts[19_999]), Duration::ZERO);
         let behind = schedule.behind(starts[19_999] + Duration::from_secs(1));
         assert_eq!(starts[19_999] + Duration::from_secs(1) - behind, schedule.take());

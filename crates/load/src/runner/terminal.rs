@@ -11,11 +11,11 @@ use super::conversation::Message;
 use super::schedule::Schedule;
 use crate::workload::{Client, Failure, Outcome};
 
-/// A terminal that fails this often in a row has nothing left to measure.
+/// Failures in a row after which a terminal ends the run.
 const MAXIMUM_FAILURES_IN_A_ROW: u32 = 20;
-/// A stop goes unnoticed for this long.
+/// The longest delay until a stop is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(100);
-/// Messages may contain data; more kinds than this are counted together.
+/// Error messages may contain data. Kinds beyond this number are counted together.
 const MAXIMUM_ERROR_KINDS: usize = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ pub(super) struct Sample {
     pub(super) latency_us: u64,
 }
 
-/// Time spent waiting for COMMIT, as long as every transaction says it.
+/// Time spent waiting for COMMIT; `None` as soon as a transaction does not report it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommitWait(pub(super) Option<Duration>);
 
@@ -42,17 +42,17 @@ impl CommitWait {
     }
 }
 
-/// What a terminal did since it was last asked.
+/// Samples of a terminal since the last call.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     pub(super) ended: Vec<Sample>,
     /// Kinds of the transactions that failed.
     pub(super) failed: Vec<u8>,
     pub(super) commit_wait: CommitWait,
-    /// Time between sending and the answer, failures included.
+    /// Time from sending to the answer, failures included.
     pub(super) busy: Duration,
     pub(super) errors: BTreeMap<String, u64>,
-    /// By kind, where clients look at it.
+    /// Client CPU time by kind, if clients report it.
     pub(super) client_cpu: BTreeMap<u8, Duration>,
 }
 
@@ -81,16 +81,16 @@ pub(super) fn count_error(errors: &mut BTreeMap<String, u64>, message: String, c
     *errors.entry(if known { message } else { "other errors".to_owned() }).or_default() += count;
 }
 
-/// What coordinator and terminal share.
+/// State that the coordinator and a terminal share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) stop: Arc<AtomicBool>,
     /// All terminals begin together.
     pub(super) start: Arc<Barrier>,
-    /// Of the open loop.
+    /// The schedule of the open loop.
     pub(super) schedule: Option<Arc<Schedule>>,
     pub(super) samples: Arc<Mutex<Samples>>,
-    /// Fixed work: the client is done some time.
+    /// Fixed work: the client ends by itself.
     pub(super) once: bool,
 }
 
@@ -99,7 +99,7 @@ impl Shared {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// False when it was told to stop.
+    /// False if it was stopped.
     fn sleep_until(&self, time: Instant) -> bool {
         while !self.is_stopped() {
             let left = time.saturating_duration_since(Instant::now());
@@ -111,7 +111,7 @@ impl Shared {
         false
     }
 
-    /// Why the terminal cannot go on after what a transaction came to.
+    /// Records the result of a transaction. Returns the reason if the terminal cannot continue.
     fn note(
         &self,
         kind: usize,
@@ -143,23 +143,23 @@ impl Shared {
     }
 }
 
-/// Of fixed work; a failure is sent and ends it, too.
+/// True if fixed work is done. A failure is sent to the coordinator and ends it too.
 fn is_done(client: &mut dyn Client, messages: &Sender<Message>) -> bool {
     let message = match client.is_through() {
         Ok(false) => return false,
         Ok(true) => Message::Through,
         Err(Failure::Transaction(message) | Failure::Fatal(message)) => Message::Fatal(message),
     };
-    // Nobody listens any more when the coordinator has already given up.
+    // Sending fails if the coordinator has already given up.
     let _ = messages.send(message);
     true
 }
 
-/// Runs until told to stop; a failure that ends the run is sent, not returned.
+/// Runs until it is stopped. A failure that ends the run is sent, not returned.
 pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sender<Message>) {
     let mut failures_in_a_row = 0;
-    // With the default of 50 us every start is as late as a quick answer takes. Refused only where the kernel
-    // lacks it.
+    // The default timer slack of 50 us delays every start by as much as a quick answer takes. The call fails
+    // only where the kernel lacks it.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     shared.start.wait();
     while !shared.is_stopped() {
@@ -177,11 +177,11 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
         let sent = Instant::now();
         let result = client.execute();
         let answered = Instant::now();
-        // Without a schedule nobody meant the time that a sleep takes too long.
+        // Without a schedule an overlong sleep is not part of the latency.
         let latency = answered - if shared.schedule.is_some() { intended_start } else { sent };
         let fatal = shared.note(kind, latency, answered - sent, result, &mut failures_in_a_row);
         if let Some(message) = fatal {
-            // Nobody listens any more when the coordinator has already given up.
+            // Sending fails if the coordinator has already given up.
             let _ = messages.send(Message::Fatal(message));
             return;
         }
@@ -191,7 +191,7 @@ pub(super) fn run(mut client: Box<dyn Client>, shared: &Shared, messages: &Sende
     }
 }
 
-/// Tells the coordinator when a terminal's thread panics: it would wait for it for ever.
+/// Reports a panic of a terminal's thread to the coordinator, which would wait for the thread forever.
 #[derive(Debug)]
 pub(super) struct PanicReport(pub(super) Sender<Message>);
 

@@ -1,4 +1,4 @@
-//! Samples become seconds and summaries.
+//! Turns samples into seconds and summaries.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ impl Window {
         }
     }
 
-    /// `now` is when the last samples were taken: the true end of the window.
+    /// `now` is the time at which the last samples were taken: the true end of the window.
     pub(super) fn summary(self, workload: &dyn Workload, now: Instant) -> Summary {
         let duration_s = now.duration_since(self.began).as_secs_f64();
         let kinds: Vec<KindSummary> = self
@@ -89,8 +89,8 @@ impl Window {
         }
     }
 
-    /// Of fixed work that is done. With one client it is the time in its operations, without what lies
-    /// between them.
+    /// The summary of finished fixed work. With one client the metric is the time in its operations, without
+    /// the time between them.
     pub(super) fn summary_of_fixed_work(self, workload: &dyn Workload, now: Instant) -> Summary {
         let busy_s = self.busy.as_secs_f64();
         let summary = self.summary(workload, now);
@@ -123,7 +123,7 @@ pub(super) fn second(samples: &Samples, at: Duration, measured: bool) -> Second 
     }
 }
 
-/// User and system time of this process.
+/// User and system CPU time of this process.
 fn process_cpu() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -1,4 +1,4 @@
-//! Where databases differ in words.
+//! Differences between the SQL of the databases.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// As `ENGINE=` wants it.
+    /// The name for `ENGINE=`.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Innodb => "InnoDB",
@@ -25,7 +25,7 @@ impl Engine {
     }
 }
 
-/// The words of one family of databases.
+/// The SQL of one family of databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// MariaDB, MySQL, Percona Server.
@@ -35,23 +35,23 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether UPDATE has RETURNING; otherwise `LAST_INSERT_ID(expression)` takes its place.
+    /// True if UPDATE has RETURNING; otherwise `LAST_INSERT_ID(expression)` replaces it.
     pub fn has_returning(self) -> bool {
         self != Dialect::Mysql
     }
 
-    /// Whether one UPDATE can change two tables.
+    /// True if one UPDATE can change two tables.
     pub fn updates_several_tables(self) -> bool {
         self == Dialect::Mysql
     }
 
-    /// Whether a table that is there can get foreign keys; SQLite declares them with the table or not at all.
+    /// True if foreign keys can be added to an existing table. SQLite declares them with the table only.
     pub fn adds_foreign_keys(self) -> bool {
         self != Dialect::Sqlite
     }
 
-    /// Comes before foreign keys of rows that are known to be right: InnoDB would copy the table for each, to
-    /// check them.
+    /// Statement before foreign keys on rows that are known to be valid. Without it InnoDB copies the table
+    /// for each key, to check the rows.
     pub fn trust_rows(self) -> Option<&'static str> {
         match self {
             Dialect::Mysql => Some("SET SESSION foreign_key_checks = 0"),
@@ -59,8 +59,8 @@ impl Dialect {
         }
     }
 
-    /// After a table's name: rows are found, and locked, by the primary key. MariaDB's optimizer prefers an
-    /// index on a part of the key, whose entries belong to rows that nobody asked for.
+    /// Hint after a table's name: rows are found, and locked, by the primary key. MariaDB's optimizer prefers
+    /// an index on a part of the key, whose entries lead to other rows too.
     pub fn by_primary_key(self) -> &'static str {
         match self {
             Dialect::Mysql => " FORCE INDEX (PRIMARY)",
@@ -68,13 +68,13 @@ impl Dialect {
         }
     }
 
-    /// Whether a locking SELECT with LIMIT 1 may return nothing although there are rows: it waited for one
-    /// that was deleted meanwhile, and looks for no other (READ COMMITTED).
+    /// True if a locking SELECT with LIMIT 1 may return nothing although rows exist. It waited for a row that
+    /// was deleted meanwhile, and does not look for another (READ COMMITTED).
     pub fn may_overlook_rows(self) -> bool {
         self == Dialect::Postgres
     }
 
-    /// Asks for the engine that makes tables here unless it has transactions; `None` where every engine has
+    /// Query for the default engine if it has no transactions; `None` for databases whose engines all have
     /// them.
     pub fn engine_without_transactions(self) -> Option<&'static str> {
         match self {
@@ -85,19 +85,19 @@ impl Dialect {
         }
     }
 
-    /// A table as MySQL would write it, in the database's default engine, one byte per letter.
+    /// Translates a CREATE TABLE of MySQL: the database's default engine, one byte per letter.
     pub fn create_table(self, create: &str) -> String {
         self.create_table_in(create, None)
     }
 
-    /// The same in an engine; without one in the server's default.
+    /// As [`Dialect::create_table`], with this engine; `None`: the server's default.
     pub fn create_table_in(self, create: &str, engine: Option<Engine>) -> String {
         match self {
             Dialect::Mysql => {
                 let engine = engine.map_or(String::new(), |engine| format!(" ENGINE={}", engine.name()));
                 format!("{create}{engine} DEFAULT CHARACTER SET latin1 COLLATE latin1_bin")
             }
-            // The smallest types that hold the same numbers.
+            // The smallest types with the same range.
             Dialect::Postgres => create
                 .replace("SMALLINT UNSIGNED", "INTEGER")
                 .replace("TINYINT", "SMALLINT")
@@ -106,7 +106,7 @@ impl Dialect {
         }
     }
 
-    /// A column with a number for every row, which the database gives to rows that come without one.
+    /// A key column that the database numbers in rows without a value for it.
     pub fn numbered_key(self, column: &str) -> String {
         match self {
             Dialect::Mysql => format!("{column} INTEGER NOT NULL AUTO_INCREMENT PRIMARY KEY"),
@@ -115,7 +115,8 @@ impl Dialect {
         }
     }
 
-    /// What makes such a column go on after rows that came with numbers; `None` where it does so by itself.
+    /// Statement that continues the numbering after rows with explicit numbers; `None` if the database does
+    /// so by itself.
     pub fn go_on_numbering(self, table: &str, column: &str) -> Option<String> {
         match self {
             Dialect::Postgres => Some(format!(
@@ -125,27 +126,27 @@ impl Dialect {
         }
     }
 
-    /// What to do with a table once its rows and indexes are there; `None` where there is nothing to do.
+    /// Statement for a table after its rows and indexes are complete; `None` if none is needed.
     pub fn after_load(self, table: &str) -> Option<String> {
         match self {
-            // Otherwise whoever reads a row first would mark it as committed, which writes its page, and the
-            // planner would guess.
+            // Without it the first reader of a row would mark it as committed, which writes its page, and the
+            // planner would have no statistics.
             Dialect::Postgres => Some(format!("VACUUM (FREEZE, ANALYZE) {table}")),
             Dialect::Mysql | Dialect::Sqlite => None,
         }
     }
 
-    /// An amount of money as an exact number of cents.
+    /// Converts an amount of money to an exact number of cents.
     pub fn as_cents(self, amount: &str) -> String {
         match self {
             Dialect::Mysql => format!("CAST({amount} * 100 AS SIGNED)"),
             Dialect::Postgres => format!("CAST({amount} * 100 AS BIGINT)"),
-            // Its decimals are floating-point numbers.
+            // SQLite's decimals are floating-point numbers.
             Dialect::Sqlite => format!("CAST(ROUND({amount} * 100) AS INTEGER)"),
         }
     }
 
-    /// A parameter that is a whole number, where nothing beside it says so.
+    /// A parameter of integer type, where the context does not give the type.
     pub fn integer(self) -> &'static str {
         match self {
             Dialect::Postgres => "CAST(? AS BIGINT)",
@@ -153,7 +154,7 @@ impl Dialect {
         }
     }
 
-    /// A parameter of text put before a column.
+    /// A text parameter concatenated before a column.
     pub fn before(self, column: &str) -> String {
         match self {
             Dialect::Mysql => format!("CONCAT(?, {column})"),
@@ -161,7 +162,7 @@ impl Dialect {
         }
     }
 
-    /// What locks the rows of a SELECT; nothing where a writing transaction has the whole database.
+    /// Suffix that locks the rows of a SELECT; empty if a writing transaction locks the whole database.
     pub fn for_update(self) -> &'static str {
         match self {
             Dialect::Mysql | Dialect::Postgres => " FOR UPDATE",

@@ -1,6 +1,6 @@
-//! One SQL connection, whichever database is behind it: a file for each database.
+//! One SQL connection to any of the databases; each database has a file.
 //!
-//! Statements are written with `?` for parameters. Where databases differ in words, [`Dialect`] has them.
+//! Statements are written with `?` for parameters. Differences between databases are in [`Dialect`].
 
 mod dialect;
 pub mod mysql;
@@ -18,27 +18,27 @@ pub use value::{FromRow, FromValue, Row, Value};
 
 use crate::protocol::Endpoint;
 
-/// A prepared statement of the session that made it.
+/// A prepared statement; valid for its own session only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statement(usize);
 
-/// Writes rows as LOAD DATA and COPY read them: tab between columns, `\N` for null, newline after a row.
+/// Writes rows in the format of LOAD DATA and COPY: tab between columns, `\N` for null, newline after a row.
 pub type RowWriter = Box<dyn FnMut(&mut dyn Write) -> io::Result<()> + Send>;
 
-/// What a client does about an error.
+/// How a client reacts to an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Deadlock, lock wait timeout, or a row changed since the snapshot: roll back and try again.
+    /// Deadlock, lock wait timeout, or a row changed since the snapshot: roll back and retry.
     Retry,
-    /// This transaction failed: a row with this key exists.
+    /// This transaction failed: a row with this key already exists.
     Duplicate,
     /// This transaction failed.
     Transaction,
-    /// The connection or the server is gone, or there is no room for anything more.
+    /// The connection or the server is gone, or storage is full.
     Fatal,
 }
 
-/// The database's own words, and what they mean for a client.
+/// The database's own message, and its class.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SqlError {
@@ -53,16 +53,16 @@ impl SqlError {
     }
 }
 
-/// One connection. What it prepares lives as long as it does.
+/// One connection. Its prepared statements live as long as it does.
 pub trait Session: Send {
     fn dialect(&self) -> Dialect;
 
     fn prepare(&mut self, text: &str) -> Result<Statement, SqlError>;
 
-    /// Rows affected.
+    /// Executes a statement. Returns the rows affected.
     fn run(&mut self, statement: Statement, parameters: &[Value]) -> Result<u64, SqlError>;
 
-    /// Hands over one row after the other.
+    /// Executes a query and passes its rows on one by one.
     fn visit(
         &mut self,
         statement: Statement,
@@ -70,20 +70,20 @@ pub trait Session: Send {
         take: &mut dyn FnMut(Row) -> Result<(), SqlError>,
     ) -> Result<(), SqlError>;
 
-    /// What the last statement put into `LAST_INSERT_ID`; only where [`Dialect::has_returning`] is false.
+    /// The `LAST_INSERT_ID` of the last statement; only if [`Dialect::has_returning`] is false.
     fn last_insert_id(&self) -> u64;
 
-    /// One query as text; its rows are read and dropped. How many there were.
+    /// Executes a query as text, then reads and drops its rows. Returns their number.
     fn read(&mut self, text: &str) -> Result<u64, SqlError>;
 
-    /// One statement without parameters or rows.
+    /// Executes a statement without parameters or rows.
     fn execute(&mut self, text: &str) -> Result<(), SqlError>;
 
-    /// From here on a transaction begins with [`Session::begin`] or with the first statement after the last
-    /// one ended.
+    /// Enables transactions: from here on one begins with [`Session::begin`], or with the first statement
+    /// after the end of the last one.
     fn use_transactions(&mut self) -> Result<(), SqlError>;
 
-    /// `writes` says whether the transaction changes anything.
+    /// `writes`: the transaction changes data.
     fn begin(&mut self, writes: bool) -> Result<(), SqlError>;
 
     fn commit(&mut self) -> Result<(), SqlError> {
@@ -105,7 +105,7 @@ impl Debug for dyn Session {
 }
 
 impl dyn Session + '_ {
-    /// Begins a transaction although [`Session::use_transactions`] was not called.
+    /// Begins a transaction without [`Session::use_transactions`].
     pub fn begin_now(&mut self, writes: bool) -> Result<(), SqlError> {
         match self.dialect() {
             Dialect::Sqlite => self.begin(writes),
@@ -135,10 +135,10 @@ impl dyn Session + '_ {
         Ok(first)
     }
 
-    /// The one number that a query answers with.
+    /// The result of a query that returns one number.
     ///
     /// # Errors
-    /// It answers with something else; or as [`Session::prepare`].
+    /// The query returns anything else; or as [`Session::prepare`].
     pub fn number(&mut self, query: &str) -> Result<i64, SqlError> {
         let statement = self.prepare(query)?;
         self.first(statement, &[])?.map(|(number,)| number).ok_or_else(SqlError::unexpected_row)
@@ -157,7 +157,7 @@ impl dyn Session + '_ {
     }
 }
 
-/// Parameters of different types.
+/// A list of parameters of different types.
 #[macro_export]
 macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*][..] };
@@ -166,7 +166,7 @@ macro_rules! values {
 /// Connects to the endpoint's database.
 ///
 /// # Errors
-/// The server does not answer or does not let us in; names the endpoint.
+/// The server does not answer or refuses the login; the message names the endpoint.
 pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
     Ok(match endpoint {
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
@@ -181,10 +181,10 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
     })
 }
 
-/// Makes the endpoint's database unless it exists, and connects to it.
+/// Creates the endpoint's database unless it exists, and connects to it.
 ///
 /// # Errors
-/// As [`connect`]; or the user may not make a database.
+/// As [`connect`]; or the user may not create a database.
 pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
     Ok(match endpoint {
         Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
@@ -199,13 +199,13 @@ pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Sessio
     })
 }
 
-/// Why an engine cannot be chosen anywhere else.
+/// The message if an engine is chosen for another database.
 pub const NO_ENGINES: &str = "only MariaDB and MySQL have storage engines; leave it out";
 
-/// The server's default storage engine, if it has no transactions.
+/// The server's default storage engine if it has no transactions; otherwise `None`.
 ///
 /// # Errors
-/// The server does not say.
+/// The server does not answer the query.
 pub(crate) fn default_engine_without_transactions(session: &mut dyn Session) -> Result<Option<String>> {
     let Some(question) = session.dialect().engine_without_transactions() else { return Ok(None) };
     let statement = session.prepare(question)?;
@@ -213,7 +213,7 @@ pub(crate) fn default_engine_without_transactions(session: &mut dyn Session) -> 
     Ok(engine.map(|(name,)| String::from_utf8_lossy(&name).into_owned()))
 }
 
-/// Names an endpoint for an error message.
+/// The name of an endpoint for an error message.
 pub fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::MysqlSocket { path, .. } => format!("socket {}", path.display()),

@@ -1,4 +1,4 @@
-//! The MySQL protocol: connections, and which of its errors mean what.
+//! The MySQL protocol: connections, and the classes of its errors.
 
 use std::fmt;
 use std::io::Write;
@@ -80,7 +80,7 @@ impl Session for Mysql {
         Ok(self.connection.query_drop(text)?)
     }
 
-    /// Without autocommit the first statement begins the transaction: one round trip less than with BEGIN.
+    /// Disables autocommit: the first statement begins the transaction, one round trip less than with BEGIN.
     fn use_transactions(&mut self) -> Result<(), SqlError> {
         self.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         self.execute("SET SESSION autocommit = 0")
@@ -91,8 +91,8 @@ impl Session for Mysql {
     }
 
     fn load(&mut self, table: &str, mut rows: RowWriter) -> Result<(), SqlError> {
-        // MariaDB locks an empty table for its first stream otherwise, so that the others wait for it once
-        // per table.
+        // Otherwise MariaDB locks an empty table for its first stream, and the others wait for it once per
+        // table.
         self.execute("SET SESSION unique_checks = 0, foreign_key_checks = 0")?;
         let handler = LocalInfileHandler::new(move |_, output| rows(output as &mut dyn Write));
         self.connection.set_local_infile_handler(Some(handler));
@@ -149,9 +149,9 @@ pub fn connect(endpoint: &Endpoint) -> Result<Conn> {
 }
 
 fn open(endpoint: &Endpoint, select_database: bool) -> Result<Conn> {
-    // Statements are kept by the clients themselves: a cache that evicts would close them behind our back.
+    // Clients keep the statements themselves. A cache that evicts would close statements still in use.
     let options = OptsBuilder::new().stmt_cache_size(0);
-    // Everything we send is ASCII, and the tables are latin1: no conversion stands between a value and an
+    // All our data is ASCII, and the tables are latin1, so that no conversion comes between a value and an
     // index.
     let options = options.init(vec!["SET NAMES latin1 COLLATE latin1_bin"]);
     let options = match endpoint {
@@ -187,7 +187,7 @@ fn classify(error: &Error) -> Class {
     }
 }
 
-/// The server's own words without the crate's wrapping.
+/// The server's own message, without the prefix of the crate.
 fn sentence(error: &Error) -> String {
     match error {
         Error::MySqlError(error) => format!("{} (error {})", error.message, error.code),

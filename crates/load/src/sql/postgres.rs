@@ -1,4 +1,4 @@
-//! PostgreSQL over its own protocol: connections, and which of its errors mean what.
+//! The PostgreSQL protocol: connections, and the classes of its errors.
 
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -16,11 +16,11 @@ use crate::protocol::Endpoint;
 
 mod format;
 
-/// As the server has it unless told otherwise; part of the name of its socket.
+/// The server's default; part of the name of its socket.
 pub const DEFAULT_PORT: u16 = 5432;
-/// The database that every installation has.
+/// A database that exists in every installation.
 pub const MAINTENANCE_DATABASE: &str = "postgres";
-/// Of one message of a COPY.
+/// Size of one COPY message.
 const COPY_BYTES: usize = 64 << 10;
 
 /// A connection to PostgreSQL.
@@ -88,7 +88,7 @@ impl Session for Postgres {
         Ok(())
     }
 
-    /// Never asked for: UPDATE has RETURNING here.
+    /// Never called: UPDATE has RETURNING here.
     fn last_insert_id(&self) -> u64 {
         0
     }
@@ -103,10 +103,10 @@ impl Session for Postgres {
         Ok(self.client.batch_execute(text)?)
     }
 
-    /// Transactions that write are isolated as the server's `default_transaction_isolation` says. At READ
-    /// COMMITTED, its default, an UPDATE that waited for a row goes on with the newer row, as InnoDB does at
-    /// REPEATABLE READ; PostgreSQL's own REPEATABLE READ would refuse each of them. Transactions that only
-    /// read have one snapshot for all their statements all the same.
+    /// Writing transactions have the isolation of the server's `default_transaction_isolation`. At READ
+    /// COMMITTED, its default, an UPDATE that waited for a row continues with the newer row, as InnoDB does
+    /// at REPEATABLE READ. PostgreSQL's own REPEATABLE READ would refuse each of them. Read-only transactions
+    /// have one snapshot for all their statements.
     fn use_transactions(&mut self) -> Result<(), SqlError> {
         let isolation: String =
             self.client.query_one("SHOW default_transaction_isolation", &[])?.try_get(0)?;
@@ -126,7 +126,7 @@ impl Session for Postgres {
         let written = rows(&mut writer).and_then(|()| writer.flush());
         let (copy, _) = writer.into_parts();
         match written {
-            // What the server thinks of the rows it says at the end.
+            // The server reports errors in the rows at the end.
             Ok(()) => Ok(copy.finish().map(drop)?),
             Err(error) => Err(match error.downcast::<Error>() {
                 Ok(error) => error.into(),
@@ -136,7 +136,7 @@ impl Session for Postgres {
     }
 }
 
-/// `?` becomes `$1`, `$2` and so on. No statement of ours has a `?` that is no parameter.
+/// Replaces `?` by `$1`, `$2` and so on. In our statements every `?` is a parameter.
 fn numbered(text: &str) -> String {
     let mut parts = text.split('?');
     let mut numbered = parts.next().unwrap_or_default().to_owned();
@@ -161,7 +161,8 @@ fn config(endpoint: &Endpoint) -> Result<Config> {
     Ok(config)
 }
 
-/// The endpoint of a `postgresql://` URL; without a user `postgres`, without a database `default_database`.
+/// The endpoint of a `postgresql://` URL. The default user is `postgres`, the default database is
+/// `default_database`.
 ///
 /// # Errors
 /// A sentence about the URL.
@@ -199,7 +200,7 @@ impl From<Error> for SqlError {
                 let message = format!("the connection to the server broke: {message}");
                 SqlError { class: Class::Fatal, message }
             }
-            // A value that is not what the statement or we expect.
+            // A value of an unexpected type.
             None => SqlError { class: Class::Transaction, message },
         }
     }
@@ -210,11 +211,11 @@ fn is_broken(error: &Error) -> bool {
     error.is_closed() || std::error::Error::source(error).is_some_and(is_io)
 }
 
-/// By SQLSTATE (appendix A of PostgreSQL's manual).
+/// The class of an SQLSTATE (appendix A of PostgreSQL's manual).
 fn classify(code: &SqlState) -> Class {
     const RETRIED: [SqlState; 3] =
         [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE];
-    /// The server goes down or recovers, or its storage failed.
+    /// The server shuts down or recovers, or its storage failed.
     const FATAL: [SqlState; 7] = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -235,7 +236,7 @@ fn classify(code: &SqlState) -> Class {
     }
 }
 
-/// The server's own words without the crate's wrapping.
+/// The server's own message, without the prefix of the crate.
 fn sentence(error: &Error) -> String {
     match error.as_db_error() {
         Some(error) => format!("{} (SQLSTATE {})", error.message(), error.code().code()),

@@ -1,8 +1,8 @@
 //! SQLite inside this process: the database is a file, and there is no server.
 //!
-//! So its statements run as whoever runs us, which may be root, and they come from files. No other file than
-//! the database is opened for them: `ATTACH` and `VACUUM INTO` are refused, and so are pragmas that say where
-//! SQLite keeps files.
+//! Statements come from files and run with the rights of this process, which may be root. So they may open no
+//! file but the database: `ATTACH`, `VACUUM INTO` and pragmas that set the location of SQLite's files are
+//! refused.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,9 +18,9 @@ use rusqlite::{Error, ErrorCode, ToSql, ffi, params_from_iter};
 
 use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value};
 
-/// How long a writer waits for the one that is at work. SQLite has one writer at a time.
+/// How long a writer waits for the current one. SQLite has one writer at a time.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// More than any workload prepares.
+/// Above the number of statements of any workload.
 const STATEMENTS: usize = 512;
 
 /// A connection to a database file.
@@ -29,12 +29,12 @@ pub struct Sqlite {
     texts: Vec<String>,
 }
 
-/// The version of the library that is built in.
+/// The version of the built-in library.
 pub fn version() -> &'static str {
     rusqlite::version()
 }
 
-/// The value of a pragma as SQLite writes it; `None` when there is no such pragma.
+/// The value of a pragma in SQLite's notation; `None` if there is no such pragma.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -47,16 +47,16 @@ pub fn pragma(connection: &Connection, name: &str) -> Result<Option<String>> {
     }
 }
 
-/// Opens the file, or makes it, with these pragmas.
+/// Opens or creates the file with these pragmas.
 ///
 /// # Errors
-/// It is no database, or a pragma is refused.
+/// The file is not a database, or a pragma is refused.
 pub fn open(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Connection> {
     let connection = Connection::open(path).with_context(|| format!("opening {}", path.display()))?;
     connection.busy_timeout(PATIENCE)?;
     connection.authorizer(Some(no_other_file));
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // These are fixed once others have made the file.
+    // Other pragmas may create the file, and then these are fixed.
     let comes_first = |name: &&String| ["auto_vacuum", "encoding", "page_size"].contains(&name.as_str());
     let (first, then): (Vec<_>, Vec<_>) = pragmas.iter().partition(|(name, _)| comes_first(name));
     for (name, value) in first.into_iter().chain(then) {
@@ -95,7 +95,7 @@ impl Session for Sqlite {
         Dialect::Sqlite
     }
 
-    /// The library keeps what was prepared by its text.
+    /// The library caches prepared statements by their text.
     fn prepare(&mut self, text: &str) -> Result<Statement, SqlError> {
         self.connection.prepare_cached(text)?;
         self.texts.push(text.to_owned());
@@ -145,14 +145,14 @@ impl Session for Sqlite {
         Ok(())
     }
 
-    /// A transaction that will write says so at once: one that begins by reading is refused when another has
-    /// written since.
+    /// A writing transaction declares itself at the start. A transaction that starts with a read is refused
+    /// if another one has written since.
     fn begin(&mut self, writes: bool) -> Result<(), SqlError> {
         self.execute(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })
     }
 
     fn rollback(&mut self) -> Result<(), SqlError> {
-        // Some errors have rolled back already.
+        // Some errors have already rolled back.
         if self.connection.is_autocommit() { Ok(()) } else { self.execute("ROLLBACK") }
     }
 
@@ -175,13 +175,13 @@ impl Session for Sqlite {
     }
 }
 
-/// Takes lines of a load and inserts them.
+/// Receives the lines of a load and inserts them.
 struct Inserter<'a> {
     connection: &'a Connection,
     table: &'a str,
-    /// The INSERT, once a row has told how many columns there are.
+    /// The INSERT; known after the first row, which gives the number of columns.
     text: Option<String>,
-    /// A line that is not complete yet.
+    /// An incomplete line.
     rest: Vec<u8>,
     refused: Option<SqlError>,
 }
@@ -219,7 +219,7 @@ impl Write for Inserter<'_> {
 
 impl ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        // What we write is ASCII; a blob would not compare with text.
+        // Our data is ASCII. A blob would not compare equal to text.
         let text = |text| str::from_utf8(text).map_err(|error| Error::ToSqlConversionFailure(error.into()));
         Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
             Value::Null => ValueRef::Null,
@@ -248,7 +248,7 @@ fn words(value: ValueRef<'_>) -> String {
     }
 }
 
-/// A unique column, a primary key, a row number (sqlite.org/rescode.html).
+/// A duplicate unique column, primary key or row number (sqlite.org/rescode.html).
 const DUPLICATE: [i32; 3] =
     [ffi::SQLITE_CONSTRAINT_UNIQUE, ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_CONSTRAINT_ROWID];
 

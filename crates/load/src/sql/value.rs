@@ -77,7 +77,7 @@ impl From<&str> for Value {
     }
 }
 
-/// What a column can be read as; `None` when it is something else.
+/// Types that a column can be read as; `None` if the value has another type.
 pub trait FromValue: Sized {
     fn from_value(value: Value) -> Option<Self>;
 }
@@ -134,7 +134,7 @@ impl FromValue for Value {
     }
 }
 
-/// What a row can be read as: a tuple of its first columns, or all of it.
+/// Types that a row can be read as: a tuple of its first columns, or all of it.
 pub trait FromRow: Sized {
     fn from_row(row: Row) -> Option<Self>;
 }

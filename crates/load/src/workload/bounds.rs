@@ -1,15 +1,15 @@
-//! Parameters that count something. The bound stands once, beside the fields; a scenario and an option are
-//! refused by the same sentence.
+//! Parameters that are counts. The bound is declared once, beside the fields. Scenarios and options are
+//! refused with the same sentence.
 
-/// Each is a thread and a connection.
+/// Each terminal is a thread and a connection.
 pub(crate) const TERMINALS_MAX: u64 = 10_000;
-/// Transactions per second; more than any server on one machine answers.
+/// Transactions per second. No server on one machine reaches it.
 pub(crate) const RATE_MAX: u64 = 1_000_000;
 
-/// A parameter that counts something: at least 1, at most `most`.
+/// A parameter that is a count, from 1 to `most`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// As scenarios name it.
+    /// The parameter's name in scenarios.
     pub(super) key: &'static str,
     value: u64,
     most: u64,
@@ -20,7 +20,7 @@ impl Count {
         Count { key, value: value.into(), most }
     }
 
-    /// Why it is not in range, without its key.
+    /// Why the count is out of range, without its key.
     pub(super) fn complaint(&self) -> Option<String> {
         let Count { value, most, .. } = self;
         let is_in_range = (1..=*most).contains(value);
@@ -28,7 +28,7 @@ impl Count {
     }
 }
 
-/// A field that counts; one that is not given has no bound to break.
+/// A field that is a count. A missing field is within any bound.
 pub(crate) trait Counted {
     fn count(self) -> Option<u64>;
 }
@@ -51,8 +51,7 @@ impl<T: Counted> Counted for Option<T> {
     }
 }
 
-/// Fields with the most that each can be: `counts!(self, rows <= 1_000, rate <= RATE_MAX)`. The key is the
-/// field's name.
+/// Fields with their maximum: `counts!(self, rows <= 1_000, rate <= RATE_MAX)`. The key is the field's name.
 macro_rules! counts {
     ($spec:ident, $($field:ident <= $most:expr),+ $(,)?) => {
         [$((stringify!($field), $crate::workload::Counted::count($spec.$field), $most)),+]
@@ -63,7 +62,7 @@ macro_rules! counts {
 }
 pub(crate) use counts;
 
-/// How an option reads it; its bounds are the workload's to say.
+/// Parses the value of an option. The workload checks its bounds.
 pub(crate) fn whole_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let number: u64 = text.parse().map_err(|_| "write a whole number from 1 on".to_owned())?;
     T::try_from(number).map_err(|_| "no count can be that large".to_owned())

@@ -1,4 +1,4 @@
-//! A verification of the database, and how one condition fared over many warehouses or tables.
+//! A verification of the database, and the result of one condition over many warehouses or tables.
 
 /// One verification of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Violations {
         }
     }
 
-    /// `place`: where it holds, for example `10 warehouses`.
+    /// `place`: the scope of the check, for example `10 warehouses`.
     pub(crate) fn check(self, name: &str, place: &str) -> Check {
         Check {
             name: name.to_owned(),

@@ -1,45 +1,45 @@
-//! One terminal of a workload, and how its transactions end.
+//! One terminal of a workload, and the outcomes of its transactions.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::sql::{Class, SqlError};
 
-/// One terminal. The runner calls `choose`, notes the time, and calls `execute`.
+/// One terminal. The runner calls `choose`, notes the time, then calls `execute`.
 pub trait Client: Debug + Send {
-    /// Draws the next transaction and its input; its index in [`super::Workload::kinds`].
+    /// Draws the next transaction and its input. Returns its index in [`super::Workload::kinds`].
     fn choose(&mut self) -> usize;
 
-    /// Executes what was chosen, with its retries.
+    /// Executes the chosen transaction, with its retries.
     fn execute(&mut self) -> Result<Outcome, Failure>;
 
-    /// Of fixed work: whether nothing is left to choose. What is not timed is done here.
+    /// Fixed work: true when the list is done. Untimed steps run here.
     fn is_through(&mut self) -> Result<bool, Failure> {
         Ok(false)
     }
 
-    /// In the closed loop: between the choice and its execution.
+    /// Closed loop: the pause between the choice and its execution.
     fn pause_before(&mut self) -> Duration {
         Duration::ZERO
     }
 
-    /// In the closed loop: between the answer and the next choice.
+    /// Closed loop: the pause between the answer and the next choice.
     fn pause_after(&mut self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// A transaction that ended as the workload intends.
+/// A transaction that ended as the workload intends, with a commit or a rollback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
-    /// Rolled back because the workload says so.
+    /// Rolled back by the workload's own rules.
     pub rolled_back: bool,
-    /// Attempts that the server refused (deadlock, lock wait timeout) before the one that ended.
+    /// Attempts that the server refused (deadlock, lock wait timeout) before the last one.
     pub retries: u32,
-    /// Time spent waiting for COMMIT, zero where nothing was written; `None` for one that committed within a
-    /// statement, which has no stopwatch of its own.
+    /// Time spent waiting for COMMIT, zero if nothing was written. `None` if the commit is part of a
+    /// statement, so that it cannot be timed alone.
     pub commit_wait: Option<Duration>,
-    /// User and system CPU of the client, where it looks at it.
+    /// User and system CPU time of the client, if the workload reports it.
     pub client_cpu: Option<Duration>,
 }
 
@@ -47,7 +47,7 @@ pub struct Outcome {
 pub enum Failure {
     /// This transaction failed; the next may succeed.
     Transaction(String),
-    /// The server is gone, or will refuse everything.
+    /// The server is gone, or will refuse every further transaction.
     Fatal(String),
 }
 

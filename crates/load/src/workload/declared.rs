@@ -1,4 +1,4 @@
-//! What a workload says before anything runs.
+//! Declarations of a workload that are known before it runs.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -11,31 +11,31 @@ use crate::protocol::Endpoint;
 use crate::sql::Engine;
 use spindle_base::child::RunAs;
 
-/// A parameter that is wrong: its key, and a sentence without it.
+/// A wrong parameter: its key, and a sentence without the key.
 pub type Complaint = (&'static str, String);
 
-/// The parameters of a workload. Whoever implements it is a structure with the keys of a scenario, which are
-/// the options of `spindle load`, too: serde and clap read the same fields. Beside it in its module is its
-/// [`Facts`].
+/// The parameters of a workload. The implementing structure has the keys of a scenario as its fields. They
+/// are the options of `spindle load` too: serde and clap read the same fields. The module also has the
+/// workload's [`Facts`].
 pub trait Declared: Debug + Send + Sync {
-    /// The bounds of what is counted.
+    /// The bounds of the parameters that are counts.
     fn counts(&self) -> Vec<Count>;
 
-    /// What else is wrong with a parameter, or with two together.
+    /// Any other mistake in a parameter, or in two together.
     fn contradiction(&self) -> Option<Complaint> {
         None
     }
 
-    /// What is wrong with a parameter.
+    /// The first mistake in the parameters, if any.
     fn complaint(&self) -> Option<Complaint> {
         let out_of_range = |count: &Count| Some((count.key, count.complaint()?));
         self.counts().iter().find_map(out_of_range).or_else(|| self.contradiction())
     }
 
-    /// The freshly loaded database; `None` where there is none.
+    /// The freshly loaded database; `None` for workloads without one.
     fn data(&self) -> Option<Data>;
 
-    /// What shapes the loaded database: equal texts, equal data.
+    /// The parameters that shape the loaded database. Equal texts mean equal data.
     fn data_set(&self) -> String;
 
     /// Where the workload differs from its specification, as sentences.
@@ -43,12 +43,12 @@ pub trait Declared: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// How long the kit that it follows warms up unless told otherwise.
+    /// The default warm-up of the kit that the workload follows.
     fn warm_up(&self) -> Option<Duration> {
         None
     }
 
-    /// The storage engine that its tables must have; only MariaDB and MySQL have any.
+    /// The storage engine that its tables must have. Only MariaDB and MySQL have engines.
     fn engine(&self) -> Option<Engine> {
         None
     }
@@ -58,7 +58,7 @@ pub trait Declared: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Puts the content of files that it names into itself; their paths are relative to the directory.
+    /// Reads the files that the parameters name into the parameters. Paths are relative to the directory.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -66,24 +66,23 @@ pub trait Declared: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The workload itself; its parameters are known to be right. A program that is its clients runs as
-    /// `run_as`.
+    /// The workload itself. Its parameters are already checked. A foreign tool runs as `run_as`.
     ///
     /// # Errors
-    /// What cannot be known of the parameters alone.
+    /// A mistake that the parameters alone do not show.
     fn workload(&self, run_as: RunAs) -> Result<Box<dyn Workload>>;
 }
 
 /// The freshly loaded database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// For a sentence: `10 warehouses`.
+    /// Its size in a sentence: `10 warehouses`.
     pub words: String,
-    /// About; without what a server needs anyway.
+    /// Approximate size, without the server's own files.
     pub bytes: u64,
 }
 
-/// What is behind an endpoint.
+/// The kind of system behind an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// MariaDB, MySQL, Percona Server.
@@ -92,12 +91,12 @@ pub enum Target {
     Sqlite,
     /// A directory for files.
     Directory,
-    /// Nothing: the clients answer themselves.
+    /// No server: the clients answer their own requests.
     Mock,
 }
 
 impl Target {
-    /// What speaks SQL.
+    /// Targets that speak SQL.
     pub const DATABASES: &[Target] = &[Target::Mysql, Target::Postgres, Target::Sqlite];
 
     pub fn of(endpoint: &Endpoint) -> Target {
@@ -111,23 +110,22 @@ impl Target {
     }
 }
 
-/// What holds of a workload with any parameters.
+/// Properties of a workload that hold for any parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     pub runs_on: &'static [Target],
-    /// Work with a beginning and an end, whose clients can go through it once
-    /// ([`super::Client::is_through`]).
+    /// Fixed work: a list with an end, which clients can go through once ([`super::Client::is_through`]).
     pub is_fixed_work: bool,
-    /// `spindle load` makes its tables and goes through it once, unless it is told how long to go on.
+    /// `spindle load` makes its tables and goes through the work once, unless a duration is given.
     pub is_done_once: bool,
-    /// Its clients are another project's program.
+    /// Its clients are a foreign tool.
     pub has_tool: bool,
     /// A storage engine without transactions cannot run it.
     pub needs_transactions: bool,
 }
 
 impl Facts {
-    /// Speaks SQL to any of our databases.
+    /// A native workload for all SQL databases.
     pub const SQL: Facts = Facts {
         runs_on: Target::DATABASES,
         is_fixed_work: false,
@@ -136,6 +134,6 @@ impl Facts {
         needs_transactions: false,
     };
 
-    /// Another project's program is the clients.
+    /// A workload whose clients are a foreign tool.
     pub const FOREIGN: Facts = Facts { has_tool: true, ..Facts::SQL };
 }

@@ -1,4 +1,4 @@
-//! Fills tables with rows that are made while they are sent, several streams at once. Rows never touch the
+//! Fills tables with several streams at once. Rows are generated while they are sent and never touch the
 //! client's disk.
 
 use std::collections::VecDeque;
@@ -15,33 +15,33 @@ use crate::sql::{Class, Session, connect};
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 const ATTEMPTS: u32 = 10;
 
-/// How far a load is.
+/// The progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub rows_done: u64,
     pub rows_total: u64,
 }
 
-/// Told now and then how far a load is. Its error ends the load, which returns it.
+/// Called at intervals with the progress of a load. Its error ends the load and is returned.
 pub type OnProgress<'a> = dyn FnMut(Progress) -> Result<()> + 'a;
 
-/// Writes rows as [`Session::load`] reads them, and calls the second for each. Called anew for every attempt.
+/// Writes rows in the format of [`Session::load`], and calls the second argument after each. Called again for
+/// every attempt.
 pub(crate) type Rows = Arc<dyn Fn(&mut dyn Write, &mut dyn FnMut()) -> io::Result<()> + Send + Sync>;
 
-/// Rows of one table that are one transaction.
+/// Rows of one table that are loaded in one transaction.
 pub(crate) struct Task {
     pub(crate) table: String,
-    /// Which part of the table, for a message: ` of warehouse 3`.
+    /// The part of the table, for a message: ` of warehouse 3`.
     pub(crate) part: String,
     pub(crate) row_count: u64,
     pub(crate) rows: Rows,
 }
 
-/// In the order given, each stream with the next task that no other has.
+/// Runs the tasks in the given order. Each stream takes the next free task.
 ///
 /// # Errors
-/// The database does not take a row: with its words, the table and the part. Or whoever is told of the
-/// progress wants no more.
+/// The database refuses a row: its message, the table and the part. Or `progress` returned an error.
 pub(crate) fn load(endpoint: &Endpoint, tasks: Vec<Task>, progress: &mut OnProgress<'_>) -> Result<()> {
     let rows_total = tasks.iter().map(|task| task.row_count).sum();
     let rows_done = Arc::new(AtomicU64::new(0));
@@ -64,11 +64,11 @@ pub(crate) fn load(endpoint: &Endpoint, tasks: Vec<Task>, progress: &mut OnProgr
     progress(Progress { rows_done: rows_total, rows_total })
 }
 
-/// What ends a load before it is through.
+/// Ends a load early.
 #[derive(Debug, Clone, Default)]
 struct End {
     is_near: Arc<AtomicBool>,
-    /// What comes after it is its consequence.
+    /// The first error. Later ones are its consequences.
     first: Arc<Mutex<Option<anyhow::Error>>>,
 }
 
@@ -89,7 +89,7 @@ impl End {
     }
 }
 
-/// Takes rows until the end is near.
+/// Accepts rows until the load is ended.
 struct UntilTheEnd<'a> {
     output: &'a mut dyn Write,
     end: &'a End,
@@ -122,8 +122,9 @@ fn run_stream(
     }
 }
 
-/// One transaction. Two streams that are the first on one empty table of InnoDB may deadlock over its lock;
-/// the one that the server rolls back begins again, and then finds the table in use and needs no such lock.
+/// Runs one task as one transaction. Two streams that are the first on one empty table of InnoDB may deadlock
+/// over its lock. The one that the server rolls back starts again. By then the table is not empty and needs
+/// no such lock.
 fn run_task(session: &mut dyn Session, task: &Task, rows_done: &Arc<AtomicU64>, end: &End) -> Result<()> {
     let mut attempts = 0;
     loop {
@@ -148,10 +149,10 @@ fn run_task(session: &mut dyn Session, task: &Task, rows_done: &Arc<AtomicU64>, 
     }
 }
 
-/// Each statement on a connection of its own, all at once.
+/// Runs all statements at once, each on a connection of its own.
 ///
 /// # Errors
-/// One of them fails.
+/// A statement fails.
 pub(crate) fn run_in_parallel(endpoint: &Endpoint, statements: &[impl AsRef<str> + Sync]) -> Result<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = statements
@@ -170,7 +171,7 @@ pub(crate) fn run_in_parallel(endpoint: &Endpoint, statements: &[impl AsRef<str>
 }
 
 /// # Errors
-/// The table has another number of rows.
+/// The table has a different number of rows.
 pub(crate) fn check_row_count(session: &mut dyn Session, table: &str, expected: u64) -> Result<()> {
     let count = session.prepare(&format!("SELECT COUNT(*) FROM {table}"))?;
     let found = session.first(count, &[])?.map(|(count,)| count);

@@ -1,8 +1,8 @@
-//! What every workload is made of: the traits that it implements, and the tools that several of them share.
+//! The traits that every workload implements, and the tools that several of them share.
 //!
-//! Belongs here: [`Declared`] (what a workload says before anything runs), [`Workload`] and [`Client`] (what
-//! it does), bounds of options, loading, retries, checks. Must not know any single workload, nor when and how
-//! often clients are called.
+//! Belongs here: [`Declared`] (declarations before a run), [`Workload`] and [`Client`] (behaviour), bounds of
+//! options, loading, retries, checks. Must not know any single workload, nor the timing and the number of
+//! client calls.
 
 mod bounds;
 mod check;
@@ -26,34 +26,34 @@ pub use loading::{OnProgress, Progress};
 use crate::foreign::Tool;
 use crate::protocol::{Endpoint, KindSummary, Metric};
 
-/// A workload whose parameters are known to be right.
+/// A workload with checked parameters.
 pub trait Workload: Debug + Send + Sync {
     /// Names of the transaction kinds, in the order of their index.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// How many clients run at once.
+    /// The number of concurrent clients.
     fn terminals(&self) -> u32;
 
-    /// Transactions per second of the open loop; `None`: closed loop.
+    /// Open loop: transactions per second. `None`: closed loop.
     fn rate_per_s(&self) -> Option<u32> {
         None
     }
 
-    /// Whether terminals pause between transactions: open loop, keying and think times.
+    /// True if terminals pause between transactions: open loop, keying and think times.
     fn pauses(&self) -> bool {
         self.rate_per_s().is_some()
     }
 
-    /// For each kind whether every transaction of it ends with something durable, so that it waits for
-    /// storage; empty where nobody looked.
+    /// For each kind: true if every transaction ends with a durable write, so that it waits for storage.
+    /// Empty if this is not declared.
     fn durable_kinds(&self) -> Vec<bool> {
         Vec::new()
     }
 
-    /// Makes the database and fills it. The same seed makes the same rows.
+    /// Creates the database and fills it. Equal seeds give equal rows.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()>;
 
-    /// The program that is the clients; then nobody calls `connect`.
+    /// The foreign tool, if the workload has one. Then `connect` is not called.
     fn tool(&self) -> Option<&dyn Tool> {
         None
     }
@@ -61,15 +61,14 @@ pub trait Workload: Debug + Send + Sync {
     /// Connects one client; `terminal` counts from zero.
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>>;
 
-    /// Checks that the database is consistent. No client may be running.
+    /// Checks that the database is consistent. Clients must have stopped.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>>;
 
-    /// The figure by which cells are compared.
+    /// The figure by which the cells of a workload are compared.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric;
 }
 
-/// Names of kinds that are only known once the parameters are. They live as long as the process, which runs
-/// one workload.
+/// Leaks the names of kinds that depend on parameters. The process runs one workload, so the leak is bounded.
 pub(crate) fn kept_for_good(names: impl Iterator<Item = String>) -> &'static [&'static str] {
     let names = names.map(|name| &*Box::leak(name.into_boxed_str()));
     Vec::leak(names.collect())

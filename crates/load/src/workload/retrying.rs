@@ -1,14 +1,15 @@
-//! Transactions that lose against others are tried again.
+//! Retries of transactions that conflict with others.
 
 use std::time::Duration;
 
 use super::{Failure, Outcome};
 use crate::sql::{Class, Session, SqlError};
 
-/// A transaction that loses this many times in a row fails.
+/// A transaction that conflicts this many times in a row fails.
 const MAXIMUM_RETRIES: u32 = 100;
 
-/// Attempts until one ends as it should, each after a rollback of the one before.
+/// Repeats a transaction until an attempt succeeds or fails for good. Each attempt follows a rollback of the
+/// one before.
 pub(crate) fn retry<Client: ?Sized>(
     client: &mut Client,
     session: impl Fn(&mut Client) -> &mut dyn Session,
@@ -29,8 +30,8 @@ pub(crate) fn retry<Client: ?Sized>(
     }
 }
 
-/// The same with nothing but a session; the attempt says how long it waited for COMMIT, as
-/// [`Outcome::commit_wait`]. It must ask for the same rows each time.
+/// As [`retry`], with a session only. The attempt returns its wait for COMMIT, as [`Outcome::commit_wait`].
+/// It must access the same rows each time.
 pub(crate) fn until_it_ends(
     session: &mut dyn Session,
     mut attempt: impl FnMut(&mut dyn Session) -> Result<Option<Duration>, SqlError>,

@@ -1,8 +1,7 @@
-//! Many rows at once into an empty table, by INSERT of several rows or by the database's own way in (LOAD
-//! DATA, COPY).
+//! Bulk loads into an empty table, by multi-row INSERT or by the database's own loader (LOAD DATA, COPY).
 //!
-//! Every client has a table of its own. It empties and fills it in turn; both are timed, each as a kind of
-//! transaction.
+//! Every client has a table of its own. It empties and fills the table in turn. Both are timed, each as a
+//! kind of transaction.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -63,10 +62,10 @@ fn thousand() -> u32 {
     1_000
 }
 
-/// A full table per client; more would be more tables than anybody fills.
+/// A limit on tables, because each client fills one.
 const CLIENTS_MAX: u64 = 1_000;
 const FILLER: usize = 100;
-/// Bytes of a row with its part of the index, as InnoDB stores them.
+/// Bytes of a row with its share of the index, as InnoDB stores them.
 const ROW_BYTES: u64 = 170;
 const KINDS: &[&str] = &["fill", "empty"];
 const FILL: usize = 0;
@@ -77,7 +76,8 @@ impl Declared for Spec {
         counts!(self, rows <= 100_000_000, batch <= 10_000, terminals <= CLIENTS_MAX)
     }
 
-    /// What a trial fills it to: emptied tables come on top until the server reuses their room.
+    /// The size to which a trial fills the tables. Emptied tables add to it until the server reuses their
+    /// space.
     fn data(&self) -> Option<Data> {
         let rows = u64::from(self.rows) * u64::from(self.terminals);
         let words = format!("{} tables of {} rows", self.terminals, self.rows);
@@ -97,7 +97,7 @@ fn table_name(terminal: u32) -> String {
     format!("bulk{terminal}")
 }
 
-/// A row as [`Session::load`] reads it.
+/// Writes a row in the format of [`Session::load`].
 fn write_row(id: u32, random: &mut Random, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "{id}\t{}\t{}", number(random), random.letters(FILLER))
 }
@@ -159,7 +159,7 @@ impl Client for BulkClient {
         let chosen = self.next;
         self.next = if chosen == FILL { EMPTY } else { FILL };
         if chosen == FILL {
-            // A repeated attempt sends the same rows.
+            // Drawn once per fill, so that a retry sends the same rows.
             self.random.next_u64();
         }
         chosen
@@ -173,7 +173,7 @@ impl Client for BulkClient {
             false => BulkClient::empty(session, table),
         });
         if result.is_err() {
-            // Whatever failed, an empty table is where to go on.
+            // After a failure the client continues with an empty table.
             self.next = EMPTY;
         }
         result
@@ -189,7 +189,7 @@ impl Workload for Spec {
         self.terminals
     }
 
-    /// Empty tables: filling them is what is measured.
+    /// Creates empty tables. Filling them is measured.
     fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
@@ -238,7 +238,7 @@ impl Workload for Spec {
         ])
     }
 
-    /// Emptying takes its share of the time.
+    /// Rows per second; the time includes emptying the tables.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
         let rows = kinds[FILL].committed * u64::from(self.rows);
         Metric::rate("rows per second", rows as f64 / duration_s)

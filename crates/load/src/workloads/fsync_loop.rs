@@ -1,5 +1,5 @@
-//! Commits of one row and nothing else: how many a second, by one client or several. Every client has a row
-//! of its own, so that none waits for another's lock.
+//! Commits of one row, by one client or several: commits per second. Every client has a row of its own, so
+//! that none waits for another's lock.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub struct Spec {
 }
 
 const TABLE: &str = "commits";
-/// A small database is loaded for it: the table has a row for any terminal.
+/// The table has a row for the maximum number of terminals; it is small all the same.
 const ROWS: u64 = TERMINALS_MAX;
 
 impl Declared for Spec {
@@ -62,7 +62,7 @@ impl Client for CommitClient {
         0
     }
 
-    /// The statement is its own transaction, so all of its time is the commit's.
+    /// The statement is its own transaction, so all of its time counts as commit wait.
     fn execute(&mut self) -> Result<Outcome, Failure> {
         let (update, terminal) = (self.update, self.terminal);
         until_it_ends(&mut *self.session, |session| {

@@ -1,9 +1,8 @@
-//! A table that grows: what a million more rows cost when there are so many already, and the secondary
-//! indexes outgrow memory (Matsunobu, SSD Deployment Strategies for MySQL, 2010, insert benchmark).
+//! A growing table: the cost of a million more rows, while the secondary indexes outgrow memory (Matsunobu,
+//! SSD Deployment Strategies for MySQL, 2010, insert benchmark).
 //!
-//! Every step of the growth is a kind of transaction of its own. With the default of 1,000 rows in a
-//! statement and one terminal the mean milliseconds of a kind are the study's figure: seconds for a million
-//! rows.
+//! Every step of the growth is a kind of transaction. With the default of 1,000 rows per statement and one
+//! terminal, the mean milliseconds of a kind are the study's figure: seconds for a million rows.
 
 use std::fmt::Write;
 use std::io;
@@ -82,15 +81,15 @@ fn twenty() -> u32 {
 
 const TABLE: &str = "growth";
 const FILLER: usize = 100;
-/// Bytes of a row and of one entry of an index, as InnoDB stores a loaded table.
+/// Bytes of a row without its index entries, and of one index entry, as InnoDB stores a loaded table.
 const ROW_BYTES: u64 = 150;
 const ENTRY_BYTES: u64 = 20;
 /// Rows of one transaction of the load.
 const CHUNK: u64 = 100_000;
-/// A kind of transaction has a number of eight bits.
+/// The index of a kind has eight bits.
 const STEPS_MAX: u64 = 200;
 
-/// Where it is not what the study did.
+/// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
     "The study begins with an empty table; here the rows that are there at the beginning are loaded, and their indexes made afterwards.",
     "The study does not print its table: here a row has a number, a text of 100 characters and the indexed columns.",
@@ -133,12 +132,12 @@ impl Declared for Spec {
 }
 
 impl Spec {
-    /// Rows at the end of the last step, where the work ends when it is measured once.
+    /// Rows at the end of the last step. Fixed work ends there.
     fn end(&self) -> u64 {
         (self.rows / self.step_rows + u64::from(self.steps)) * self.step_rows
     }
 
-    /// Which step a row belongs to when there are so many already.
+    /// The step of a row, by the number of rows before it.
     fn step_of(&self, rows: u64) -> usize {
         let passed = rows / self.step_rows - self.rows / self.step_rows;
         passed.min(u64::from(self.steps) - 1) as usize
@@ -214,7 +213,7 @@ struct GrowthClient {
     session: Box<dyn Session>,
     spec: Spec,
     random: Random,
-    /// Of the table, counted by all terminals together.
+    /// Rows of the table, counted by all terminals together.
     rows: Arc<AtomicU64>,
     text: String,
 }
@@ -282,7 +281,7 @@ impl Workload for InsertGrowth {
 
     fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>> {
         let mut session = connect(endpoint)?;
-        // An earlier run may have left more than were loaded.
+        // An earlier run may have left more rows than were loaded.
         let last = session
             .number(&format!("SELECT MAX(id) FROM {TABLE}"))
             .with_context(|| format!("reading {TABLE}; is the database loaded?"))?;

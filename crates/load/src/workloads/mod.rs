@@ -1,8 +1,8 @@
-//! The workloads, one file or folder each. The smallest is [`mock`], where a new one begins
+//! The workloads, one file or folder each. The smallest is [`mock`], a template for new ones
 //! (docs/extending.md).
 //!
-//! Belongs here: what one workload loads, sends and checks. Must not know how often it is called, what the
-//! others are called, or what lies under the server.
+//! Belongs here: the data, requests and checks of one workload. Must not know how often it is called, the
+//! names of other workloads, or the storage under the server.
 
 pub mod bulk;
 pub mod custom;

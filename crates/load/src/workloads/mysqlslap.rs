@@ -1,12 +1,12 @@
 //! The workload `mysqlslap`: MariaDB's own client (`mariadb-slap`) with its generated statements, as a
 //! foreign tool.
 //!
-//! A run of it is so many queries, not so much time: one run follows the other, each with its schema made
-//! anew, until the window has passed, and the last one ends when it ends. The figure is queries over the
-//! seconds that the tool counts, which hold its connects and its queries, but not the making and dropping of
-//! the schema; those are in the figures of storage, server and CPU. It counts in milliseconds and tells no
-//! latency of single queries. When a query fails it exits with success: whatever it writes besides its
-//! figures is an error.
+//! A run of the tool is a number of queries, not a duration. Runs follow each other, each on a new schema,
+//! until the window has passed; the last one is not cut short. The metric is queries divided by the seconds
+//! that the tool counts. These include its connects and queries, but not the creation and removal of the
+//! schema, which remain in the figures of storage, server and CPU. The tool counts in milliseconds and
+//! reports no latency of single queries. After a failed query it still exits with success, so any output
+//! besides its figures is an error.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,7 +29,7 @@ const NAME: &str = "mariadb-slap";
 const PACKAGE: &str = "mariadb-client";
 const SCHEMA: &str = "mysqlslap";
 
-/// Where it is not a native workload, beyond what all foreign tools have.
+/// Known deviations from a native workload, besides those of all foreign tools.
 const DEVIATIONS: &[&str] = &[
     "The tool's runs follow each other until the window has passed; making and dropping its schema is in the figures of storage, server and \
      CPU, and not in the metric.",
@@ -112,7 +112,7 @@ impl Declared for Spec {
     }
 }
 
-/// A share of nothing would be one pass over the statements.
+/// Every client needs at least one query: with a share of zero the tool makes one pass over its statements.
 pub(super) fn shares_complaint(queries: u32, terminals: u32) -> Option<Complaint> {
     let sentence = || format!("{queries} are fewer than the {terminals} clients that share them");
     (queries < terminals).then(|| ("queries", sentence()))
@@ -139,7 +139,7 @@ impl Workload for Mysqlslap {
         self.spec.terminals
     }
 
-    /// Every run of the tool makes its own table.
+    /// Creates no table: every run of the tool makes its own.
     fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         connect_and_create_database(endpoint)?;
         progress(Progress { rows_done: 1, rows_total: 1 })
@@ -204,7 +204,7 @@ impl Tool for Mysqlslap {
         Ok(command)
     }
 
-    /// Its figures are all that it has to say.
+    /// Any line besides the figures.
     fn is_complaint(&self, line: &str) -> bool {
         !line.trim().is_empty() && line.split(',').count() != 7
     }
@@ -213,8 +213,8 @@ impl Tool for Mysqlslap {
         Ok(None)
     }
 
-    /// Of one run after the other: engine, load type, mean, least and most seconds (of one run, so all the
-    /// same), clients, queries of each.
+    /// The figures of all runs, one line each: engine, load type, mean, minimum and maximum seconds (all
+    /// equal, for one run), clients, queries per client.
     fn figures(&self, output: &[String]) -> Result<Figures> {
         let mut duration = Duration::ZERO;
         let mut queries = 0;

@@ -1,4 +1,4 @@
-//! One table, read from end to end without an index; larger than memory, it is the storage that is read.
+//! Scans of one table without an index. A table larger than memory measures reads of the storage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ const FILLER: usize = 200;
 const ROW_BYTES: u64 = 250;
 /// Rows of one transaction of the load.
 const CHUNK: u32 = 100_000;
-/// No index has `n`, and the condition on the text keeps the sum from being answered without the rows.
+/// `n` has no index, and the condition on the text forces the server to read the rows.
 const QUERY: &str = "SELECT COUNT(*), SUM(n) FROM scanned WHERE filler <> ''";
 
 impl Declared for Spec {
@@ -65,7 +65,7 @@ impl Declared for Spec {
 }
 
 impl Spec {
-    /// Rows, and the sum of `n`, which counts from one.
+    /// The expected answer: the number of rows, and the sum of `n`, which counts from one.
     fn answer(&self) -> (u64, u64) {
         let rows = u64::from(self.rows);
         (rows, rows * (rows + 1) / 2)
@@ -149,7 +149,7 @@ impl Workload for Spec {
         Ok(Box::new(ScanClient { session, query, answer: self.answer() }))
     }
 
-    /// Every scan was checked by its answer, too.
+    /// Checks the table once more; every scan has checked its answer too.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
         let mut answers = Violations::default();

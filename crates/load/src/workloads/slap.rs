@@ -1,10 +1,10 @@
-//! The generated statements of mysqlslap, natively: the same table, rows, list of statements and rounds, and
-//! the latencies that the tool does not tell.
+//! The generated statements of mysqlslap, natively: the same table, rows, list of statements and rounds.
+//! Unlike the tool it reports latencies.
 //!
-//! Semantics are those of `client/mysqlslap.c` of MariaDB 10.11 as its `--only-print` shows them: 99 rows
-//! made of 10 INSERTs (the number of writes counts the CREATE TABLE), then 11 statements whose values are
-//! drawn once, which every client walks through from the start and repeats. When each client has sent its
-//! share of a round, the table is made anew.
+//! Semantics follow `client/mysqlslap.c` of MariaDB 10.11, as its `--only-print` shows them. 10 different
+//! INSERTs make 99 rows (the number of writes includes the CREATE TABLE). Then come 11 statements whose
+//! values are drawn once; every client repeats them from the start. When each client has sent its share of a
+//! round, the table is created again.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -73,10 +73,10 @@ const ROWS: u32 = 99;
 const UNIQUE_WRITES: usize = 10;
 /// One more than `--auto-generate-sql-unique-query-number`.
 const STATEMENTS: usize = 11;
-/// Of a text, for a column of 128.
+/// Length of a text, for a column of 128.
 const LETTERS: usize = 126;
 
-/// Where it is not what the tool does.
+/// Known deviations from the tool.
 const DEVIATIONS: &[&str] = &[
     "Clients stay connected from round to round; the tool's connect anew, within the time that it counts.",
     "The metric is statements over the clients' mean time in them: making the table anew between rounds is not in it, nor in any latency, but it is in \
@@ -126,7 +126,7 @@ impl Declared for Spec {
 }
 
 impl Spec {
-    /// Of one client in a round.
+    /// Statements of one client in a round.
     fn share(&self) -> usize {
         self.queries.map_or(STATEMENTS, |queries| (queries / self.terminals) as usize)
     }
@@ -159,7 +159,7 @@ impl Spec {
         )
     }
 
-    /// The list that all clients share.
+    /// The list of statements, equal for all clients.
     fn statements(&self, seed: u64) -> Vec<Statement> {
         let mut random = Random::seeded(&[seed, 1]);
         let mut statement = |kind: Kind| {
@@ -173,7 +173,7 @@ impl Spec {
                     format!("UPDATE {TABLE} SET {}", pairs.join(", "))
                 }
             };
-            // Reading the whole table is what the load type `read` is for, key or not.
+            // The load type `read` reads the whole table, with or without a key.
             let has_key = self.autoincrement && kind != Kind::Insert && self.load_type != LoadType::Read;
             Statement { kind, text, has_key }
         };
@@ -198,11 +198,11 @@ enum Kind {
 struct Statement {
     kind: Kind,
     text: String,
-    /// Of one row, whose key is drawn each time.
+    /// The statement is for one row, whose key is drawn for each execution.
     has_key: bool,
 }
 
-/// The table as a round finds it, made by one client.
+/// Creates the table for a round; one client calls this.
 fn make_table(session: &mut dyn Session, spec: &Spec, seed: u64) -> Result<(), SqlError> {
     session.execute(&format!("DROP TABLE IF EXISTS {TABLE}"))?;
     session.execute(&spec.create(session.dialect()))?;
@@ -211,7 +211,7 @@ fn make_table(session: &mut dyn Session, spec: &Spec, seed: u64) -> Result<(), S
     (0..ROWS as usize).try_for_each(|row| session.execute(&inserts[row % UNIQUE_WRITES]))
 }
 
-/// Where clients meet between rounds.
+/// A barrier for all clients between rounds.
 #[derive(Debug, Default)]
 struct Rounds {
     state: Mutex<Round>,
@@ -222,13 +222,13 @@ struct Rounds {
 struct Round {
     number: u64,
     arrived: u32,
-    /// A client has gone, so that nobody waits for it.
+    /// A client has left, so the others stop waiting.
     is_over: bool,
 }
 
 impl Rounds {
-    /// Returns when all have come and the last of them has made the table; at once when one will not come any
-    /// more.
+    /// Returns when all clients have arrived and the last of them has made the table. Returns at once if a
+    /// client has left.
     fn meet(&self, clients: u32, make: impl FnOnce() -> Result<(), SqlError>) -> Result<(), SqlError> {
         let mut round = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         round.arrived += 1;
@@ -259,7 +259,7 @@ struct SlapClient {
     statements: Vec<Statement>,
     rounds: Arc<Rounds>,
     random: Random,
-    /// Of the round.
+    /// Statements sent in this round.
     sent: usize,
     failure: Option<SqlError>,
 }
@@ -329,7 +329,7 @@ impl Workload for Slap {
         self.spec.terminals
     }
 
-    /// For the table that is made between rounds.
+    /// Clients pause while the table is created between rounds.
     fn pauses(&self) -> bool {
         true
     }
@@ -350,7 +350,7 @@ impl Workload for Slap {
             statements: self.spec.statements(seed),
             rounds: self.rounds.clone(),
             random: Random::seeded(&[seed, u64::MAX, terminal.into()]),
-            // The first round begins with a table of its own, as every round does.
+            // A full share: the first round also begins with a new table.
             sent: self.spec.share(),
             spec: self.spec.clone(),
             failure: None,
@@ -383,7 +383,7 @@ impl Workload for Slap {
     fn metric(&self, kinds: &[KindSummary], _: f64) -> Metric {
         let (mut statements, mut busy_s) = (0, 0.0);
         for kind in kinds {
-            // What cannot be read counts nothing.
+            // An unreadable histogram is left out.
             let Ok(latencies) = histogram::decode(&kind.histogram) else { continue };
             statements += kind.committed;
             busy_s += latencies.mean() * latencies.len() as f64 / 1e6;

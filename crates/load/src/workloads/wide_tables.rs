@@ -1,9 +1,9 @@
-//! Forty wide tables with three indexes each, filled or read by forty clients, as in a comparison of CUBRID
+//! Forty wide tables with three indexes each, filled or read by forty clients, after a comparison of CUBRID
 //! and MySQL on a hard disk and an SSD (2010).
 //!
-//! `insert` adds one row after the other (the study's FULL INSERT). `select` asks three times in a
-//! transaction: by the primary key, by the unique index and by the other one; a narrow range of rows stays in
-//! memory, a wide one does not.
+//! `insert` adds rows one by one (the study's FULL INSERT). `select` makes three queries per transaction: by
+//! the primary key, by the unique index and by the third index. A narrow range of rows stays in memory, a
+//! wide one does not.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -79,18 +79,18 @@ fn forty() -> u32 {
     40
 }
 
-/// Rows that share an `id`, when they are loaded.
+/// Loaded rows per `id`.
 const ROWS_OF_ID: u32 = 10;
-/// Bytes of a row with its part of the indexes, as InnoDB stores a loaded table.
+/// Bytes of a row with its share of the indexes, as InnoDB stores a loaded table.
 const ROW_BYTES: u64 = 380;
 /// Rows of one transaction of the load.
 const CHUNK: u32 = 100_000;
-/// Every one sorts in memory of its own.
+/// Each index build sorts in memory of its own.
 const INDEXES_AT_ONCE: usize = 2;
-/// Rows of each table that a verification looks for by every index.
+/// Rows of each table that a verification looks up by every index.
 const SAMPLE: u32 = 20;
 
-/// Where it is not what the study did.
+/// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
     "The study names the columns of its indexes, not the types of its 15 columns: here they are seven whole numbers besides the key, two large ones and \
      four texts, about 250 bytes.",
@@ -130,7 +130,7 @@ impl Spec {
         })
     }
 
-    /// Loaded rows that are asked for.
+    /// Loaded rows in the requested range.
     fn rows_in_range(&self) -> u32 {
         match self.range {
             Range::Narrow => self.rows().div_ceil(10),
@@ -143,12 +143,12 @@ fn table_name(number: u32) -> String {
     format!("tbl_{}", 200 + number)
 }
 
-/// The key of a loaded row, counted from zero.
+/// The key of a loaded row; rows count from zero.
 fn key(row: u32) -> (u32, u64) {
     (row / ROWS_OF_ID + 1, u64::from(row % ROWS_OF_ID + 1))
 }
 
-/// What follows from a key: whoever knows the key knows the row.
+/// Column values that are derived from the key alone.
 #[derive(Debug)]
 struct Columns {
     col3: u32,
@@ -172,7 +172,7 @@ impl Columns {
         }
     }
 
-    /// All fifteen, in order.
+    /// All fifteen columns, in order.
     fn values(mut self, (id, seq): (u32, u64)) -> [Value; 15] {
         let random = &mut self.random;
         [
@@ -262,7 +262,7 @@ fn write_rows(
     Ok(())
 }
 
-/// The three questions, each about one row that is there.
+/// The three queries, each for one existing row.
 #[derive(Debug, Clone, Copy)]
 struct Selects {
     primary: Statement,
@@ -282,7 +282,7 @@ impl Selects {
         })
     }
 
-    /// Which of the questions finds no row.
+    /// The name of a query that finds no row, if any.
     fn ask(
         self,
         session: &mut dyn Session,
@@ -359,7 +359,7 @@ impl Client for WideClient {
         self.table = self.random.between(0, self.spec.tables - 1);
         self.key = key(self.random.between(0, self.spec.rows_in_range() - 1));
         if self.spec.mode == Mode::Insert {
-            // Far from those that were loaded, and among so many that two are never the same.
+            // Far from the keys of loaded rows, in a range so large that collisions do not occur.
             self.key.1 = (1 << 40) + (self.random.next_u64() >> 20);
         }
         0
@@ -433,7 +433,7 @@ impl Workload for Spec {
         self.terminals
     }
 
-    /// Its rows follow from their keys, whatever the seed.
+    /// Rows are derived from their keys, so the seed is unused.
     fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         load(endpoint, self, progress)
     }

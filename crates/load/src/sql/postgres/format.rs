@@ -1,7 +1,7 @@
-//! Values as PostgreSQL sends and takes them.
+//! Values in PostgreSQL's wire formats.
 //!
-//! Parameters go as text, which the server reads as whatever type the statement wants there. Rows come in the
-//! binary forms of the types' send functions (`src/backend/utils/adt/*.c` of PostgreSQL).
+//! Parameters are sent as text, which the server reads as the type that the statement needs. Rows arrive in
+//! the binary formats of the types' send functions (`src/backend/utils/adt/*.c` of PostgreSQL).
 
 use std::error::Error;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::sql::Value;
 
 type AnyError = Box<dyn Error + Sync + Send>;
 
-/// Every type of a column that we read.
+/// The column types that can be read.
 const KNOWN: [Type; 12] = [
     Type::BOOL,
     Type::INT2,
@@ -75,9 +75,9 @@ impl<'a> FromSql<'a> for Value {
     }
 }
 
-/// Big-endian words: how many groups of four digits, the power of 10,000 of the first, the sign, how many
-/// digits after the point; then the groups, without those that are zero at either end. `None` for what is not
-/// a number.
+/// Decodes a NUMERIC from big-endian words: number of groups of four digits, the power of 10,000 of the
+/// first, the sign, number of digits after the point. Then the groups follow, without leading and trailing
+/// zero groups. `None` if the value is not a number.
 fn decimal(raw: &[u8]) -> Option<String> {
     const NEGATIVE: u16 = 0x4000;
     let words: Vec<u16> = raw.chunks_exact(2).map(|word| u16::from_be_bytes([word[0], word[1]])).collect();
@@ -103,9 +103,9 @@ fn decimal(raw: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// Of microseconds since the beginning of 2000; a fraction of a second is left out. Days become a date by
-/// Howard Hinnant's `civil_from_days` (chrono-Compatible Low-Level Date Algorithms, 2013), with years that
-/// begin in March.
+/// Formats a time in microseconds since the beginning of 2000, without the fraction of a second. Days become
+/// a date by Howard Hinnant's `civil_from_days` (chrono-Compatible Low-Level Date Algorithms, 2013), with
+/// years that begin in March.
 fn date(microseconds: i64) -> String {
     const DAYS_BEFORE_2000_03_01: i64 = 60;
     const DAYS_IN_400_YEARS: i64 = 146_097;

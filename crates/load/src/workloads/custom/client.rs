@@ -16,21 +16,22 @@ use spindle_base::random::Random;
 pub(super) struct CustomClient {
     session: Box<dyn Session>,
     transactions: Vec<Transaction>,
-    /// Of each transaction.
+    /// Prepared statements of each transaction.
     statements: Vec<Vec<Statement>>,
     weights: u32,
     random: Random,
-    /// Where this terminal is in the sequences of all of them, and how far it is to its next place.
+    /// This terminal's next index in the sequences that all terminals share, and the stride between its
+    /// indexes.
     next: u64,
     terminals: u64,
     chosen: usize,
-    /// Of the variables of the chosen transaction.
+    /// Values of the variables of the chosen transaction.
     values: Vec<Value>,
     file: String,
 }
 
 impl CustomClient {
-    /// `file` is for sentences.
+    /// `file` is the file's name for messages.
     pub(super) fn connect(
         endpoint: &Endpoint,
         program: &Program,
@@ -96,7 +97,7 @@ impl Client for CustomClient {
             for (statement, prepared) in transaction.statements.iter().zip(prepared) {
                 let parameters: Vec<Value> =
                     statement.slots.iter().map(|slot| values[*slot].clone()).collect();
-                // Rows that come back are read and dropped.
+                // Result rows are read and dropped.
                 session.visit(*prepared, &parameters, &mut |_| Ok(())).map_err(|error| SqlError {
                     message: format!("{file}, line {}: {}", statement.line, error.message),
                     ..error

@@ -1,15 +1,15 @@
-//! Values that a workload file draws: `uniform(1, :customers)`, `string(20)`, `sequence(1)`, or a plain
-//! amount.
+//! Expressions for values in a workload file: `uniform(1, :customers)`, `string(20)`, `sequence(1)`, or a
+//! plain amount.
 
 use std::collections::BTreeMap;
 
 use crate::sql::Value;
 use spindle_base::random::Random;
 
-/// The whole numbers that a file names, with the scenario's values.
+/// The whole-number parameters of a file, with the scenario's values.
 pub(super) type Numbers = BTreeMap<String, i64>;
 
-/// Longer texts are no columns of a benchmark.
+/// The longest text, beyond any benchmark's column.
 const STRING_MAX: i64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -19,11 +19,11 @@ pub(super) enum Expression {
         low: i64,
         high: i64,
     },
-    /// So many letters.
+    /// A text of this many letters.
     String {
         length: usize,
     },
-    /// One more for every row, or for every transaction of all terminals.
+    /// Increases by one for every row, or for every transaction of all terminals.
     Sequence {
         first: i64,
     },
@@ -32,7 +32,7 @@ pub(super) enum Expression {
 
 impl Expression {
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text, as a sentence.
     pub(super) fn parse(text: &str, parameters: &Numbers) -> Result<Expression, String> {
         let text = text.trim();
         let Some((name, rest)) = text.split_once('(') else {
@@ -57,11 +57,11 @@ impl Expression {
         }
     }
 
-    /// `index`: which row or transaction it is, from zero.
+    /// The value for a row or transaction; `index` counts them from zero.
     pub(super) fn value(&self, random: &mut Random, index: u64) -> Value {
         match *self {
             Expression::Uniform { low, high } => {
-                // The span of two 64-bit numbers needs one bit more; multiply-shift as in `Random::between`.
+                // The span of two 64-bit numbers needs 65 bits; multiply-shift as in `Random::between`.
                 let span = (i128::from(high) - i128::from(low)) as u128 + 1;
                 let above = (u128::from(random.next_u64() >> 1) * span) >> 63;
                 Value::Integer((i128::from(low) + above as i128) as i64)
@@ -72,7 +72,7 @@ impl Expression {
         }
     }
 
-    /// Bytes of a value, about.
+    /// Approximate bytes of a value.
     pub(super) fn width(&self) -> u64 {
         match self {
             Expression::String { length } => *length as u64,
@@ -81,10 +81,10 @@ impl Expression {
     }
 }
 
-/// Numbers and parameters with `*` between them.
+/// A product of numbers and parameters, joined by `*`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in the text, as a sentence.
 pub(super) fn amount(text: &str, parameters: &Numbers) -> Result<i64, String> {
     let factor = |factor: &str| {
         let factor = factor.trim();

@@ -1,4 +1,4 @@
-//! A workload of one's own, as a file of SQL with parameters: `docs/custom-workloads.md` describes it.
+//! A workload that is a file of SQL with parameters, described in `docs/custom-workloads.md`.
 
 mod client;
 mod expression;
@@ -53,17 +53,17 @@ impl Declared for Spec {
         counts!(self, terminals <= TERMINALS_MAX)
     }
 
-    /// The sentence names file and line.
+    /// The first mistake in the file; the sentence names file and line.
     fn contradiction(&self) -> Option<Complaint> {
         Some(("file", self.program().err()?))
     }
 
-    /// `None`, too, where the file is wrong.
+    /// `None` also if the file is wrong.
     fn data(&self) -> Option<Data> {
         let rows = self.program().ok()?.load;
         let bytes = |step: &LoadStep| match step {
             LoadStep::Rows { count, columns, .. } => {
-                // Half as much again for indexes.
+                // Half as much again, for indexes.
                 count * (20 + columns.iter().map(Expression::width).sum::<u64>()) * 3 / 2
             }
             LoadStep::Statement(_) => 0,

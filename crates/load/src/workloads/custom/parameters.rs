@@ -1,5 +1,5 @@
-//! The whole numbers that a file names, in the place of the file's own: a table of a scenario, or
-//! `--parameter NAME=NUMBER` again and again.
+//! Whole numbers that replace the file's own parameters: a table in a scenario, or repeated options
+//! `--parameter NAME=NUMBER`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Parameters(pub BTreeMap<String, i64>);
 
-/// As in the scenario.
+/// The key in a scenario.
 const KEY: &str = "parameters";
 
 fn parse(text: &str) -> Result<(String, i64), String> {

@@ -1,8 +1,8 @@
-//! A workload file, read: what `docs/custom-workloads.md` describes.
+//! The parser of workload files, whose format `docs/custom-workloads.md` describes.
 
 use super::expression::{Expression, Numbers, amount};
 
-/// What a wrong file says: the line, counted from one, and what is wrong there.
+/// A mistake in a file: the line, counted from one, and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) line: usize,
@@ -22,12 +22,12 @@ pub(super) enum LoadStep {
     Rows { line: usize, table: String, count: u64, columns: Vec<Expression> },
 }
 
-/// SQL with `?` where values go.
+/// SQL with `?` for values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Statement {
     pub(super) line: usize,
     pub(super) text: String,
-    /// Which variable of the transaction goes where.
+    /// For each `?` the index of the transaction's variable.
     pub(super) slots: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// Whether it may change anything.
+    /// True if the statement may change data.
     pub(super) fn writes(&self) -> bool {
         let only_reads = |statement: &Statement| {
             let text = statement.text.to_ascii_uppercase();
@@ -51,7 +51,7 @@ impl Transaction {
     }
 }
 
-/// A query whose first column must not be zero.
+/// A query whose first column must be non-zero.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Condition {
     line: usize,
@@ -59,14 +59,14 @@ pub(super) struct Condition {
     pub(super) query: Statement,
 }
 
-/// Transactions are numbered with eight bits.
+/// The index of a transaction has eight bits.
 const TRANSACTIONS_MAX: usize = 200;
 const WEIGHT_MAX: i64 = 1_000_000;
 const ROWS_MAX: i64 = 10_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
-    /// Nothing but parameters.
+    /// Parameters only.
     Head,
     Load,
     Transaction,
@@ -74,18 +74,18 @@ enum Section {
 }
 
 struct Reader<'a> {
-    /// Of the scenario; each must be one of the file.
+    /// The scenario's values. Each must be a parameter of the file.
     given: &'a Numbers,
     parameters: Numbers,
     section: Section,
     program: Program,
-    /// A statement that has not ended: its first line, and its text.
+    /// An unfinished statement: its first line, and its text.
     open: Option<(usize, String)>,
 }
 
 impl Program {
     /// # Errors
-    /// The first line that is wrong.
+    /// The first mistake in the file.
     pub(super) fn parse(text: &str, given: &Numbers) -> Result<Program, Mistake> {
         let mut reader = Reader {
             given,
@@ -152,7 +152,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `TABLE COUNT = VALUES`.
+    /// Parses `TABLE COUNT = VALUES`.
     fn rows(&mut self, line: usize, rest: &str) -> Result<(), String> {
         if self.section != Section::Load {
             return Err("rows are made after \\load".to_owned());
@@ -258,7 +258,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The last line when none is meant.
+    /// Checks the whole file. A mistake without a line of its own is reported for the last line.
     fn end(&self) -> Result<(), (Option<usize>, String)> {
         if let Some((line, _)) = &self.open {
             return Err((Some(*line), "the statement has no `;` at the end of a line".to_owned()));
@@ -284,7 +284,7 @@ impl Reader<'_> {
     }
 }
 
-/// A name and what follows it.
+/// Splits a name from the text after it.
 fn named<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
     let (name, rest) = text.split_once(char::is_whitespace).ok_or_else(|| format!("write {form}"))?;
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
@@ -294,7 +294,7 @@ fn named<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
     Ok((name, rest.trim()))
 }
 
-/// At the commas that are not between parentheses.
+/// Splits at commas outside parentheses.
 fn split_arguments(text: &str) -> Vec<&str> {
     let mut depth = 0;
     text.split(|letter| {
@@ -308,7 +308,8 @@ fn split_arguments(text: &str) -> Vec<&str> {
     .collect()
 }
 
-/// Numbers become digits, because statements such as CREATE TABLE take no values; variables become values.
+/// Substitutes parameters and variables. Parameters become digits, because statements such as CREATE TABLE
+/// take no values; variables become values.
 fn statement(
     line: usize,
     text: &str,
@@ -326,7 +327,7 @@ fn statement(
         match letter {
             '\'' => in_quotes = !in_quotes,
             '?' => return Err("`?` cannot be used; write `:name` for a value".to_owned()),
-            // A cast of PostgreSQL.
+            // A cast of PostgreSQL (`::`).
             ':' if !in_quotes && after.starts_with(':') => {
                 statement.text.push_str("::");
                 rest = &after[1..];

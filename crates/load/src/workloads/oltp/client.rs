@@ -14,7 +14,7 @@ use crate::workload::retrying::retry;
 use crate::workload::{Client, Failure, Outcome};
 use spindle_base::random::Random;
 
-/// Of one table; only those that the script needs.
+/// Statements of one table, as far as the script needs them.
 #[derive(Debug, Default)]
 struct Statements {
     point: Option<Statement>,
@@ -59,7 +59,7 @@ pub(super) struct OltpClient {
     session: Box<dyn Session>,
     spec: Spec,
     rows: Rows,
-    /// Of each table.
+    /// Statements of each table.
     statements: Vec<Statements>,
     random: Random,
 }
@@ -86,12 +86,12 @@ impl OltpClient {
         self.rows.draw(&mut self.random)
     }
 
-    /// Every group of statements draws its table anew, as the tool does.
+    /// Draws a table. As in the tool, each group of statements draws its own.
     fn table(&mut self) -> usize {
         self.random.between(1, self.spec.tables) as usize - 1
     }
 
-    /// Rows that come back are read and dropped.
+    /// Result rows are read and dropped.
     fn select(&mut self, statement: Statement, first: u32, last: Option<u32>) -> Result<(), SqlError> {
         let parameters = [first.into(), last.unwrap_or(first).into()];
         let count = if last.is_some() { 2 } else { 1 };
@@ -166,7 +166,7 @@ impl OltpClient {
         self.session.run(statement, parameters).map(drop)
     }
 
-    /// Not prepared, as in the tool. The server numbers the row.
+    /// Not prepared, as in the tool. The server assigns the key.
     fn insert(&mut self) -> Result<(), SqlError> {
         let name = table::name(self.table() as u32 + 1);
         let k = self.id();
@@ -175,8 +175,8 @@ impl OltpClient {
     }
 }
 
-/// At READ COMMITTED another terminal may put the same row back between our DELETE, which then finds none,
-/// and our INSERT. The tool takes that for a lost deadlock.
+/// At READ COMMITTED another terminal may insert the same row between our DELETE, which then finds none, and
+/// our INSERT. The tool treats this like a deadlock and retries.
 fn lost_race(error: SqlError) -> SqlError {
     let class = if error.class == Class::Duplicate { Class::Retry } else { error.class };
     SqlError { class, ..error }
@@ -193,7 +193,7 @@ impl Client for OltpClient {
             self,
             |client| &mut *client.session,
             |client| {
-                // A repeated event asks for the same rows.
+                // A retried event accesses the same rows.
                 client.random = before.clone();
                 client.event()
             },

@@ -1,8 +1,8 @@
-//! Which rows are asked for: the distributions of sysbench 1.0.20 (`src/sb_rand.c`) with its default
+//! Distributions of the requested rows: those of sysbench 1.0.20 (`src/sb_rand.c`) with its default
 //! parameters.
 //!
-//! The tool's own default is `special`, in which one percent of the rows gets three quarters of the requests,
-//! so that a database larger than memory still seems to fit. A workload therefore names its distribution.
+//! The tool's default is `special`: one percent of the rows gets three quarters of the requests, so that a
+//! database larger than memory still seems to fit. A workload therefore names its distribution.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,9 @@ pub enum Distribution {
 
 /// `--rand-spec-iter`.
 const ITERATIONS: u32 = 12;
-/// `--rand-spec-pct`: share of the rows that is special.
+/// `--rand-spec-pct`: the fraction of the rows that is special.
 const SPECIAL_ROWS: f64 = 0.01;
-/// `--rand-spec-res`: share of the requests that go to them.
+/// `--rand-spec-res`: the fraction of the requests that go to special rows.
 const SPECIAL_REQUESTS: f64 = 0.75;
 /// `--rand-pareto-h`.
 const PARETO_H: f64 = 0.2;
@@ -35,7 +35,7 @@ const PARETO_H: f64 = 0.2;
 pub(crate) const ZIPFIAN_EXP: f64 = 0.8;
 
 impl Distribution {
-    /// As scenarios and the tool name it.
+    /// The name in scenarios and in the tool.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Distribution::Uniform => "uniform",
@@ -47,7 +47,7 @@ impl Distribution {
     }
 }
 
-/// Draws rows from 1 to their count.
+/// Draws row numbers from 1 to the row count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows {
     distribution: Distribution,
@@ -77,9 +77,9 @@ fn mean(random: &mut Random) -> f64 {
     (0..ITERATIONS).map(|_| random.unit()).sum::<f64>() / f64::from(ITERATIONS)
 }
 
-/// `span` is the distance between the first row and the last. The number that decides between the two parts
-/// also draws from the special rows, as it does in the tool, so that these begin a quarter of the way into
-/// their range.
+/// `span` is the distance between the first row and the last. As in the tool, one random number both chooses
+/// between the two parts and picks the special row. So the special rows begin a quarter of the way into their
+/// range.
 fn special(random: &mut Random, span: f64) -> f64 {
     let unit = random.unit();
     if unit < 1.0 - SPECIAL_REQUESTS {
@@ -90,16 +90,16 @@ fn special(random: &mut Random, span: f64) -> f64 {
 }
 
 /// Rejection-inversion (Hörmann and Derflinger, ACM Transactions on Modeling and Computer Simulation 6,
-/// 1996): a point under the hat x^-exponent is drawn by the inverse of the hat's integral, and its nearest
-/// whole number is taken unless the point lies above that number's bar.
+/// 1996). A point under the hat x^-exponent is drawn by the inverse of the hat's integral. Its nearest whole
+/// number is accepted unless the point lies above that number's bar.
 #[derive(Debug, Clone, Copy)]
 struct Zipfian {
     count: u32,
     exponent: f64,
-    /// Integral of the hat up to the first bar's beginning, and up to the last bar's end.
+    /// Integral of the hat up to the start of the first bar, and up to the end of the last bar.
     first: f64,
     last: f64,
-    /// Points that are no further than this to the left of their number need no look at the bar.
+    /// Points at most this far to the left of their number are accepted without a look at the bar.
     sure: f64,
 }
 
@@ -116,7 +116,7 @@ impl Zipfian {
         x.powf(-self.exponent)
     }
 
-    /// Of the hat from 1 to x: (x^(1 - exponent) - 1) / (1 - exponent), which is the logarithm where the
+    /// The hat's integral from 1 to x: (x^(1 - exponent) - 1) / (1 - exponent), or the logarithm if the
     /// exponent is 1.
     fn integral(&self, x: f64) -> f64 {
         let (rise, logarithm) = (1.0 - self.exponent, x.ln());

@@ -1,4 +1,4 @@
-//! Makes and fills the tables.
+//! Creates and fills the tables.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::workload::loading::{self, Task};
 
 /// Rows of one transaction.
 const CHUNK: u32 = 100_000;
-/// Every one sorts in memory of its own.
+/// Each index build sorts in memory of its own.
 const INDEXES_AT_ONCE: usize = 2;
 
 pub(super) fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
@@ -39,10 +39,10 @@ pub(super) fn drop_tables(session: &mut dyn Session, tables: u32) -> Result<()> 
         .try_for_each(|number| execute(session, &format!("DROP TABLE IF EXISTS {}", table::name(number))))
 }
 
-/// What there is to do with tables that have their rows and indexes.
+/// Completes tables that have their rows and indexes.
 ///
 /// # Errors
-/// One has another number of rows.
+/// A table has a different number of rows.
 pub(super) fn finish(session: &mut dyn Session, spec: &Spec) -> Result<()> {
     let dialect = session.dialect();
     for number in 1..=spec.tables {
@@ -56,8 +56,8 @@ pub(super) fn finish(session: &mut dyn Session, spec: &Spec) -> Result<()> {
         .try_for_each(|number| loading::check_row_count(session, &table::name(number), spec.rows.into()))
 }
 
-/// The first part of every table before the second of any, so that the streams are on different tables when
-/// there are some.
+/// Tasks in the order of parts: the first part of every table, then the second of every table. So the streams
+/// work on different tables if there are several.
 fn tasks(spec: &Spec, seed: u64) -> Vec<Task> {
     let firsts = (1..=spec.rows).step_by(CHUNK as usize);
     firsts.flat_map(|first| (1..=spec.tables).map(move |number| task(spec, seed, number, first))).collect()

@@ -1,7 +1,7 @@
 //! The OLTP workloads of sysbench 1.0.20 (`src/lua/oltp_*.lua`), natively: the same tables, rows, statements
 //! and transactions.
 //!
-//! Where they are not the tool's, [`DEVIATIONS`] says so. Distributions are in `distribution.rs`.
+//! Known deviations from the tool are in [`DEVIATIONS`]. Distributions are in `distribution.rs`.
 
 mod client;
 mod distribution;
@@ -99,7 +99,7 @@ impl Script {
         self.has_replacements() || self == Script::Delete
     }
 
-    /// A row deleted and inserted again.
+    /// True if the script deletes a row and inserts it again.
     fn has_replacements(self) -> bool {
         matches!(self, Script::ReadWrite | Script::WriteOnly)
     }
@@ -189,7 +189,7 @@ impl Declared for Spec {
         })
     }
 
-    /// The column `k` is drawn from the same rows.
+    /// Includes the distribution, because the column `k` is drawn from it.
     fn data_set(&self) -> String {
         let exponent = self.rand_zipfian_exp.map_or(String::new(), |exponent| format!(" {exponent}"));
         let Spec { tables, rows, distribution, .. } = self;
@@ -214,24 +214,24 @@ impl Spec {
         Rows::new(self.distribution, self.rows, self.zipfian_exp())
     }
 
-    /// So that another may make the tables.
+    /// Drops the tables, so that the foreign tool can create its own.
     pub(super) fn drop_tables(&self, session: &mut dyn Session) -> Result<()> {
         loader::drop_tables(session, self.tables)
     }
 
-    /// After another made and filled the tables.
+    /// Completes tables that the foreign tool created and filled.
     ///
     /// # Errors
-    /// One has another number of rows.
+    /// A table has a different number of rows.
     pub(super) fn finish_load(&self, session: &mut dyn Session) -> Result<()> {
         loader::finish(session, self)
     }
 }
 
-/// Bytes of a row with its part of the indexes, as InnoDB stores a loaded table.
+/// Bytes of a row with its share of the indexes, as InnoDB stores a loaded table.
 const ROW_BYTES: u64 = 240;
 
-/// Where it is not what the tool does.
+/// Known deviations from the tool.
 const DEVIATIONS: &[&str] = &[
     "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
      each 100,000.",

@@ -22,7 +22,7 @@ pub(super) fn create_index(table: u32) -> String {
     format!("CREATE INDEX k_{table} ON {}(k)", name(table))
 }
 
-/// 119 characters that do not compress well.
+/// 119 characters that compress poorly.
 pub(super) fn c(random: &mut Random) -> String {
     groups(random, 10)
 }
@@ -39,7 +39,7 @@ fn groups(random: &mut Random, count: usize) -> String {
         if group > 0 {
             text.push('-');
         }
-        // One draw for all digits of a group; 10^11 numbers in 64 bits leave no bias worth the name.
+        // One draw for all digits of a group: 10^11 numbers from 64 bits leave no relevant bias.
         let mut digits = random.next_u64() % 100_000_000_000;
         for _ in 0..11 {
             text.push(char::from(b'0' + (digits % 10) as u8));
@@ -49,7 +49,7 @@ fn groups(random: &mut Random, count: usize) -> String {
     text
 }
 
-/// Rows `first` to `last` of a table of `row_count`, as LOAD DATA and COPY read them.
+/// Writes rows `first` to `last` of a table of `row_count`, in the format of LOAD DATA and COPY.
 pub(super) fn write_rows(
     seed: u64,
     table: u32,

@@ -1,4 +1,4 @@
-//! What must hold of the tables after a trial.
+//! The checks of the tables after a trial.
 
 use anyhow::{Context, Result};
 
@@ -8,7 +8,8 @@ use crate::sql::connect;
 use crate::workload::Check;
 use crate::workload::Violations;
 
-/// Whether the script adds rows, takes some away, or puts back what it took.
+/// True if the row count fits the script: `insert` may add rows, `delete` may remove some, the others keep
+/// the number.
 fn is_expected(script: Script, loaded: u64, found: u64) -> bool {
     match script {
         Script::Insert => found >= loaded,
@@ -36,7 +37,7 @@ pub(super) fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
         });
         let odd = rows - count("LENGTH(c) = 119 AND LENGTH(pad) = 59")?;
         texts.note(odd == 0, || format!("{odd} rows of {name} have texts of another length"));
-        // The rows that the secondary index leads to; every `k` is at least one.
+        // Counts rows by the secondary index; every `k` is at least one.
         let by_index = count("k >= 0")?;
         keys.note(by_index == rows, || format!("{name} has {rows} rows by its key and {by_index} by k"));
     }

@@ -1,4 +1,4 @@
-//! The one connection that goes through the list, again and again.
+//! The single connection that executes the list repeatedly.
 
 use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct ListClient {
     endpoint: Endpoint,
     session: Box<dyn Session>,
     list: List,
-    /// For each test where its phases end.
+    /// Each test with the end of its phases.
     ends: Vec<(Test, usize)>,
     phase: usize,
     executed: u64,
@@ -26,11 +26,11 @@ pub(super) struct ListClient {
     random: Random,
     prepared: Vec<(&'static str, Statement)>,
     next: Action,
-    /// What was chosen while looking whether anything is left.
+    /// The execution chosen during the check for remaining work.
     chosen: Option<usize>,
-    /// What went wrong where nothing is timed; the next execution says it.
+    /// An error in an untimed step; the next execution returns it.
     failure: Option<SqlError>,
-    /// Lists that were gone through.
+    /// Completed passes over the list.
     passes: u64,
 }
 
@@ -69,7 +69,8 @@ impl ListClient {
         })
     }
 
-    /// The next execution if it is timed; otherwise it is done, and there is none.
+    /// Takes the next step. A timed one is returned as its operation; an untimed one is executed, and the
+    /// result is `None`.
     fn step(&mut self) -> Result<Option<usize>, SqlError> {
         let phase = &self.list.phases[self.phase];
         if self.executed < phase.count {
@@ -84,14 +85,14 @@ impl ListClient {
         self.phase += 1;
         self.executed = 0;
         if let Some(&(test, _)) = self.ends.iter().find(|(_, end)| *end == self.phase) {
-            // Every check of the test has held.
+            // All checks of the test have passed.
             let pass = self.passes;
             self.session.execute(&format!("INSERT INTO {PASSES} VALUES ({pass}, '{}')", test.name()))?;
         }
         if self.phase == self.list.phases.len() {
             self.phase = 0;
             self.passes += 1;
-            // Every list is the same.
+            // Every pass uses the same random numbers.
             self.random = Random::seeded(&[self.seed]);
         }
         Ok(None)
@@ -152,13 +153,13 @@ impl ListClient {
     }
 }
 
-/// User and system time of this thread.
+/// User and system CPU time of this thread.
 fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The list cannot go on when one of its steps did something else than it should.
+/// A fatal error: the list cannot continue after a step with an unexpected result.
 fn wrong(message: String) -> SqlError {
     SqlError { class: Class::Fatal, message }
 }
@@ -183,7 +184,7 @@ impl Client for ListClient {
                 self.perform(&action)
             }
         };
-        // Nobody else is there, so there is nothing to try again.
+        // There is no other client, so there are no conflicts to retry.
         let client_cpu = Some(thread_cpu().saturating_sub(before));
         result
             .map(|()| Outcome { client_cpu, ..Outcome::default() })

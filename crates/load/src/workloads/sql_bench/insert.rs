@@ -1,6 +1,6 @@
-//! test-insert: rows in and out, and the queries by key, by index and without either.
+//! test-insert: inserts and deletes, and queries by key, by index and by neither.
 //!
-//! The table has `id` (0 to three times the loop), `id2` equal to it, `id3` equal to it, and a text; its keys
+//! The table has `id` (0 to three times the loop count), `id2` and `id3` equal to it, and a text. Its keys
 //! are (id, id2) and id3.
 
 use super::list::{Action, Leaves, List, ROWS_AT_ONCE};
@@ -8,7 +8,7 @@ use spindle_base::random::Random;
 
 const COLUMNS: &str =
     "id INTEGER NOT NULL, id2 INTEGER NOT NULL, id3 INTEGER NOT NULL, dummy1 CHAR(30), PRIMARY KEY (id, id2)";
-/// Rows of a narrow range.
+/// Rows in a narrow range.
 const RANGE: u64 = 500;
 
 fn insert(id: u64, text: &str) -> String {
@@ -20,7 +20,7 @@ fn below(random: &mut Random, limit: u64) -> u64 {
     u64::from(random.between(0, (limit - 1) as u32))
 }
 
-/// The beginning of a range within the rows, and its end.
+/// The start and end of a random range within the rows.
 fn range(random: &mut Random, rows: u64) -> (u64, u64) {
     let length = RANGE.min(rows);
     let first = below(random, rows - length + 1);
@@ -34,8 +34,7 @@ pub(super) fn insert_test(list: &mut List) {
     list.quietly(Action::execute("CREATE INDEX index_id3 ON bench1 (id3)"));
     list.changes("insert", each, |index, _| insert(index, "ABCDEFGHIJ"));
     list.changes("insert", each, move |index, _| insert(2 * each - 1 - index, "BCDEFGHIJK"));
-    // Each number once, in an order that is none: the step has no divisor in common with a count that is not
-    // its multiple.
+    // Each number once, in a scattered order: the step is a prime that does not divide the count.
     let step = if each.is_multiple_of(7_919) { 7_907 } else { 7_919 };
     list.changes("insert", each, move |index, _| insert(2 * each + index * step % each, "CDEFGHIJKL"));
     list.check("SELECT COUNT(*) FROM bench1", rows);
@@ -104,7 +103,7 @@ fn reads_by_key(list: &mut List, each: u64, rows: u64) {
             format!("SELECT * FROM bench1 WHERE {column} >= {first} AND {column} <= {}", first + last)
         });
     }
-    // Every second number is one that no row has.
+    // Half of the numbers match no row.
     for (name, columns, condition) in [
         ("select_key_prefix", "*", "id = #"),
         ("select_key", "*", "id = # AND id2 = #"),
@@ -153,7 +152,7 @@ fn sums(list: &mut List, rows: u64) {
 }
 
 fn updates(list: &mut List, each: u64, rows: u64) {
-    // The secondary key moves beyond all others.
+    // Moves the secondary key beyond all others.
     let moved = list.scaled(50_000).min(each);
     list.changes("update_of_key", moved, move |index, _| {
         format!("UPDATE bench1 SET id3 = {} WHERE id = {index}", index + 2 * rows)
@@ -219,7 +218,7 @@ fn copies_and_deletes(list: &mut List, rows: u64) {
         format!("DELETE FROM bench1 WHERE id = {index} AND id2 = {index}")
     });
     list.check("SELECT COUNT(*) FROM bench1", rows - single);
-    // Twelve ranges, the last of which takes all that is left.
+    // Twelve ranges; the last deletes all remaining rows.
     list.changes("delete_range", 12, move |index, _| {
         let end = if index == 11 { rows } else { single + (rows - single) * (index + 1) / 12 };
         format!("DELETE FROM bench1 WHERE id < {end}")

@@ -1,28 +1,28 @@
-//! The list of operations as data: what is sent, how often, under which name.
+//! The list of operations as data: statements, counts and names.
 
 use super::Spec;
 use crate::sql::Dialect;
 use spindle_base::random::Random;
 
-/// What one execution of an operation does.
+/// The action of one execution.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
-    /// No rows come back.
+    /// A statement without result rows.
     Execute(String),
-    /// Rows are read and dropped.
+    /// A query whose rows are read and dropped.
     Read(String),
-    /// The same; so many must come.
+    /// As `Read`, with the required number of rows.
     ReadRows(String, u64),
-    /// One prepared statement for all executions, with one whole number.
+    /// A statement that is prepared once for all executions, with one whole number as parameter.
     Prepared(&'static str, u64),
-    /// The database must refuse it.
+    /// A statement that the database must refuse.
     Refused(String),
     Connect,
     Begin,
     Commit,
     Rollback,
     Several(Vec<Action>),
-    /// A query must answer with this number.
+    /// A query that must return this number.
     Check(String, u64),
 }
 
@@ -36,30 +36,30 @@ impl Action {
     }
 }
 
-/// Rows of one statement where one takes many.
+/// Rows of a multi-row statement.
 pub(super) const ROWS_AT_ONCE: u64 = 1_000;
 
 type Make = Box<dyn Fn(u64, &mut Random) -> Action + Send>;
 
-/// Executions of one operation, one after the other.
+/// Consecutive executions of one operation.
 pub(super) struct Phase {
-    /// Index of the operation; `None`: not timed.
+    /// Index of the operation; `None`: untimed.
     pub(super) operation: Option<usize>,
     pub(super) count: u64,
     pub(super) make: Make,
 }
 
-/// One name of sql-bench; tests that use the same name add up, as in its summary.
+/// An operation with its name in sql-bench. Tests that use the same name add up, as in its summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     pub name: &'static str,
-    /// Executions in one list.
+    /// Executions in one pass over the list.
     pub count: u64,
-    /// Each execution ends with something durable: a commit, or a table made, changed or dropped.
+    /// Each execution ends with a durable write: a commit, or a table created, changed or dropped.
     pub is_storage_sensitive: bool,
 }
 
-/// What an execution leaves.
+/// The effect that an execution leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leaves {
     Nothing,
@@ -78,12 +78,12 @@ impl List {
         List { dialect, spec: spec.clone(), operations: Vec::new(), phases: Vec::new() }
     }
 
-    /// The count of sql-bench, made smaller.
+    /// A count of sql-bench, divided by the divisor.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         (count / u64::from(self.spec.divisor)).max(1)
     }
 
-    /// Something that is not timed.
+    /// Adds an untimed action.
     pub(super) fn quietly(&mut self, action: Action) {
         let make = Box::new(move |_, _: &mut Random| action.clone());
         self.phases.push(Phase { operation: None, count: 1, make });
@@ -93,14 +93,15 @@ impl List {
         self.quietly(Action::Check(query.to_owned(), expect));
     }
 
-    /// Makes a table, in the place of one that an unfinished list left.
+    /// Creates a table, untimed, and replaces one that an unfinished pass left.
     pub(super) fn table(&mut self, name: &str, columns: &str) {
         self.quietly(Action::execute(drop_if_exists(name)));
         let create = self.create(name, columns);
         self.quietly(Action::execute(create));
     }
 
-    /// With its secondary indexes, as (name, columns); MySQL makes them in the same statement.
+    /// Creates a table with its secondary indexes, as (name, columns). MySQL creates them in the same
+    /// statement.
     pub(super) fn create_indexed(&self, name: &str, columns: &str, indexes: &[(&str, &str)]) -> Action {
         if self.dialect == Dialect::Mysql {
             let inline = indexes.iter().map(|(index, keys)| format!(", INDEX {index} ({keys})"));
@@ -113,14 +114,14 @@ impl List {
         Action::Several(std::iter::once(create).chain(indexes).collect())
     }
 
-    /// Makes tables, one in an execution.
+    /// Creates tables, one per execution.
     pub(super) fn creates(&mut self, tables: Vec<Action>) {
         let count = tables.len() as u64;
         self.timed("create_table", Leaves::Durable, count, move |index, _| tables[index as usize].clone());
     }
 
-    /// Fills a table row by row. With a divisor most rows come untimed, many at once, so that queries find
-    /// the same rows at every scale.
+    /// Fills a table row by row. With a divisor most rows are inserted untimed, many at once, so that queries
+    /// find the same rows at every scale.
     pub(super) fn fill(&mut self, table: &'static str, mut rows: Vec<String>) {
         let all = rows.len() as u64;
         let timed = self.scaled(all);
@@ -138,7 +139,7 @@ impl List {
         self.dialect.create_table_in(&format!("CREATE TABLE {name} ({columns})"), self.spec.engine)
     }
 
-    /// So many executions; `make` gets their number, from zero.
+    /// Adds `count` executions; `make` gets the index of each, from zero.
     pub(super) fn timed(
         &mut self,
         name: &'static str,
@@ -158,7 +159,7 @@ impl List {
         self.phases.push(Phase { operation: Some(operation), count, make: Box::new(make) });
     }
 
-    /// The same with a text that returns rows, however many.
+    /// As [`List::timed`], with queries that return any number of rows.
     pub(super) fn reads(
         &mut self,
         name: &'static str,
@@ -168,7 +169,7 @@ impl List {
         self.timed(name, Leaves::Nothing, count, move |index, random| Action::Read(make(index, random)));
     }
 
-    /// Queries with the rows that each must return, one after the other, `loops` times.
+    /// Queries with their required numbers of rows, in order, `loops` times.
     pub(super) fn queries(&mut self, name: &'static str, loops: u64, queries: Vec<(String, u64)>) {
         let count = queries.len() as u64;
         self.timed(name, Leaves::Nothing, loops * count, move |index, _| {
@@ -177,7 +178,7 @@ impl List {
         });
     }
 
-    /// A text that changes something for good.
+    /// As [`List::timed`], with statements that make durable changes.
     pub(super) fn changes(
         &mut self,
         name: &'static str,

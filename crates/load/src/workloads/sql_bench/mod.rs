@@ -1,7 +1,7 @@
 //! sql-bench of MySQL: lists of operations by one connection, one statement at a time.
 //!
-//! Every operation is a kind of transaction. The list is gone through once, or repeated for as long as the
-//! trial lasts; client CPU and count of each operation are kept, as sql-bench itself does.
+//! Every operation is a kind of transaction. The list runs once, or repeats for the length of the trial.
+//! Client CPU time and count of each operation are recorded, as in sql-bench itself.
 
 mod atis;
 mod client;
@@ -84,7 +84,7 @@ impl Test {
         }
     }
 
-    /// Why a storage engine cannot do it.
+    /// The reason if a storage engine cannot run the test.
     fn refusal(self, engine: Option<Engine>) -> Option<&'static str> {
         match (self, engine) {
             (Test::Transactions, Some(Engine::Myisam)) => Some("MyISAM has no transactions"),
@@ -122,12 +122,12 @@ fn one() -> u32 {
     1
 }
 
-/// One row for each test that was gone through with all its checks.
+/// Has one row for each completed test that passed all its checks.
 const PASSES: &str = "bench_passes";
-/// The largest tables of the list at full count.
+/// Size of the largest tables of the list at full count.
 const FULL_BYTES: u64 = 400 << 20;
 
-/// Where it is not what sql-bench does.
+/// Known deviations from sql-bench.
 const DEVIATIONS: &[&str] = &[
     "The tables of test-ATIS and test-wisconsin are generated: the columns, the keys and the numbers of rows are those of sql-bench's data, the values are not. Queries of test-ATIS return as many rows as there.",
     "A divisor leaves the tables of test-ATIS and test-wisconsin as large as they are: the rows that are not inserted one by one come untimed.",
@@ -169,7 +169,7 @@ impl Declared for Spec {
         self.engine
     }
 
-    /// Tests that the storage engine cannot do.
+    /// Tests that the storage engine cannot run.
     fn skipped(&self) -> Vec<String> {
         let refused = |test: &Test| Some(format!("{}: {}", test.name(), test.refusal(self.engine)?));
         self.tests.iter().filter_map(refused).collect()
@@ -185,7 +185,7 @@ impl Spec {
         self.tests.iter().copied().filter(|test| test.refusal(self.engine).is_none()).collect()
     }
 
-    /// Of one list; the same on every database.
+    /// Operations of one pass; the same on every database.
     pub fn operations(&self) -> Vec<Operation> {
         let mut list = List::new(self, Dialect::Mysql);
         self.tests_that_run().into_iter().for_each(|test| test.add_to(&mut list));
@@ -221,7 +221,7 @@ impl Workload for SqlBench {
         self.operations.iter().map(|operation| operation.is_storage_sensitive).collect()
     }
 
-    /// The tests make their own tables.
+    /// Creates no test tables: the tests make their own.
     fn load(&self, endpoint: &Endpoint, _: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let mut session = connect_and_create_database(endpoint)?;
         let dialect = session.dialect();
@@ -247,8 +247,8 @@ impl Workload for SqlBench {
         Ok(Box::new(ListClient::connect(endpoint, &self.spec, seed)?))
     }
 
-    /// A test that was gone through had every check between its operations; one that had not would have ended
-    /// the trial.
+    /// Counts the completed tests. A completed test has passed every check between its operations; a failed
+    /// check would have ended the trial.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
         let mut checks = Vec::new();
@@ -265,8 +265,8 @@ impl Workload for SqlBench {
         Ok(checks)
     }
 
-    /// Lists per hour, from the mean time of every operation; something else when the window did not have
-    /// them all.
+    /// Lists per hour, from the mean time of every operation. Operations per second if the window did not
+    /// include all of them.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
         let list_s = self.operations.iter().zip(kinds).map(|(operation, kind)| {
             let latencies =

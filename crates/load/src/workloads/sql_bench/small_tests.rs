@@ -1,9 +1,9 @@
-//! test-alter-table, test-big-tables, test-connect, test-create and test-transactions.
+//! The tests test-alter-table, test-big-tables, test-connect, test-create and test-transactions of sql-bench.
 
 use super::list::{Action, Leaves, List, drop_if_exists};
 use crate::sql::Dialect;
 
-/// Names of columns with the same type.
+/// Column definitions of one type.
 fn columns(count: u64, kind: &str) -> String {
     let column = |number| format!("i{number} {kind}");
     (1..=count).map(column).collect::<Vec<_>>().join(", ")
@@ -13,7 +13,7 @@ fn values(count: u64) -> String {
     (1..=count).map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// 8 columns at the beginning, 1,000 rows, ten more columns at a time up to 1,000.
+/// A table of 8 columns and 1,000 rows that grows by ten columns at a time up to 1,000.
 pub(super) fn alter_table(list: &mut List) {
     const FIRST: u64 = 8;
     const AT_A_TIME: u64 = 10;
@@ -21,7 +21,7 @@ pub(super) fn alter_table(list: &mut List) {
     list.table("bench1", &columns(FIRST, "INTEGER"));
     let rows = list.scaled(1_000);
     list.changes("insert", rows, |_, _| format!("INSERT INTO bench1 VALUES ({})", values(FIRST)));
-    // SQLite takes one column in a statement.
+    // SQLite adds or drops one column per statement.
     let altered = move |step: u64, word: &'static str, kind: &'static str| {
         let first = FIRST + step * AT_A_TIME + 1;
         let change = move |number| format!("{word} COLUMN i{number}{kind}");
@@ -47,7 +47,7 @@ pub(super) fn alter_table(list: &mut List) {
     list.quietly(Action::execute("DROP TABLE bench1"));
 }
 
-/// 1,000 columns.
+/// A table of 1,000 columns.
 pub(super) fn big_tables(list: &mut List) {
     const FIELDS: u64 = 1_000;
     list.table("bench1", &columns(FIELDS, "SMALLINT"));
@@ -101,7 +101,7 @@ pub(super) fn create(list: &mut List) {
     let dialect = list.dialect;
     let created = list.create("NAME", COLUMNS);
     let create = move |index: u64| created.replacen("NAME", &format!("bench_{index}"), 1);
-    // What an unfinished list left.
+    // Drops tables that an unfinished pass left.
     for index in 0..count {
         list.quietly(Action::Execute(drop_if_exists(&format!("bench_{index}"))));
     }
@@ -147,7 +147,7 @@ pub(super) fn transactions(list: &mut List) {
     let insert = |id: u64| format!("INSERT INTO bench1 VALUES ({id}, {}, 0)", id % 100);
     let update = |id: u64| format!("UPDATE bench1 SET updated = 1 WHERE id = {id}");
     let delete = |id: u64| format!("DELETE FROM bench1 WHERE id = {id}");
-    // The last statement is the COMMIT, which belongs to the same operation.
+    // The last statement is the COMMIT, which counts for the same operation.
     let committed = move |list: &mut List, name: &'static str, statement: fn(u64) -> String| {
         list.quietly(Action::Begin);
         list.timed(name, Leaves::Nothing, rows, move |id, _| Action::Execute(statement(id)));

@@ -1,8 +1,8 @@
 //! test-wisconsin: the tables of the Wisconsin benchmark (Bitton, DeWitt and Turbyfill, 1983) and its
 //! selections, joins and changes.
 //!
-//! Every column follows from two numbers: `unique2` counts the rows, `unique1` is the same numbers in random
-//! order.
+//! Every column is derived from two numbers: `unique2` counts the rows, `unique1` has the same numbers in
+//! random order.
 
 use super::list::{Action, List, drop_if_exists};
 use spindle_base::random::Random;
@@ -16,7 +16,7 @@ const COLUMNS: &str = "unique1 INTEGER NOT NULL, unique2 INTEGER NOT NULL, two I
     hundred INTEGER NOT NULL, thousand INTEGER, twothousand INTEGER, fivethous INTEGER, tenthous INTEGER, odd INTEGER, even INTEGER, \
     stringu1 CHAR(16), stringu2 CHAR(16), string4 CHAR(16), UNIQUE (unique1), UNIQUE (unique2)";
 
-/// Six letters, the lowest place first.
+/// Six letters, least significant first.
 fn letters(mut number: u64) -> String {
     let letter = |_| {
         let letter = char::from(b'A' + (number % 26) as u8);
@@ -48,7 +48,7 @@ fn rows(count: u64) -> Vec<String> {
     order.iter().enumerate().map(row).collect()
 }
 
-/// Each with the rows that it returns.
+/// Selections with their number of result rows.
 fn selections() -> [(&'static str, u64); 10] {
     let narrow = "SELECT * FROM tenk1 WHERE unique2 > 301 AND unique2 < 402";
     [
@@ -117,7 +117,8 @@ pub(super) fn wisconsin(list: &mut List) {
     }
     let changes = changes();
     list.changes("wisc_benchmark", changes.len() as u64, move |index, _| changes[index as usize].clone());
-    // Four came, four went; of those beyond the others four are new, and five were moved there to stay.
+    // Four rows were added and four deleted. Nine rows lie beyond LARGE_ROWS: four new ones, and five that
+    // were moved there.
     list.check("SELECT COUNT(*) FROM tenk1", LARGE_ROWS);
     list.check(&format!("SELECT COUNT(*) FROM tenk1 WHERE unique2 >= {LARGE_ROWS}"), 4 + 5);
     for (table, _) in TABLES {

@@ -139,7 +139,7 @@ impl Declared for Spec {
         Some(Data { words, bytes: self.total_bytes() })
     }
 
-    /// Blocks only cut the files when they are made.
+    /// The block size only divides the files while they are created, so it is left out.
     fn data_set(&self) -> String {
         format!("fileio, {} files of {} MiB together", self.files, self.total_mib)
     }
@@ -158,12 +158,12 @@ impl Spec {
         u64::from(self.total_mib) << 20
     }
 
-    /// As the tool divides.
+    /// The size of a file, rounded as in the tool.
     fn file_bytes(&self) -> u64 {
         self.total_bytes() / u64::from(self.files)
     }
 
-    /// Without the verb.
+    /// The command without its verb.
     fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
         let mut command = command(&self.program, "fileio", terminals, seed);
         command.args([
@@ -206,8 +206,8 @@ impl Workload for Fileio {
         self.spec.terminals
     }
 
-    /// With the tool's own `prepare`, which does not say how far it is. The seed plays no part: the tool
-    /// writes zeros.
+    /// Runs the tool's own `prepare`, which does not report progress. The seed is unused: the tool writes
+    /// zeros.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
@@ -226,7 +226,7 @@ impl Workload for Fileio {
         bail!("the clients of this workload are sysbench's")
     }
 
-    /// No test of the tool makes a file shorter or longer.
+    /// Checks the file sizes. No test of the tool changes them.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let directory = directory(endpoint)?;
         let expected = self.spec.file_bytes();
@@ -259,8 +259,8 @@ impl Tool for Fileio {
         is_complaint(line)
     }
 
-    /// The tool says reads and writes as hundredths of a MiB, so that requests are counted to within one
-    /// hundredth of a MiB.
+    /// The tool reports reads and writes in hundredths of a MiB, so requests are counted with that
+    /// resolution.
     fn second(&self, line: &str) -> Result<Option<Second>> {
         let Some(second) = output::second(line)? else { return Ok(None) };
         let amount = |label: &str| output::number_after(second, label);

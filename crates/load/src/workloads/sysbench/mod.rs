@@ -1,10 +1,10 @@
 //! sysbench 1.0 (Debian's package): its OLTP scripts ([`oltp`]) and its file I/O ([`fileio`]), as foreign
 //! tools.
 //!
-//! Latencies come from `--histogram`, whose bins are logarithmic: 1024 from 1 us to 100 s, each 1.8 % wide,
-//! so that a latency is right within 0.9 % or half a microsecond; one below 1 us or above 100 s counts as
-//! that. Of a second the tool says one quantile, the 95th percentile, and its last second it says only when
-//! an event ends after it.
+//! Latencies come from `--histogram`, whose bins are logarithmic: 1024 from 1 us to 100 s, each 1.8 % wide.
+//! So a latency is correct within 0.9 % or half a microsecond; values below 1 us or above 100 s are clamped.
+//! For each second the tool reports one quantile, the 95th percentile. It reports its last second only if an
+//! event ends after it.
 
 pub mod fileio;
 pub mod oltp;
@@ -29,22 +29,22 @@ fn sysbench(path: &Path, run_as: RunAs) -> Program<'_> {
     Program { name: NAME, package: PACKAGE, path, run_as }
 }
 
-/// `test` is a script, or one of its built-in tests.
+/// `test` is a script or a built-in test of the tool.
 fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
     let mut command = Command::new(program);
-    // Zero would be the time of day, and the tool's numbers have 31 bits.
+    // Zero would select the time of day, and the tool's numbers have 31 bits.
     let seed = 1 + seed % u64::from(i32::MAX as u32 - 1);
     command.args([test.to_owned(), format!("--threads={terminals}"), format!("--rand-seed={seed}")]);
     command
 }
 
-/// Runs a command without its verb, which makes what is tested.
+/// Runs a command, given without its verb, with `prepare`, which creates the data of the test.
 fn prepare(mut command: Command, program: Program<'_>) -> Result<()> {
     command.arg("prepare");
     foreign::execute(command, "sysbench prepare", program, is_complaint).map(drop)
 }
 
-/// Events are never counted down: zero stands for no limit.
+/// A run without a limit on events; zero is no limit, for time too.
 fn run(mut command: Command, length: Length) -> Command {
     let seconds = match length {
         Length::Seconds(seconds) => seconds,

@@ -1,4 +1,4 @@
-//! The workload `sysbench`: the tool's own OLTP scripts. Their native twins are in
+//! The workload `sysbench`: the tool's own OLTP scripts. Their native counterparts are in
 //! [`crate::workloads::oltp`], which also checks the tables.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::workloads::oltp::{self, Distribution, Script};
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 
-/// Threads that fill tables, each one table after the other.
+/// Threads that fill tables, one table at a time each.
 const LOAD_THREADS: u32 = 4;
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql, Target::Postgres], ..Facts::FOREIGN };
@@ -67,7 +67,7 @@ impl Declared for Spec {
         self.native().data()
     }
 
-    /// The tool's own rows, not those of the native workload.
+    /// Names the tool's rows, which differ from those of the native workload.
     fn data_set(&self) -> String {
         self.native().data_set().replacen("oltp", "sysbench", 1)
     }
@@ -82,7 +82,7 @@ impl Declared for Spec {
 }
 
 impl Spec {
-    /// The same, natively.
+    /// The native counterpart.
     fn native(&self) -> oltp::Spec {
         oltp::Spec {
             script: self.script,
@@ -92,7 +92,7 @@ impl Spec {
             rand_zipfian_exp: None,
             terminals: self.terminals,
             autocommit: self.autocommit,
-            // The tool's own figures.
+            // The tool's defaults.
             point_selects: 10,
             range_size: 100,
             rate: None,
@@ -112,7 +112,7 @@ impl Spec {
         }
     }
 
-    /// Without the verb.
+    /// The command without its verb.
     fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
         let mut command = command(&self.program, self.script(), terminals, seed);
         command.args([
@@ -126,9 +126,9 @@ impl Spec {
     }
 }
 
-/// Tells the tool where the database is. A password goes into the environment, where the tool's client
-/// libraries look for it when there is none among the options: everybody can read those. The tool's own
-/// `--config-file` does not keep a blank.
+/// Passes the address of the database to the tool. A password goes into the environment, because options are
+/// visible to all users. The tool's client libraries read it there if no option has one. The tool's own
+/// `--config-file` loses blanks.
 fn connect(command: &mut Command, endpoint: &Endpoint) -> Result<()> {
     match endpoint {
         Endpoint::MysqlSocket { path, user, database } => command.args([
@@ -185,7 +185,7 @@ impl Workload for Sysbench {
         self.spec.terminals
     }
 
-    /// With the tool's own `prepare`, which does not say how far it is.
+    /// Runs the tool's own `prepare`, which does not report progress.
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let spec = &self.spec;
         let rows_total = u64::from(spec.tables) * u64::from(spec.rows);

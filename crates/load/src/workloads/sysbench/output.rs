@@ -1,4 +1,4 @@
-//! What sysbench 1.0 prints.
+//! Parses the output of sysbench 1.0.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use hdrhistogram::Histogram;
 
 use spindle_base::histogram;
 
-/// The seconds begin with it.
+/// Start of the line of a second.
 const SECOND: &str = "[ ";
 /// The bins are between this line and an empty one.
 const HISTOGRAM: &str = "Latency histogram (values are in milliseconds)";
-/// A bin is said in thousandths of a millisecond.
+/// Bins are reported in milliseconds with three decimals.
 const US_PER_MS: f64 = 1e3;
 
-/// The line of a second without its time; none when it is another line.
+/// The line of a second without its time; `None` for other lines.
 ///
 /// # Errors
-/// It begins as a second and goes on as something else.
+/// The line starts like a second but continues differently.
 pub(super) fn second(line: &str) -> Result<Option<&str>> {
     let Some(rest) = line.strip_prefix(SECOND) else { return Ok(None) };
     let (seconds, rest) = rest.split_once("s ] ").with_context(|| format!("sysbench wrote {line:?}"))?;
@@ -25,7 +25,7 @@ pub(super) fn second(line: &str) -> Result<Option<&str>> {
     Ok(Some(rest))
 }
 
-/// The number after `label` within a line.
+/// The number after `label` in a line.
 pub(super) fn number_after(line: &str, label: &str) -> Result<f64> {
     let wrong = || anyhow!("sysbench wrote {line:?}, without a number after {label:?}");
     let rest = line.split_once(label).ok_or_else(wrong)?.1.trim_start();
@@ -35,7 +35,7 @@ pub(super) fn number_after(line: &str, label: &str) -> Result<f64> {
     Ok(number)
 }
 
-/// The number of the line that begins with `label`, indented.
+/// The number in the indented line that starts with `label`.
 ///
 /// # Errors
 /// There is no such line, or more than one.
@@ -46,12 +46,12 @@ pub(super) fn number(output: &[String], label: &str) -> Result<f64> {
     number_after(line, label)
 }
 
-/// The figures of every test.
+/// The figures that every test reports.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) duration: Duration,
     pub(super) event_count: u64,
-    /// Microseconds.
+    /// In microseconds.
     pub(super) latencies: Histogram<u64>,
 }
 

@@ -1,14 +1,13 @@
 //! TPC-C: an order-entry business with five transactions over nine tables.
 //!
-//! Follows the TPC Benchmark C standard, revision 5.11. Where it does not, [`DEVIATIONS`] says so; the report
+//! Follows the TPC Benchmark C standard, revision 5.11. Known deviations are in [`DEVIATIONS`]; the report
 //! prints that list. A [`Preset`] follows another kit's rules instead. The audit bounds of clause 9.2.2.5 are
-//! tests of the input generator (`terminal/input.rs`), the consistency conditions 3.3.2.1 to 3.3.2.12 are the
+//! tests of the input generator (`terminal/input.rs`). The consistency conditions 3.3.2.1 to 3.3.2.12 are the
 //! verification of every trial (`verify/`).
 //!
-//! The metric is committed new orders per minute. The new orders that end in the rollback that clause 2.4.1.4
-//! asks for (1 %) are not counted, though the standard counts them: a rollback needs no log write,
-//! and the metric is to measure what reached the storage. Multiply by 1/0.99 to compare with kits that count
-//! them.
+//! The metric is committed new orders per minute. It excludes the 1 % of new orders that clause 2.4.1.4 rolls
+//! back, though the standard counts them: a rollback needs no log write, and the metric counts work that
+//! reached the storage. Multiply by 1/0.99 to compare with kits that include them.
 
 mod data;
 mod preset;
@@ -63,8 +62,8 @@ impl Declared for Spec {
     }
 }
 
-/// Of one warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk once they
-/// are loaded (MariaDB 10.11); the rest is for growth.
+/// Size of one warehouse with its indexes. Ten of them, with redo and undo logs, fill 909 MiB of a disk after
+/// the load (MariaDB 10.11); the rest is for growth.
 const WAREHOUSE_BYTES: u64 = 100 << 20;
 
 const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as fast as they are answered, or at a rate, so the limit of 12.86 new \
@@ -97,7 +96,7 @@ const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "s
 const DISTRICTS: u32 = 10;
 const CUSTOMERS_PER_DISTRICT: u32 = 3_000;
 const ORDERS_PER_DISTRICT: u32 = 3_000;
-/// Orders from this one on are not delivered in a fresh database.
+/// In a fresh database, orders from this number on are undelivered.
 const FIRST_NEW_ORDER: u32 = 2_101;
 const ITEMS: u32 = 100_000;
 

@@ -1,6 +1,6 @@
-//! Rules of the kits that published figures come from, where they are not the standard's (their sources:
-//! Percona-Lab/tpcc-mysql `src/driver.c`, and `add_fkey_idx.sql`, osdldbt/dbt2 `src/transaction_queue.c` and
-//! `src/db.c`; the differences are listed in the comparison of kits by their own headers).
+//! Rules of the kits behind published figures, where they differ from the standard. Sources:
+//! Percona-Lab/tpcc-mysql `src/driver.c` and `add_fkey_idx.sql`, osdldbt/dbt2 `src/transaction_queue.c` and
+//! `src/db.c`; the differences are listed in the comparison of kits by their own headers.
 
 use std::time::Duration;
 
@@ -16,28 +16,28 @@ pub enum Preset {
     Dbt2,
 }
 
-/// In what kits differ.
+/// The rules that differ between kits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
     /// Cards per deck, by the index of the kind.
     pub(super) cards: [usize; 5],
     /// Every transaction draws its home warehouse from all.
     pub(super) any_home: bool,
-    /// Whether lines and payments may be of another warehouse.
+    /// Order lines and payments may belong to another warehouse.
     pub(super) has_remote: bool,
     pub(super) fewest_lines: u32,
     pub(super) metric: &'static str,
-    /// The intended rollbacks, 1 % of the new orders, count.
+    /// The metric includes the intended rollbacks, 1 % of the new orders.
     pub(super) counts_rollbacks: bool,
-    /// Beside those of the standard's transactions.
+    /// Indexes besides those of the standard's transactions.
     pub(super) indexes: &'static [&'static str],
-    /// Declared one after the other, when the rows and the indexes are there.
+    /// Foreign keys, declared one by one after the rows and the indexes.
     pub(super) foreign_keys: &'static [&'static str],
 }
 
 const STANDARD: Rules = Rules {
-    // Payment, Order-Status, Delivery and Stock-Level have their minimum share (clause 5.2.3); New-Order gets
-    // what is left.
+    // Payment, Order-Status, Delivery and Stock-Level have their minimum share (clause 5.2.3); New-Order has
+    // the rest.
     cards: [45, 43, 4, 4, 4],
     any_home: false,
     has_remote: true,
@@ -48,7 +48,7 @@ const STANDARD: Rules = Rules {
     foreign_keys: &[],
 };
 
-/// They are for the foreign keys: each line of an order takes a random page of the second one.
+/// Indexes for the foreign keys. Each order line accesses a random page of the second one.
 const TPCC_MYSQL_INDEXES: [&str; 2] = [
     "CREATE INDEX stock_by_item ON stock (s_i_id)",
     "CREATE INDEX order_line_by_stock ON order_line (ol_supply_w_id, ol_i_id)",

@@ -2,8 +2,7 @@
 
 use spindle_base::random::Random;
 
-/// C for C_LAST while the database is populated (clause 2.1.6.1). A constant, so that a run knows it whatever
-/// the seeds.
+/// C for C_LAST in the load (clause 2.1.6.1). It is a constant, so that a run knows it for any seed.
 const LAST_NAME_C_LOAD: u32 = 157;
 
 /// The run-time constants C of NURand.
@@ -19,10 +18,10 @@ impl Constants {
         Constants { last_name: LAST_NAME_C_LOAD, customer: 0, item: 0 }
     }
 
-    /// One draw per run: the same for all terminals.
+    /// The constants of a run, equal for all terminals.
     pub(super) fn for_run(seed: u64) -> Constants {
         let mut random = Random::seeded(&[seed, 0x6e75_7261_6e64]);
-        // Clause 2.1.6.1: the difference to the load's C lies in 65..=119 and is neither 96 nor 112.
+        // Clause 2.1.6.1: the difference from the load's C lies in 65..=119 and is neither 96 nor 112.
         let last_name = loop {
             let candidate = random.between(0, 255);
             let delta = candidate.abs_diff(LAST_NAME_C_LOAD);
@@ -33,7 +32,7 @@ impl Constants {
         Constants { last_name, customer: random.between(0, 1023), item: random.between(0, 8191) }
     }
 
-    /// 0 to 999.
+    /// A number from 0 to 999.
     pub(super) fn last_name_number(&self, random: &mut Random) -> u32 {
         nurand(random, 255, self.last_name, 0, 999)
     }
@@ -51,18 +50,18 @@ fn nurand(random: &mut Random, a: u32, c: u32, x: u32, y: u32) -> u32 {
     (((random.between(0, a) | random.between(x, y)) + c) % (y - x + 1)) + x
 }
 
-/// Clause 4.3.2.3.
+/// The last name of a number (clause 4.3.2.3).
 pub(super) fn last_name(number: u32) -> String {
     const SYLLABLES: [&str; 10] =
         ["BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING"];
     [number / 100, number / 10 % 10, number % 10].map(|digit| SYLLABLES[digit as usize]).concat()
 }
 
-/// Appends letters and digits; the length is uniform between the bounds.
+/// Appends letters and digits. The length is uniform between the bounds.
 pub(super) fn push_letters(row: &mut Vec<u8>, random: &mut Random, low: u32, high: u32) {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AZ";
     let mut left = random.between(low, high);
-    // Ten letters from one draw: a load needs hundreds of millions of them.
+    // Ten letters per draw: a load needs hundreds of millions of letters.
     while left > 0 {
         let mut bits = random.next_u64();
         for _ in 0..left.min(10) {
@@ -83,7 +82,8 @@ pub(super) fn push_zip(row: &mut Vec<u8>, random: &mut Random) {
     row.extend_from_slice(b"11111");
 }
 
-/// 26 to 50 letters; in one row of ten they contain `ORIGINAL` (clauses 4.3.3.1 for I_DATA and S_DATA).
+/// Appends 26 to 50 letters; in one row of ten they contain `ORIGINAL` (clauses 4.3.3.1 for I_DATA and
+/// S_DATA).
 pub(super) fn push_data(row: &mut Vec<u8>, random: &mut Random) {
     let start = row.len();
     push_letters(row, random, 26, 50);

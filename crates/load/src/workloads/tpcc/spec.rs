@@ -1,5 +1,5 @@
-//! The parameters. A preset has a number of warehouses of its own, so that what is written is not what is
-//! meant.
+//! The parameters. A preset has its own default for the number of warehouses, so the parameters are read as
+//! `Written` first.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Preset;
 use crate::workload::whole_number;
 
-/// Of `spindle load`; a scenario says how many it wants.
+/// The default of `spindle load`. A scenario must name the number, or a preset.
 const WAREHOUSES: u32 = 10;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The standard's rules, as fast as terminals are answered.
+    /// The standard's rules, without keying and think times.
     pub fn new(warehouses: u32, terminals: u32) -> Spec {
         Spec { warehouses, terminals, preset: None, wait_times: false, rate: None }
     }
@@ -56,7 +56,7 @@ struct Written {
 }
 
 impl TryFrom<Written> for Spec {
-    /// In serde's words, so that whoever explains those explains these.
+    /// The words follow serde's, so that code which explains serde's errors explains these too.
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<Spec, &'static str> {

@@ -1,6 +1,6 @@
-//! Rows for the tables of test-ATIS: nine airports, eleven cities, 579 flights among them, and what belongs
-//! to them. Names and figures are generated. Numbers of rows, of distinct values and of matches between
-//! tables are those of sql-bench's data.
+//! Rows of the tables of test-ATIS: nine airports, eleven cities, 579 flights between them, and related data.
+//! Names and figures are generated. Numbers of rows, of distinct values and of matches between tables are
+//! those of sql-bench's data.
 
 use spindle_base::random::Random;
 
@@ -10,12 +10,12 @@ const FLIGHTS: usize = 579;
 const FARES: usize = 534;
 const CONNECTIONS: usize = 164;
 const RESTRICTIONS: usize = 65;
-/// Offset of each airport's time zone, in hours to the west; index into `ZONES`.
+/// The time zone of each airport: hours to the west, an index into `ZONES`.
 const AIRPORT_ZONES: [usize; AIRPORTS] = [0, 0, 0, 1, 2, 3, 0, 0, 3];
 const ZONES: [&str; 4] = ["EST", "CST", "MST", "PST"];
-/// Airports 5 and 8 are neighbours, and so are 6 and 7.
+/// State of each airport. Airports 5 and 8 share one, and so do 6 and 7.
 const AIRPORT_STATES: [usize; AIRPORTS] = [0, 1, 2, 3, 4, 5, 6, 6, 5];
-/// Aircraft by category and engines; those without engines are those of which nothing is known.
+/// Aircraft: category, number of engines, count. Those without engines have unknown properties.
 const AIRCRAFT: [(&str, usize, usize); 17] = [
     ("JET", 0, 12),
     ("JET", 2, 15),
@@ -35,11 +35,11 @@ const AIRCRAFT: [(&str, usize, usize); 17] = [
     ("AMPHIBIAN", 2, 3),
     ("", 0, 2),
 ];
-/// What flies: four jets of which nothing is known, four turboprops, fourteen other jets.
+/// Aircraft in service: four jets with unknown properties, four turboprops, fourteen other jets.
 const FLEET: [usize; 22] =
     [0, 1, 2, 3, 50, 51, 52, 53, 12, 14, 16, 18, 20, 22, 27, 29, 31, 33, 37, 40, 43, 46];
 const FLYING_AIRLINES: usize = 9;
-/// Airlines that fly an aircraft.
+/// Pairs of an airline and an aircraft that it flies.
 const PAIRS: usize = 44;
 const ROUTES: usize = AIRPORTS * (AIRPORTS - 1);
 const CLASSES: [&str; 14] = ["Y", "F", "YN", "Q", "B", "FN", "M", "H", "BN", "K", "V", "QN", "C", "L"];
@@ -49,9 +49,9 @@ const BASE_CLASSES: [&str; 16] =
 const NIGHT_CLASSES: [&str; 7] = ["BN", "CN", "FN", "KN", "QN", "VN", "YN"];
 /// The last two flights of four hundred and thirty have the same number.
 const FLIGHT_NUMBERS: usize = 430;
-/// How many flights have one fare, two, three and so on.
+/// Number of flights with one fare, two, three and so on.
 const FARES_OF_FLIGHTS: [usize; 11] = [2, 15, 126, 102, 81, 119, 64, 42, 11, 9, 8];
-/// Of each restriction that fares have: fares, and airlines that it holds for.
+/// For each restriction in use: its number of fares, and its number of airlines.
 const RESTRICTED: [(usize, usize); 8] =
     [(118, 20), (52, 28), (50, 27), (6, 34), (5, 34), (2, 30), (2, 34), (2, 12)];
 const DAYS: [&str; 7] = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
@@ -71,8 +71,8 @@ const MONTHS: [&str; 12] = [
 ];
 const DIRECTIONS: [&str; 8] = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
 
-/// The rows of a table as SQL writes them; the same for every seed of a run, because the queries' results are
-/// known.
+/// The rows of a table in SQL syntax. They do not depend on the seed of a run, because the results of the
+/// queries are fixed.
 pub(super) fn rows(table: &str) -> Vec<String> {
     let random = &mut Random::seeded(&[1990, table.bytes().map(u64::from).sum()]);
     match table {
@@ -93,7 +93,7 @@ pub(super) fn rows(table: &str) -> Vec<String> {
         "airport_service" => airport_service(random),
         "city" => numbered(11, |index| {
             let at = city_airport(index);
-            // The last lies in another state than its airport.
+            // The last city lies in another state than its airport.
             let state = if index == 10 { 7 } else { AIRPORT_STATES[at] };
             let zone = ZONES[AIRPORT_ZONES[at]];
             format!("'{}', '{}', '{}', 'USA', '{zone}'", city(index), name(random, 9), code(state, 2))
@@ -131,7 +131,7 @@ pub(super) fn rows(table: &str) -> Vec<String> {
         }),
         "ground_service" => ground_service(random),
         "time_interval" => numbered(12, |index| {
-            // One period has two times.
+            // The last period has two intervals.
             let begin = 200 * index;
             format!("'{}', {begin}, {}", name(random, 7) + &code(index.min(10), 2), begin + 200)
         }),
@@ -166,7 +166,7 @@ fn numbered(count: usize, row: impl FnMut(usize) -> String) -> Vec<String> {
     (0..count).map(row).collect()
 }
 
-/// Different for every index.
+/// A code that is unique for each index.
 fn code(index: usize, length: u32) -> String {
     let letter = |place| char::from(b'A' + (index / 26usize.pow(place) % 26) as u8);
     (0..length).rev().map(letter).collect()
@@ -180,7 +180,7 @@ pub(super) fn airport(index: usize) -> String {
     code(1_000 + 77 * index, 3)
 }
 
-/// The airport that serves it.
+/// The airport that serves a city.
 fn city_airport(index: usize) -> usize {
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 3, 2][index]
 }
@@ -213,7 +213,7 @@ fn meal_code(index: usize) -> String {
     code(index, 2)
 }
 
-/// Of the airports at both ends.
+/// The airports at both ends of a route.
 fn ends(route: usize) -> (usize, usize) {
     let (from, other) = (route / (AIRPORTS - 1), route % (AIRPORTS - 1));
     (from, if other < from { other } else { other + 1 })
@@ -224,7 +224,7 @@ fn airports(route: usize) -> String {
     format!("'{}', '{}'", airport(from), airport(to))
 }
 
-/// Departure and arrival on the clocks there, and the minutes between them.
+/// Departure and arrival in local time, and the minutes between them.
 fn times(random: &mut Random, route: usize, most_minutes: u32) -> (String, u32) {
     let (from, to) = ends(route);
     let (from, to) = (AIRPORT_ZONES[from] as i64, AIRPORT_ZONES[to] as i64);
@@ -235,7 +235,7 @@ fn times(random: &mut Random, route: usize, most_minutes: u32) -> (String, u32) 
     (format!("{}, {}", clock(departure), clock(arrival)), elapsed)
 }
 
-/// Five of six every day of the week.
+/// Five of six flights operate every day of the week.
 fn flight_days(random: &mut Random) -> &'static str {
     let rare = ["12345-7", "123456-", "-----6-", "------7", "12345--", "--34567", "-2-4--7"];
     if random.percent(84) { "1234567" } else { rare[random.between(0, rare.len() as u32 - 1) as usize] }
@@ -251,7 +251,7 @@ fn aircraft(random: &mut Random) -> Vec<String> {
         }
         let size = if category == "JET" { random.between(70, 200) } else { random.between(28, 110) };
         let is_wide = if size > 145 { "YES" } else { "NO" };
-        // Of ten more the range is not known.
+        // Ten more aircraft have an unknown range.
         let range = if (110..120).contains(&index) { 0 } else { 20 * size + random.between(1, 900) };
         format!(
             "{head}, '{is_wide}', {size}.25, {}.50, {}, {}, {}, {}, {range}, '{}'",
@@ -273,13 +273,13 @@ fn airport_service(random: &mut Random) -> Vec<String> {
     };
     let mut rows: Vec<String> = (0..11).map(|at| row(at, city_airport(at), at)).collect();
     rows.push(row(5, 8, 7));
-    // As its own airport, so that it adds no group.
+    // The same direction as its own airport, so that no group is added.
     rows.push(row(8, 5, 8));
     rows.push("'', '', 0.0, '', 0".to_owned());
     rows
 }
 
-/// Base class, season and days in up to three letters; then those of the night.
+/// Base class, season and days in up to three letters; then the night classes.
 fn compound_class() -> Vec<String> {
     let combinations = ["", "H", "L", "O", "K"]
         .iter()
@@ -335,7 +335,7 @@ fn fares(random: &mut Random) -> Vec<String> {
         .collect();
     restrictions.resize(FARES, String::new());
     random.shuffle(&mut restrictions);
-    // Six fares of every route, and some more of the first twelve.
+    // Six fares of every route, and additional ones of the first twelve.
     let route = |index: usize| if index < 6 * ROUTES { index % ROUTES } else { index % 12 };
     let row = |(index, restriction): (usize, &String)| {
         let (from, to) = ends(route(index));
@@ -359,20 +359,20 @@ fn fares(random: &mut Random) -> Vec<String> {
     restrictions.iter().enumerate().map(row).collect()
 }
 
-/// One flight in seventeen stops on its way: its number among those.
+/// One flight in seventeen has stops: its number among those.
 fn stopping(flight: usize) -> Option<usize> {
     (flight % 17 == 5).then_some(flight / 17)
 }
 
-/// An index below the limit; the low ones more often. How much more, like the times of flights, was chosen
-/// for the numbers of rows that queries return.
+/// An index below the limit, skewed towards low ones. The skew, like the times of flights, was chosen to
+/// match the numbers of rows that queries return.
 fn skewed(random: &mut Random, limit: usize) -> usize {
     let unit = random.unit();
     (unit * (0.11 + 0.89 * unit) * limit as f64) as usize
 }
 
 fn class_string(flight: usize) -> usize {
-    // Seventeen of them, the first of which half of the flights have.
+    // Seventeen class strings; half of the flights have the first.
     if flight.is_multiple_of(2) { 0 } else { flight / 2 % 17 }
 }
 
@@ -385,10 +385,10 @@ fn classes(flight: usize) -> [&'static str; CLASSES_OF_A_FLIGHT] {
 fn flights(random: &mut Random) -> Vec<String> {
     let mut row = |index: usize| {
         let (pair, route) = match stopping(index) {
-            // Four with what has no range, one turboprop, and jets.
+            // Four flights with an aircraft of unknown range, one with a turboprop, the rest with jets.
             Some(stopping @ 0..=4) => (stopping, 2 * stopping),
             Some(stopping) => (8 + stopping % 14, 2 * stopping),
-            // Every airline flies what it has at least once.
+            // Every airline flies each of its aircraft at least once.
             None if index < PAIRS + 3 => (index % PAIRS, skewed(random, ROUTES)),
             None => (skewed(random, PAIRS), skewed(random, ROUTES)),
         };
@@ -418,7 +418,7 @@ fn flight_class() -> Vec<String> {
     (0..FLIGHTS).flat_map(of).collect()
 }
 
-/// Every set of days but the empty one, with each of its days.
+/// Every non-empty set of days, with each of its days.
 fn flight_day() -> Vec<String> {
     let mut rows = Vec::new();
     for set in 1..128_u32 {
@@ -442,7 +442,7 @@ fn flight_fare(random: &mut Random) -> Vec<String> {
     counts.iter().enumerate().flat_map(of).collect()
 }
 
-/// Three ways into every city but the last, which has two; only the first has a price.
+/// Three kinds of transport into every city except the last, which has two. Only the first has a price.
 fn ground_service(random: &mut Random) -> Vec<String> {
     let mut row = |index: usize| {
         let (at, way) = (index / 3, index % 3);
@@ -460,14 +460,14 @@ fn restrict_carrier() -> Vec<String> {
         None if index < RESTRICTIONS - 6 => 7,
         None => 6,
     };
-    // 118 airlines are in agreements.
+    // 118 airlines have agreements.
     let row = |index: usize, carrier: usize| {
         format!("'{}', '{}'", restriction(index), code((11 * index + carrier) % 118, 2))
     };
     (0..RESTRICTIONS).flat_map(|index| (0..carriers(index)).map(move |carrier| row(index, carrier))).collect()
 }
 
-/// Two legs of each flight that stops, and a third of the first.
+/// Two legs of each flight with stops; the first flight has a third leg.
 fn stops(random: &mut Random) -> Vec<String> {
     let flights = (0..FLIGHTS).filter_map(|flight| Some((flight, stopping(flight)?)));
     flights

@@ -1,6 +1,6 @@
 //! test-ATIS: 28 small tables about air travel, and selects on them: joins, DISTINCT and GROUP BY.
 //!
-//! Every query is checked for the number of rows that it returns.
+//! Every query is checked by its number of result rows.
 
 mod data;
 mod tables;
@@ -10,7 +10,7 @@ use crate::sql::Dialect;
 use data::{airport, city};
 use tables::TABLES;
 
-/// How often each query runs.
+/// Executions of each query.
 const LOOPS: u64 = 100;
 
 pub(super) fn atis(list: &mut List) {
@@ -34,10 +34,10 @@ pub(super) fn atis(list: &mut List) {
     });
 }
 
-/// Every flight with its aircraft and its airline.
+/// Every flight joined with its aircraft and its airline.
 const FLOWN: &str = "FROM aircraft c, airline a, flight f WHERE f.aircraft_code = c.aircraft_code AND f.airline_code = a.airline_code";
 const FLIGHT_AIRCRAFT: &str = "FROM flight f, aircraft c WHERE f.aircraft_code = c.aircraft_code";
-/// As many as there are days in a week.
+/// Matches as many rows as there are days in a week.
 const MONTH_DAYS: &str = "FROM month_name m, day_name d WHERE m.month_number = d.day_code";
 const FLIGHT_DAYS: &str = "FROM flight_day f, day_name d WHERE d.day_code = f.day_code";
 
@@ -63,7 +63,7 @@ fn restricted_fares() -> String {
 }
 
 fn distinct() -> Vec<(String, u64)> {
-    // Tables in another order.
+    // The same tables in another order.
     let flown = "FROM flight f, aircraft c, airline a WHERE f.aircraft_code = c.aircraft_code AND f.airline_code = a.airline_code";
     let mut queries = with_rows(&[
         ("SELECT DISTINCT category FROM aircraft", 6),
@@ -80,7 +80,7 @@ fn distinct() -> Vec<(String, u64)> {
     queries
 }
 
-/// A time as hours and minutes, in minutes.
+/// Converts a time in hours and minutes to minutes.
 fn minutes(time: &str) -> String {
     format!("({time} - {time} % 100) / 100 * 60 + {time} % 100")
 }
@@ -89,7 +89,7 @@ fn groups(dialect: Dialect) -> Vec<(String, u64)> {
     let deviation = match dialect {
         Dialect::Mysql => "STD(engines)",
         Dialect::Postgres => "STDDEV_POP(engines)",
-        // It has no root; this is the square.
+        // SQLite has no square root; this is the square.
         Dialect::Sqlite => "AVG(engines * engines) - AVG(engines) * AVG(engines)",
     };
     let total = if dialect == Dialect::Postgres { "COUNT(*)" } else { "total" };
@@ -178,8 +178,8 @@ fn groups(dialect: Dialect) -> Vec<(String, u64)> {
     queries
 }
 
-/// Time zones from the times of flights: on the clocks as they stand, and without the day that those past
-/// midnight are away.
+/// Time zone differences from the times of flights: by local clocks, and corrected by a day for flights past
+/// midnight.
 fn zone_differences() -> [(String, u64); 2] {
     let difference =
         format!("({} - ({}) - time_elapsed) / 60", minutes("arrival_time"), minutes("departure_time"));
@@ -202,7 +202,7 @@ fn zone_differences() -> [(String, u64); 2] {
     ]
 }
 
-/// Which way the airports of a city's own state lie.
+/// Directions of the airports in a city's own state.
 fn services() -> Vec<(String, u64)> {
     let query = "SELECT a.country_name, t.state_name, c.city_name, s.direction \
         FROM airport_service s, state t, airport a, city c \

@@ -3,7 +3,7 @@
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) columns: &'static str,
-    /// Secondary, as (name, columns).
+    /// Secondary indexes, as (name, columns).
     pub(super) indexes: &'static [(&'static str, &'static str)],
 }
 
@@ -11,7 +11,7 @@ const fn table(name: &'static str, columns: &'static str) -> Table {
     Table { name, columns, indexes: &[] }
 }
 
-/// In the order in which they are filled.
+/// In the order of the load.
 pub(super) const TABLES: [Table; 28] = [
     table(
         "aircraft",

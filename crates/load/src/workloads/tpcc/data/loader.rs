@@ -1,4 +1,4 @@
-//! Fills the database with rows that are made while they are sent, several streams at once.
+//! Fills the database with several streams at once. Rows are generated while they are sent.
 //!
 //! One stream per (table, warehouse), each in key order, so that the server appends. Rows never touch the
 //! client's disk.
@@ -42,7 +42,7 @@ pub(in super::super) fn load(
 }
 
 /// # Errors
-/// The tables would be made by a storage engine without transactions.
+/// The server's default storage engine has no transactions.
 fn check_transactions(session: &mut dyn Session) -> Result<()> {
     if let Some(engine) = default_engine_without_transactions(session)? {
         bail!("TPC-C is made of transactions, and the server's default storage engine {engine} has none");
@@ -64,7 +64,7 @@ fn create_tables(session: &mut dyn Session) -> Result<()> {
     Ok(())
 }
 
-/// Largest first, so that no stream is left over at the end.
+/// Largest first, so that all streams end at about the same time.
 fn tasks(warehouses: u32, seed: u64) -> Vec<Task> {
     let largest_first = [
         Table::OrderLine,

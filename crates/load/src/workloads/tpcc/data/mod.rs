@@ -1,4 +1,4 @@
-//! The initial database. Must not know what terminals do with it.
+//! The initial database. Must not know the work of the terminals.
 
 mod loader;
 mod population;

@@ -1,7 +1,7 @@
 //! The rows of a fresh database (clause 4.3.3.1), as lines for LOAD DATA: tab between columns, newline after
 //! a row.
 //!
-//! Every (table, warehouse) has its own stream of random numbers, so that tables and warehouses can be made
+//! Every (table, warehouse) has its own stream of random numbers. So tables and warehouses can be generated
 //! in any order and in parallel, and one seed still gives one database.
 
 use std::io::{Result, Write};
@@ -10,7 +10,7 @@ use super::super::random::{Constants, last_name, push_data, push_digits, push_le
 use super::super::{CUSTOMERS_PER_DISTRICT, DISTRICTS, FIRST_NEW_ORDER, ITEMS, ORDERS_PER_DISTRICT};
 use spindle_base::random::Random;
 
-/// The one date of all initial rows.
+/// The date of all initial rows.
 const DATE: &str = "2026-01-01 00:00:00";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Table {
         super::schema::TABLES[self as usize]
     }
 
-    /// Rows of one warehouse; of all, for the item table.
+    /// Rows of one warehouse; for the item table, of all.
     pub(super) fn row_count(self, seed: u64, warehouse: u32) -> u64 {
         let per_district = |count: u32| u64::from(DISTRICTS * count);
         match self {
@@ -73,7 +73,7 @@ pub(super) fn write_rows(
     let mut random = Random::seeded(&[seed, table as u64, u64::from(warehouse)]);
     let mut row = Vec::with_capacity(1024);
     let mut emit = |row: &mut Vec<u8>| {
-        // Rows are built with a tab after every column; the last one becomes the end of the row.
+        // Rows have a tab after every column; the last tab is replaced by the end of the row.
         if let Some(last) = row.last_mut() {
             *last = b'\n';
         }
@@ -185,7 +185,7 @@ pub(super) fn write_rows(
     Ok(())
 }
 
-/// O_OL_CNT of a district's orders, which the orders and their lines must agree on.
+/// O_OL_CNT of a district's orders; the orders and their lines must agree on it.
 fn line_counts(seed: u64, warehouse: u32, district: u32) -> Vec<u32> {
     let mut random = Random::seeded(&[seed, u64::MAX, u64::from(warehouse), u64::from(district)]);
     (0..ORDERS_PER_DISTRICT).map(|_| random.between(5, 15)).collect()
@@ -195,7 +195,7 @@ fn customer_row(row: &mut Vec<u8>, random: &mut Random, warehouse: u32, district
     numbers(row, &[warehouse, district, customer]);
     letters(row, random, 8, 16);
     text(row, "OE");
-    // The first thousand have every last name once, so that each name is found in each district.
+    // The first thousand customers have every last name once, so that each district has every name.
     let name_number = match customer {
         1..=1_000 => customer - 1,
         _ => Constants::for_population().last_name_number(random),
@@ -214,7 +214,7 @@ fn customer_row(row: &mut Vec<u8>, random: &mut Random, warehouse: u32, district
     letters(row, random, 300, 500);
 }
 
-/// Name, address and tax of a warehouse or district.
+/// Writes name, address and tax of a warehouse or district.
 fn name_and_address(row: &mut Vec<u8>, random: &mut Random) {
     letters(row, random, 6, 10);
     address(row, random);
@@ -247,7 +247,7 @@ fn numbers(row: &mut Vec<u8>, values: &[u32]) {
     }
 }
 
-/// Own formatting: `write!` takes a third of the loader's CPU.
+/// Custom formatting: `write!` takes a third of the loader's CPU time.
 fn number(row: &mut Vec<u8>, value: u32) {
     decimal_digits(row, value, 1);
     row.push(b'\t');
@@ -260,14 +260,14 @@ fn cents(row: &mut Vec<u8>, value: u32) {
     row.push(b'\t');
 }
 
-/// A tax or discount: ten-thousandths.
+/// A tax or discount in ten-thousandths.
 fn fraction(row: &mut Vec<u8>, value: u32) {
     row.extend_from_slice(b"0.");
     decimal_digits(row, value, 4);
     row.push(b'\t');
 }
 
-/// At least `width` digits.
+/// Writes at least `width` digits.
 fn decimal_digits(row: &mut Vec<u8>, mut value: u32, width: usize) {
     let mut digits = [b'0'; 10];
     let mut start = digits.len();

@@ -1,9 +1,9 @@
 //! The nine tables of clause 1.3, and the indexes that the transactions need.
 //!
-//! One byte per letter, so that a row has the size that the standard counts with. Types are MySQL's names;
-//! [`crate::sql::Dialect`] knows the others'.
+//! One byte per letter, so that rows have the standard's sizes. Types are MySQL's names;
+//! [`crate::sql::Dialect`] translates them for the other databases.
 
-/// In the order in which they are made: what others refer to comes first.
+/// In the order of creation: referenced tables come first.
 pub(super) const TABLES: [&str; 9] =
     ["warehouse", "district", "customer", "history", "item", "stock", "orders", "new_orders", "order_line"];
 
@@ -49,7 +49,7 @@ pub(super) const CREATE: [&str; 9] = [
         PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number))",
 ];
 
-/// Made after the rows, because a sorted build is faster and packs the pages.
+/// Created after the rows, because a sorted build is faster and packs the pages.
 pub(super) const INDEXES: [&str; 2] = [
     "CREATE INDEX customer_by_last_name ON customer (c_w_id, c_d_id, c_last, c_first)",
     "CREATE INDEX orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)",

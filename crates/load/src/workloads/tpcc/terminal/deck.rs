@@ -1,5 +1,4 @@
-//! The mix: a deck of cards per terminal (clause 5.2.4.2), so that the shares hold exactly and not only on
-//! average.
+//! The mix: a deck of cards per terminal (clause 5.2.4.2), so that the shares are exact for every deck.
 
 use spindle_base::random::Random;
 
@@ -10,14 +9,14 @@ pub(super) struct Deck {
 }
 
 impl Deck {
-    /// With so many cards of each kind.
+    /// A deck with these numbers of cards per kind.
     pub(super) fn new(counts: [usize; 5]) -> Deck {
         let cards: Vec<usize> =
             counts.iter().enumerate().flat_map(|(kind, count)| std::iter::repeat_n(kind, *count)).collect();
         Deck { position: cards.len(), cards }
     }
 
-    /// The next card; a used-up deck is shuffled again.
+    /// The next card; an empty deck is refilled and shuffled.
     pub(super) fn draw(&mut self, random: &mut Random) -> usize {
         if self.position == self.cards.len() {
             random.shuffle(&mut self.cards);

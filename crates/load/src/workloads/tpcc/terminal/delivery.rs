@@ -50,7 +50,7 @@ impl Terminal {
         Ok(End::Commit)
     }
 
-    /// Locked.
+    /// Locks the row.
     fn oldest_new_order(&mut self, warehouse: u32, district: u32) -> Result<Option<(u32,)>, SqlError> {
         let key = values![warehouse, district];
         loop {

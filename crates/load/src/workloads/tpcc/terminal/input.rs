@@ -1,5 +1,4 @@
-//! What a terminal asks for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a
-//! server.
+//! Inputs of a terminal (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1, 2.8.1): pure, seeded, audited without a server.
 
 use super::super::preset::{Rules, rules};
 use super::super::random::{Constants, last_name};
@@ -25,7 +24,7 @@ pub(super) struct NewOrder {
     pub(super) warehouse: u32,
     pub(super) district: u32,
     pub(super) customer: u32,
-    /// When the transaction is to roll back, the item of the last line does not exist.
+    /// For an intended rollback the item of the last line does not exist.
     pub(super) lines: Vec<Line>,
 }
 
@@ -180,7 +179,7 @@ impl Generator {
         self.rules.has_remote && self.random.percent(percent)
     }
 
-    /// Any warehouse but `home`; `home` if it is the only one.
+    /// Any warehouse except `home`; `home` if it is the only one.
     fn other_warehouse(&mut self, home: u32) -> u32 {
         if self.warehouses == 1 {
             return home;
@@ -190,7 +189,7 @@ impl Generator {
     }
 }
 
-/// One home warehouse when there are at least as many terminals as warehouses, else a fixed share of them.
+/// One home warehouse if there are at least as many terminals as warehouses, otherwise a fixed share of them.
 fn homes(warehouses: u32, terminals: u32, terminal: u32) -> Vec<u32> {
     if terminals >= warehouses {
         let home = u64::from(terminal) * u64::from(warehouses) / u64::from(terminals);

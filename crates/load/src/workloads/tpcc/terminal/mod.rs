@@ -1,6 +1,7 @@
 //! One terminal: a connection, its prepared statements, the five transactions, and the retries around each.
 //!
-//! Belongs here: input, statements and transactions. Must not know how the database was filled or is checked.
+//! Belongs here: input, statements and transactions. Must not know the load and the verification of the
+//! database.
 
 mod deck;
 mod delivery;
@@ -27,10 +28,10 @@ use input::{Customer, Generator, Input};
 use spindle_base::random::Random;
 use statements::Statements;
 
-/// Tells the random numbers of think times from those of inputs.
+/// Separates the random numbers of think times from those of inputs.
 const WAITS: u64 = 1;
 
-/// How a transaction ends when nothing interrupts it; the caller sends the COMMIT or ROLLBACK.
+/// The end of a transaction without errors. The caller sends the COMMIT or ROLLBACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Commit,
@@ -42,7 +43,8 @@ pub(super) struct Terminal {
     statements: Statements,
     inputs: Generator,
     chosen: Option<Input>,
-    /// Of terminals that key in and think, and the kind of the transaction that they do it for.
+    /// Random numbers of keying and think times, if the terminal has them, and the kind of the current
+    /// transaction.
     waits: Option<Random>,
     kind: usize,
 }
@@ -84,10 +86,9 @@ impl Terminal {
         Ok(Outcome { rolled_back, commit_wait: Some(commit_wait), ..Outcome::default() })
     }
 
-    /// The number of a customer; of all with the same last name the middle one by first name, rounded up
-    /// (2.5.2.2).
+    /// The number of a customer. For a last name it is the middle one by first name, rounded up (2.5.2.2).
     ///
-    /// First names never change, so that this read needs no lock.
+    /// First names never change, so this read needs no lock.
     fn customer_id(&mut self, warehouse: u32, district: u32, customer: &Customer) -> Result<u32, SqlError> {
         let name = match customer {
             Customer::Id(id) => return Ok(*id),
@@ -101,12 +102,12 @@ impl Terminal {
     }
 }
 
-/// A row that must exist does not: the database is damaged or has another size.
+/// The error if a required row is missing: the database is damaged or has another size.
 fn missing(what: String) -> SqlError {
     SqlError { class: Class::Transaction, message: format!("missing row: {what}") }
 }
 
-/// The n/2-th of n, rounded up, counting from one.
+/// The customer at position n/2 of n, rounded up, counted from one.
 fn middle(customers: &[(u32,)]) -> Option<u32> {
     customers.get(customers.len().div_ceil(2).checked_sub(1)?).map(|customer| customer.0)
 }

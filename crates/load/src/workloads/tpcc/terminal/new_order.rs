@@ -9,7 +9,7 @@ use crate::values;
 /// Discount, last name and credit of the customer; tax of the warehouse and of the district.
 type Head = (f64, Vec<u8>, Vec<u8>, f64, f64);
 
-/// What the transaction learns about a line whose item exists.
+/// The data of a line whose item exists.
 #[derive(Debug)]
 struct PricedLine<'a> {
     number: usize,
@@ -18,7 +18,7 @@ struct PricedLine<'a> {
     district_info: Vec<u8>,
 }
 
-/// Lines that one UPDATE of the stock can serve: one warehouse, no item twice.
+/// Lines that one UPDATE of the stock can change: one warehouse, distinct items.
 #[derive(Debug, PartialEq)]
 struct StockGroup {
     warehouse: u32,
@@ -61,13 +61,13 @@ impl Terminal {
         let total_cents: i64 = priced.iter().map(|line| line.amount_cents).sum();
         self.insert_lines(*warehouse, *district, order_id, &priced)?;
 
-        // What the screen would show (2.4.3.3).
+        // The total on the screen (2.4.3.3).
         std::hint::black_box(total_cents as f64 * (1.0 - discount) * (1.0 + warehouse_tax + district_tax));
-        // Clause 2.4.2.3: an unused item number rolls back, after the work for all other lines was done.
+        // Clause 2.4.2.3: an unused item number rolls back after the work for all other lines.
         Ok(if known.len() == lines.len() { End::Commit } else { End::Rollback })
     }
 
-    /// Takes the district's next order number and advances it.
+    /// Returns the district's next order number and advances it.
     fn next_order_id(&mut self, warehouse: u32, district: u32) -> Result<u32, SqlError> {
         let advance = self.statements.district_advance;
         let key = values![warehouse, district];
@@ -154,13 +154,13 @@ impl Terminal {
     }
 }
 
-/// Clause 2.4.2.2: stock that would fall below ten is filled up with 91.
+/// Clause 2.4.2.2: 91 are added to stock that would fall below ten.
 fn restocked(in_stock: i32, ordered: i32) -> i32 {
     if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
 }
 
-/// Sorts the lines by (warehouse, item), so that no two terminals wait for each other's rows in opposite
-/// order. An item that an order asks for twice goes to a second group, because one UPDATE changes a row once.
+/// Sorts the lines by (warehouse, item), so that terminals lock rows in the same order. The second line of an
+/// item goes to a second group, because one UPDATE changes a row once.
 fn stock_groups(lines: &[(usize, &Line)]) -> Vec<StockGroup> {
     let mut sorted: Vec<(u32, u32, usize)> = lines
         .iter()
@@ -183,7 +183,7 @@ fn stock_groups(lines: &[(usize, &Line)]) -> Vec<StockGroup> {
     groups
 }
 
-/// Repeats the last `unit` values until there are `length`.
+/// Repeats the last `unit` values up to `length` values.
 pub(super) fn pad(values: &mut Vec<Value>, unit: usize, length: usize) {
     let start = values.len() - unit;
     while values.len() < length {

@@ -15,8 +15,7 @@ impl Terminal {
         let mut head =
             head.ok_or_else(|| missing(format!("district {district} of warehouse {warehouse}")))?;
 
-        // The row locks of UPDATE come first, so that no value is read that another terminal is about to
-        // change.
+        // The row locks of UPDATE come first, so that no read value is changed by another terminal.
         match self.statements.district_pay {
             None => {
                 let parameters = values![amount_cents, amount_cents, warehouse, district];
@@ -44,7 +43,7 @@ impl Terminal {
         std::hint::black_box(paid.ok_or_else(who)?);
 
         let mut name = |column| Vec::from_value(head.swap_remove(column)).unwrap_or_default();
-        // From the back, because taking one moves the last.
+        // Later columns first, because `swap_remove` moves the last one.
         let (district_name, mut data) = (name(6), name(0));
         data.extend_from_slice(b"    ");
         data.extend(district_name);

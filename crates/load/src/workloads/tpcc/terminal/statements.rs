@@ -1,8 +1,8 @@
 //! Every statement of the five transactions, prepared once per terminal.
 //!
-//! Lists are padded to their longest form by repeating the last entry where the result does not change (IN,
-//! OR, CASE), so that one prepared statement serves every length; only the multi-row INSERT has one per line
-//! count.
+//! Lists are padded to their longest form by repeating the last entry where the result stays the same (IN,
+//! OR, CASE), so that one prepared statement serves every length. Only the multi-row INSERT has one statement
+//! per line count.
 
 use super::super::DISTRICTS;
 use crate::sql::{Session, SqlError, Statement};
@@ -18,13 +18,13 @@ pub(super) struct Statements {
     pub(super) order_insert: Statement,
     pub(super) new_order_insert: Statement,
     pub(super) items: Statement,
-    /// By district: every district has its own column S_DIST_xx.
+    /// One per district, because every district has its own column S_DIST_xx.
     pub(super) stock_for_update: Vec<Statement>,
     pub(super) stock_update: Statement,
-    /// By line count; the first (zero lines) is never used.
+    /// One per line count; the first (zero lines) is unused.
     pub(super) order_line_insert: Vec<Statement>,
     pub(super) payment_head: Statement,
-    /// The district's too where one UPDATE can change two tables.
+    /// Also changes the district where one UPDATE can change two tables.
     pub(super) warehouse_pay: Statement,
     pub(super) district_pay: Option<Statement>,
     pub(super) customer_pay: Statement,
@@ -34,7 +34,7 @@ pub(super) struct Statements {
     pub(super) last_order: Statement,
     pub(super) order_lines: Statement,
     pub(super) oldest_new_order: Statement,
-    /// The same without a lock, where the other may overlook it.
+    /// The same without a lock, where the locking SELECT may overlook rows.
     pub(super) oldest_new_order_unlocked: Option<Statement>,
     pub(super) new_orders_delete: Statement,
     pub(super) delivered_customers: Statement,
@@ -54,7 +54,7 @@ impl Statements {
         let case = |count| repeat(&format!("WHEN ? THEN {}", dialect.integer()), " ", count);
         let item_cases = case(MAXIMUM_LINES);
         let lock = dialect.for_update();
-        // An amount of money, of a parameter in cents.
+        // An amount of money, from a parameter in cents.
         let cents = "? * 0.01";
         let oldest_new_order =
             "SELECT no_o_id FROM new_orders WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1";

@@ -1,4 +1,4 @@
-//! The Stock-Level transaction (clause 2.8): how many items of the last twenty orders are low in stock.
+//! The Stock-Level transaction (clause 2.8): counts the items of the last twenty orders whose stock is low.
 
 use super::input::StockLevel;
 use super::{End, Terminal, missing};

@@ -1,4 +1,4 @@
-//! Keying and think times (clauses 5.2.5.2 and 5.2.5.4): what makes a terminal a person.
+//! Keying and think times (clauses 5.2.5.2 and 5.2.5.4): a terminal with the pace of a person.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use spindle_base::random::Random;
 /// By the index of the kind.
 const KEYING_S: [u64; 5] = [18, 3, 2, 2, 2];
 const MEAN_THINK_S: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
-/// Think times are cut off at so many means.
+/// Think times are truncated at this many means.
 const LONGEST_MEANS: f64 = 10.0;
 
 pub(super) fn keying(kind: usize) -> Duration {
     Duration::from_secs(KEYING_S[kind])
 }
 
-/// Exponential.
+/// An exponential think time.
 pub(super) fn think(kind: usize, random: &mut Random) -> Duration {
     let means = -(1.0 - random.unit()).ln();
     Duration::from_secs_f64(means.min(LONGEST_MEANS) * MEAN_THINK_S[kind])
@@ -38,7 +38,7 @@ mod tests {
                 percent / 100.0 * (keying(kind).as_secs_f64() + think_s(kind, &mut random))
             })
             .sum();
-        // Ten terminals a warehouse; the limit of 12.86 is of answers that take no time.
+        // Ten terminals per warehouse; the limit of 12.86 assumes answers in zero time.
         let per_warehouse = 10.0 * 60.0 / cycle_s * 0.45;
         assert!((12.7..13.0).contains(&per_warehouse), "{per_warehouse}");
     }

@@ -1,6 +1,7 @@
-//! The consistency conditions 3.3.2.1 to 3.3.2.12, one function each: how a warehouse violates it.
+//! The consistency conditions 3.3.2.1 to 3.3.2.12. Each is a function that returns the violations of a
+//! warehouse.
 //!
-//! One more comes first: an empty database would fulfil all twelve.
+//! An additional condition comes first, because an empty database would satisfy all twelve.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ fn next_order(warehouse: &Warehouse) -> Vec<String> {
     per_district(warehouse, |district| {
         let last = district.orders.last_key_value().map(|(id, _)| *id);
         let last_new = district.new_orders.iter().max().copied();
-        // When everything is delivered there is no maximum to compare.
+        // After all orders are delivered there is no maximum to compare.
         let holds = last == Some(district.next_order - 1) && (last_new.is_none() || last_new == last);
         unless(holds, || format!("next {}, last {last:?}, last new {last_new:?}", district.next_order))
     })
@@ -160,7 +161,7 @@ fn balance(warehouse: &Warehouse) -> Vec<String> {
     })
 }
 
-/// The standard's form holds for a fresh database only; C_DELIVERY_CNT counts what was delivered since.
+/// The standard's form holds for a fresh database only. C_DELIVERY_CNT counts the deliveries since.
 fn deliveries(warehouse: &Warehouse) -> Vec<String> {
     const DELIVERED_AT_FIRST: i64 = FIRST_NEW_ORDER as i64 - 1;
     per_district(warehouse, |district| {

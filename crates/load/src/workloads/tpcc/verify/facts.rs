@@ -1,7 +1,7 @@
-//! What the consistency conditions need to know about one warehouse, read in one pass over each table.
+//! The data of one warehouse for the consistency conditions, read in one pass over each table.
 //!
-//! The server aggregates, the client compares: twelve independent SQL queries would read the order lines five
-//! times, which a small buffer pool turns into minutes.
+//! The server aggregates, the client compares. Twelve independent SQL queries would read the order lines five
+//! times, which takes minutes with a small buffer pool.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(super) struct District {
     pub(super) history: i64,
     pub(super) next_order: u32,
     pub(super) orders: BTreeMap<u32, Order>,
-    /// All numbers in the new-order table.
+    /// All order numbers in the new-order table.
     pub(super) new_orders: Vec<u32>,
     pub(super) line_count: u64,
     pub(super) customers: BTreeMap<u32, Customer>,
@@ -62,11 +62,11 @@ pub(super) struct Customer {
     pub(super) balance: i64,
     pub(super) year_to_date: i64,
     pub(super) deliveries: u32,
-    /// Sum of the payments of this customer, at whichever warehouse.
+    /// Sum of the payments of this customer at any warehouse.
     pub(super) history: i64,
 }
 
-/// The history table, which has no key: one pass for all warehouses.
+/// The history table. It has no key, so one pass serves all warehouses.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct History {
     by_district: BTreeMap<(u32, u32), i64>,
@@ -86,10 +86,10 @@ pub(super) fn read_history(session: &mut dyn Session) -> Result<History, SqlErro
     Ok(history)
 }
 
-/// Warehouse and district where it was paid; warehouse, district and number of the customer; cents.
+/// Warehouse and district of the payment; warehouse, district and number of the customer; cents.
 type Payment = (u32, u32, u32, u32, u32, i64);
 
-/// Everything but the history; see [`add_history`].
+/// Reads everything except the history; see [`add_history`].
 pub(super) fn read_warehouse(session: &mut dyn Session, id: u32) -> Result<Warehouse, SqlError> {
     let mut warehouse = Warehouse { id, ..Warehouse::default() };
     let cents = |amount| session.dialect().as_cents(amount);
@@ -152,7 +152,7 @@ fn read_orders(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<(
 }
 
 fn read_lines(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<(), SqlError> {
-    // The key's order serves the grouping, so that the server needs no temporary table.
+    // Grouping follows the order of the key, so that the server needs no temporary table.
     let statement = session.prepare(&format!(
         "SELECT ol_d_id, ol_o_id, COUNT(*), COUNT(ol_delivery_d), {} FROM order_line WHERE ol_w_id = ? \
          GROUP BY ol_w_id, ol_d_id, ol_o_id",
@@ -176,7 +176,7 @@ fn read_lines(session: &mut dyn Session, warehouse: &mut Warehouse) -> Result<()
     )
 }
 
-/// Fills the sums of payments in.
+/// Adds the sums of payments.
 pub(super) fn add_history(warehouse: &mut Warehouse, history: &History) {
     for ((_, district), amount) in history.by_district.range((warehouse.id, 0)..=(warehouse.id, u32::MAX)) {
         warehouse.history += amount;

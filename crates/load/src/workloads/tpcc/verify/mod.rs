@@ -1,5 +1,5 @@
-//! The verification of a trial: the twelve consistency conditions over all warehouses. Must not know how it
-//! was filled or changed.
+//! The verification of a trial: the twelve consistency conditions over all warehouses. Must not know how the
+//! database was filled or changed.
 
 mod conditions;
 mod facts;
@@ -15,7 +15,7 @@ use crate::workload::Violations;
 use conditions::CONDITIONS;
 use facts::{add_history, read_history, read_warehouse};
 
-/// As many as keep two cores busy; more would only fight for a small buffer pool.
+/// Enough to keep two cores busy. More connections would compete for a small buffer pool.
 const CONNECTIONS: usize = 2;
 
 pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>> {
