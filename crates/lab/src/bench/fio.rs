@@ -254,7 +254,7 @@ mod tests {
         format!("{:#}", check(raw_status, output, errors).unwrap_err())
     }
 
-    /// As fio 3.33 prints it, shortened.
+    /// Output of fio 3.33, shortened.
     const GOOD: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"fio version": "fio-3.33", "jobs": [{"error": 0, "read": {"iops": 1000.5, "runtime": 2000, "total_ios": 2001,
 "lat_ns": {"mean": 999000.0, "percentile": {"50.000000": 980000, "99.000000": 2000000, "99.900000": 3000000},

@@ -31,8 +31,8 @@ pub enum Access {
     RandomWrite,
     SequentialRead,
     SequentialWrite,
-    /// A sequential loop of one write behind the last one and one fsync (on a raw device a FLUSH), as a log
-    /// is written.
+    /// A loop of one write behind the previous one, then one fsync (on a raw device a FLUSH), as a log is
+    /// written.
     Fsync,
 }
 

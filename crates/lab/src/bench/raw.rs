@@ -111,7 +111,7 @@ mod tests {
         let read = ask("flash-285us-4ch", Access::RandomRead, 16_384, 1);
         assert_eq!((read.latency_us_mean, read.latency_us_p99), (285.0, Some(285.0)));
         let saturated = ask("flash-285us-4ch", Access::RandomRead, 16_384, 32).per_second;
-        // Random pages leave a channel without work now and then, so not all of four servers' rate.
+        // Random pages leave a channel idle now and then, so the rate is slightly below that of four servers.
         let share = saturated / (4.0 / 285e-6);
         assert!((0.9..1.0).contains(&share), "{share}");
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_commit_is_a_write_and_its_flush() {
         let row = ask("x25m-80", Access::Fsync, 16_384, 1);
-        // One client: a second is full of commits and of nothing else.
+        // One client: commits fill the whole second.
         assert!((row.per_second * row.latency_us_mean / 1e6 - 1.0).abs() < 1e-3, "{row:?}");
     }
 

@@ -71,7 +71,7 @@ impl PrivateDirectory {
         Ok(Some(PrivateDirectory { path, directory }))
     }
 
-    /// Opens a file for reading and appending. A missing file is created, with a mode by the umask.
+    /// Opens a file for reading and appending. A missing file is created; its mode follows the umask.
     pub(crate) fn file(&self, name: &str) -> Result<File> {
         let path = self.path.join(name);
         // NONBLOCK, because opening a pipe in its place could block for ever.

@@ -55,7 +55,7 @@ pub(super) fn view(window: &Window, semi_sync: Option<SemiSync>) -> Result<Optio
     }))
 }
 
-/// `None` unless at least one commit waited.
+/// `None` when both counts of commits are zero.
 fn semi_sync_view(counted: SemiSync) -> Option<SemiSyncView> {
     let SemiSync { acknowledged, unacknowledged, waits, wait_s } = counted;
     (acknowledged + unacknowledged > 0.0).then(|| SemiSyncView {
