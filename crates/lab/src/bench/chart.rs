@@ -1,5 +1,5 @@
-//! A bench as one self-contained page: no request leaves it, and every number behind a drawing is in its
-//! table.
+//! A bench as one self-contained page: it loads nothing from the network, and every number in a chart is in
+//! its table.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Chart {
     y: &'static str,
     x_log: bool,
     y_log: bool,
-    /// Bars, one group per category; otherwise lines over numbers.
+    /// Categories of a bar chart; without them a line chart over numbers.
     categories: Option<Vec<String>>,
     series: Vec<Series>,
 }
@@ -38,17 +38,18 @@ enum SeriesData {
     Line(Vec<(f64, f64)>),
 }
 
-/// `origin` says in one line where the numbers come from, `table` is the same bench as text.
+/// The page as HTML. `origin` is one line about where the numbers come from, `table` is the same bench as
+/// text.
 ///
 /// # Errors
-/// The template does not fit the data, which is our own mistake.
+/// The template does not fit the data, which is a bug.
 pub fn page(bench: &Bench, origin: &str, table: &str) -> anyhow::Result<String> {
     let charts: Vec<Chart> =
         [by_threads(&bench.rows), fsync(&bench.rows), deterioration(bench)].into_iter().flatten().collect();
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("chart", TEMPLATE).context("parsing the chart's template")?;
-    // JSON inside a script element must not close it; JSON itself never needs a bare `<`.
+    // JSON inside a script element must not close the element. JSON itself never needs a bare `<`.
     let data = serde_json::to_string(&charts)?.replace('<', "\\u003c");
     environment
         .get_template("chart")

@@ -1,33 +1,33 @@
-//! What hours of random writes make of a disk, and what a pause gives back; in virtual time.
+//! Deterioration under hours of random writes, and recovery after a pause, in virtual time.
 //!
-//! Published for flash (Matsunobu 2010, slide 15): writes begin at the fastest rate, sink towards the slowest
-//! once every block must be erased before it is written, and recover after a long pause. How much must be
-//! written for that depends on the drive's size, so a run that ends early on its budget says so.
+//! Published for flash (Matsunobu 2010, slide 15): writes start at the fastest rate, fall towards the slowest
+//! once every block must be erased before it is written, and recover after a long pause. The amount of
+//! writing until then depends on the drive's size. A run that uses up its budget early reports so.
 
 use serde::{Deserialize, Serialize};
 use spindle_model::{ClosedLoop, Device, Driver as _, Operation, SECOND, VirtualTime};
 
 const UNIT_BYTES: u64 = 16 << 10;
 const IODEPTHS: u64 = 16;
-/// On the curve, before the pause.
+/// Points on the curve before the pause.
 const POINT_COUNT: u64 = 60;
-/// After the pause.
+/// Points after the pause.
 const RECOVERY_COUNT: u64 = 6;
 pub const HOUR_NS: u64 = 3_600 * SECOND;
 
-/// How far to go.
+/// Limits of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub duration_ns: u64,
-    /// Writes that may be simulated at most: the time that the reader waits.
+    /// Most writes to simulate. It bounds the real time of the run.
     pub requests: u64,
-    /// Of the pause.
+    /// Length of the pause.
     pub idle_ns: u64,
 }
 
 impl Limits {
     pub const QUICK: Limits = Limits { duration_ns: 3 * HOUR_NS, requests: 1_500_000, idle_ns: HOUR_NS };
-    /// Matsunobu's curves (slide 36) go on for eight hours.
+    /// Matsunobu's curves (slide 36) cover eight hours.
     pub const FULL: Limits = Limits { duration_ns: 8 * HOUR_NS, requests: 60_000_000, idle_ns: HOUR_NS };
 }
 
@@ -41,13 +41,13 @@ pub struct Deterioration {
     /// The first points after the pause, on the same axes.
     pub recovery: Vec<Point>,
     pub idle_s: f64,
-    /// The budget of requests ended the writing before the hours did.
+    /// The budget of requests was used up before the time was over.
     pub cut_short: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Since the first write, at the end of this point's share of time.
+    /// Time since the first write, at the end of this point's interval.
     pub at_s: f64,
     pub written_bytes: u64,
     pub per_second: f64,
@@ -68,8 +68,8 @@ impl Deterioration {
     }
 }
 
-/// Random writes without end on a fresh device, a pause, and writes again. `None` for a device that takes no
-/// time or is too small.
+/// Random writes on a fresh device, a pause, and writes again. `None` for a device that takes no time or is
+/// too small.
 pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Deterioration> {
     let span_bytes = device.size_bytes();
     if span_bytes < UNIT_BYTES {
@@ -103,7 +103,7 @@ pub fn measure(device: Box<dyn Device>, seed: u64, limits: Limits) -> Option<Det
     driver.sleep(limits.idle_ns);
     let recovery: Option<Vec<Point>> =
         (POINT_COUNT..POINT_COUNT + RECOVERY_COUNT).map(|number| point(&mut driver, number)).collect();
-    // Each point drains its last requests, so the hours are only nearly reached.
+    // Each point drains its last requests, so the total time falls slightly short of the limit.
     let cut_short = points.last().is_some_and(|last| last.at_s * 1e9 < 0.99 * limits.duration_ns as f64);
     Some(Deterioration {
         block_bytes: UNIT_BYTES,

@@ -1,7 +1,8 @@
 //! One run of fio, and its figures.
 //!
-//! fio measures, so that our own client is not judge of our own emulator. What it prints is taken as foreign
-//! text: a fio that is missing, dies or prints something else gives one sentence with its last words.
+//! fio measures, so that the judge is independent of the emulator. Its output is treated as untrusted text:
+//! when fio is missing, dies or prints something else, the error is one sentence with the last line of its
+//! output.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _};
@@ -18,7 +19,7 @@ use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
 use spindle_base::child::die_with_parent;
 
-/// Beyond what it was asked for, fio may need this long to start its jobs and to let its last requests end.
+/// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(20);
 const LAST_WORDS_LENGTH: usize = 200;
@@ -30,32 +31,32 @@ pub struct Job<'a> {
     /// A block device or a file.
     pub path: &'a Path,
     pub question: Question,
-    /// From the start of the file that requests stay within.
+    /// Start of the range of requests, from the start of the file.
     pub offset_bytes: u64,
     pub span_bytes: u64,
     pub seconds: u64,
-    /// Not counted, before the measurement.
+    /// Runtime before the measurement, not counted.
     pub ramp: Duration,
-    /// Without the page cache.
+    /// Bypasses the page cache.
     pub direct: bool,
     pub seed: u64,
-    /// Under SCHED_FIFO, below an emulator: how long fio waits for a core is the host's matter, not the
-    /// disk's.
+    /// Runs fio under SCHED_FIFO, at a lower priority than the emulator: the time that fio waits for a core
+    /// belongs to the host and not to the disk.
     pub real_time: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     pub row: Row,
-    /// Latencies in nanoseconds (the middle of fio's bins, which are 1.6 % wide) and how many requests had
-    /// them; without those of fsync.
+    /// Histogram: latency in nanoseconds (the middle of fio's bins, which are 1.6 % wide) and number of
+    /// requests. It excludes the latencies of fsync.
     pub latencies_ns: Vec<(u64, u64)>,
 }
 
-/// What fio says of itself, for example `fio-3.33`.
+/// The version of fio in its own words, for example `fio-3.33`.
 ///
 /// # Errors
-/// There is no fio, or it does not know its version.
+/// fio is missing, or prints no version.
 pub fn version() -> Result<String> {
     let output = match Command::new("fio").arg("--version").output() {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(MISSING),
@@ -108,7 +109,7 @@ fn command(job: &Job<'_>) -> Command {
         format!("--direct={}", u8::from(job.direct)),
         format!("--randseed={}", job.seed),
     ]);
-    // A colon would separate names.
+    // fio separates file names by colons.
     command.arg(format!("--filename={}", job.path.display().to_string().replace(':', "\\:")));
     match question.access {
         Access::Fsync => command.arg("--fsync=1"),
@@ -142,18 +143,18 @@ fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Resul
     Ok(Ended { status, output: content(&mut output)?, errors: content(&mut errors)? })
 }
 
-/// Output of any length, without a thread that reads along.
+/// A file in memory that takes output of any length, without a thread that drains a pipe.
 fn memory_file() -> Result<File> {
     let descriptor = memfd_create("fio", MemfdFlags::CLOEXEC).context("making room for fio's output")?;
     Ok(File::from(descriptor))
 }
 
-/// Kills the child when it takes longer than `limit`, or when the user asks to stop.
+/// Kills the child after `limit`, or when the user asks to stop.
 fn wait(child: &mut Child, limit: Duration, interrupt: &Interrupt) -> Result<ExitStatus> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().context("waiting for fio")? {
-            // Ctrl-C reaches fio as well, which then ends early with figures of a part.
+            // Ctrl-C reaches fio as well. It then ends early, with figures of a shorter run.
             interrupt.check()?;
             return Ok(status);
         }
@@ -175,7 +176,7 @@ fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
     }
     ensure!(ended.status.success(), "fio failed: {}", words());
     let text = String::from_utf8_lossy(&ended.output);
-    // fio puts remarks before its JSON.
+    // fio prints remarks before its JSON.
     let json = text.find('{').zip(text.rfind('}')).filter(|(start, end)| start < end);
     let value: Option<Value> = json.and_then(|(start, end)| serde_json::from_str(&text[start..=end]).ok());
     let Some(value) = value else { bail!("fio printed no figures; its last words: {}", words()) };
@@ -198,7 +199,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     let per_second = number(&direction["iops"], "iops")?;
     let own_mean_ns = number(&direction["lat_ns"]["mean"], "lat_ns.mean")?;
     let is_fsync = question.access == Access::Fsync;
-    // fio counts a write and its fsync apart: means can be added, quantiles cannot.
+    // fio reports a write and its fsync separately. Means can be added, quantiles cannot.
     let sync_mean_ns =
         if is_fsync { number(&job["sync"]["lat_ns"]["mean"], "sync.lat_ns.mean")? } else { 0.0 };
     let quantile_us = |name: &str| {
@@ -223,7 +224,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     Ok(Figures { row, latencies_ns })
 }
 
-/// The last line that says something: of the errors, or else of the output.
+/// The last non-empty line of the errors, or else of the output.
 fn last_words(errors: &[u8], output: &[u8]) -> String {
     let last = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
@@ -253,7 +254,7 @@ mod tests {
         format!("{:#}", check(raw_status, output, errors).unwrap_err())
     }
 
-    /// As fio 3.33 prints it, shortened.
+    /// Output of fio 3.33, shortened.
     const GOOD: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"fio version": "fio-3.33", "jobs": [{"error": 0, "read": {"iops": 1000.5, "runtime": 2000, "total_ios": 2001,
 "lat_ns": {"mean": 999000.0, "percentile": {"50.000000": 980000, "99.000000": 2000000, "99.900000": 3000000},

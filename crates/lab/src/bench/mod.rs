@@ -1,9 +1,9 @@
-//! Raw figures of a disk: what is asked, how it is answered (fio on a real target, the model in virtual
-//! time), and how the answers are shown and kept.
+//! Raw figures of a disk: the questions, how they are answered (by fio on a real target, by the model in
+//! virtual time), and how the answers are shown and stored.
 //!
 //! The questions are those of the published raw I/O studies (Matsunobu, "SSD Deployment Strategies for
 //! MySQL", 2010): random and sequential reads and writes by block size and iodepth, the rate of fsync, a file
-//! system against the raw device, and what is left of the write rate after hours.
+//! system against the raw device, and the write rate that remains after hours of writing.
 
 pub mod chart;
 pub mod clone;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 pub use deterioration::Deterioration;
 
-/// What is done to the disk over and over.
+/// The access pattern of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
@@ -31,8 +31,8 @@ pub enum Access {
     RandomWrite,
     SequentialRead,
     SequentialWrite,
-    /// One after the other: a unit written behind the last one, and fsync (on a raw device a FLUSH), as a log
-    /// is written.
+    /// A loop of one write behind the previous one, then one fsync (on a raw device a FLUSH), as a log is
+    /// written.
     Fsync,
 }
 
@@ -57,7 +57,7 @@ impl Access {
 pub enum Place {
     /// The block device.
     Raw,
-    /// One file in a file system on it.
+    /// One file in a file system on the block device.
     FileSystem,
 }
 
@@ -70,15 +70,15 @@ impl Place {
     }
 }
 
-/// One question.
+/// One measurement to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Question {
     pub place: Place,
     pub access: Access,
     #[serde(alias = "unit_bytes")]
     pub block_bytes: u64,
-    /// Requests kept in the disk. Random access has one job for each of them; a sequential stream is one job
-    /// that has all of them under way.
+    /// Requests in flight. A random question has one job per request; a sequential stream is a single job
+    /// with all requests in flight.
     #[serde(alias = "threads")]
     pub iodepth: u64,
 }
@@ -91,37 +91,37 @@ impl fmt::Display for Question {
     }
 }
 
-/// One answer.
+/// The answer to one question.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     #[serde(flatten)]
     pub question: Question,
-    /// Requests a second; a write and its fsync are one.
+    /// Requests a second; a write and its fsync count as one.
     pub per_second: f64,
     pub bytes_per_s: f64,
-    /// From submission to completion; a write's includes that of its fsync, when there is one.
+    /// From submission to completion. The latency of a write includes its fsync, if it has one.
     pub latency_us_mean: f64,
-    /// Absent where only the parts of a request were measured, not the whole.
+    /// Absent when only the parts of a request were measured.
     pub latency_us_p50: Option<f64>,
     pub latency_us_p99: Option<f64>,
     pub latency_us_p999: Option<f64>,
     pub requests: u64,
-    /// Of the measurement, in the time of the disk.
+    /// Length of the measurement, in the time of the disk.
     pub seconds: f64,
 }
 
-/// A bench that is done.
+/// A completed bench.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bench {
     pub target: String,
-    /// One sentence: what was measured.
+    /// One sentence on the measured target.
     pub summary: String,
     pub arm: Arm,
     pub seed: u64,
     pub size_bytes: u64,
     pub rows: Vec<Row>,
     pub deterioration: Option<Deterioration>,
-    /// What a reader must know besides, as sentences.
+    /// Notes for the reader, one sentence each.
     pub notes: Vec<String>,
 }
 

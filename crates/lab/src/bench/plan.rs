@@ -1,30 +1,30 @@
-//! Which questions a bench asks.
+//! The questions of a bench.
 
 use super::{Access, Place, Question};
 use spindle_base::Mistake;
 
 const MEBIBYTE: u64 = 1 << 20;
 const IODEPTHS_QUICK: [u64; 2] = [1, 16];
-/// As the published curves, which go from 1 to 200.
+/// The published curves have iodepths from 1 to 200.
 const IODEPTHS_FULL: [u64; 8] = [1, 2, 4, 8, 16, 32, 100, 200];
 const IODEPTHS_HIGH: u64 = 200;
 const RANDOM_UNITS_QUICK: [u64; 2] = [4 << 10, 16 << 10];
 const RANDOM_UNITS_FULL: [u64; 4] = [4 << 10, 8 << 10, 16 << 10, MEBIBYTE];
 const FSYNC_BLOCKS: [u64; 3] = [1 << 10, 8 << 10, 16 << 10];
-/// A file system is set against the raw device here.
+/// Iodepths at which the file system is compared with the raw device.
 const FILE_SYSTEM_IODEPTHS: [u64; 2] = [1, 16];
 const FILE_SYSTEM_BLOCK: u64 = 16 << 10;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wishes {
     pub full: bool,
-    /// Overrides the default.
+    /// Overrides the default list.
     pub iodepth: Option<Vec<u64>>,
-    /// Of random access, in bytes; overrides the default.
+    /// Block sizes of random access in bytes; overrides the default list.
     pub block_sizes: Option<Vec<u64>>,
 }
 
-/// What the target can be asked.
+/// The questions that a target can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
     pub raw: bool,
@@ -33,7 +33,7 @@ pub struct Abilities {
     pub file_writes: bool,
 }
 
-/// `1,4,16` as numbers; the error is about `--iodepth`.
+/// Parses numbers such as `1,4,16`. The error is about `--iodepth`.
 pub fn parse_iodepths(text: &str) -> Result<Vec<u64>, Mistake> {
     let numbers: Option<Vec<u64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     match numbers {
@@ -46,7 +46,7 @@ pub fn parse_iodepths(text: &str) -> Result<Vec<u64>, Mistake> {
     }
 }
 
-/// `4K,16K` as bytes; the error is about `--block-sizes`.
+/// Parses `4K,16K` to bytes. The error is about `--block-sizes`.
 pub fn parse_block_sizes(text: &str) -> Result<Vec<u64>, Mistake> {
     let sizes: Result<Vec<u64>, String> =
         text.split(',').map(|size| spindle_base::units::parse_size_bytes(size.trim())).collect();
@@ -65,7 +65,7 @@ fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
     numbers
 }
 
-/// Reads before writes, so that what a write leaves behind in the disk spoils no read.
+/// The questions in order: reads before writes, because writes change the state of the disk.
 pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
     let iodepths = wishes.iodepth.clone().unwrap_or_else(|| match wishes.full {
         true => IODEPTHS_FULL.to_vec(),
@@ -75,7 +75,7 @@ pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
         true => RANDOM_UNITS_FULL.to_vec(),
         false => RANDOM_UNITS_QUICK.to_vec(),
     });
-    // Without a raw device, a file stands for the disk.
+    // Without a raw device, a file takes its place.
     let place = if abilities.raw { Place::Raw } else { Place::FileSystem };
     let writes = if abilities.raw { abilities.raw_writes } else { abilities.file_writes };
     let mut questions = Vec::new();

@@ -1,37 +1,37 @@
-//! Raw I/O figures of a stack in virtual time: what its model says before any database runs on it.
+//! Raw I/O figures of a stack in virtual time: the model without a database.
 //!
-//! Deterministic, without root and done in seconds, so there is always a first answer.
+//! They are deterministic, need no root and take seconds, so they are always available as a first answer.
 
 use spindle_model::{ClosedLoop, Device, Measured, Operation, Order, SECOND, VirtualTime};
 
 use crate::bench::{Access, Place, Question, Row};
 
-/// Enough requests for a mean within about a percent, few enough for seconds.
+/// The mean is then within about one per cent, after seconds.
 pub const REQUEST_COUNT: u64 = 20_000;
 const SEQUENTIAL_COUNT: u64 = 5_000;
-/// In model time; a disk does about ten thousand reads in it.
+/// In model time. A disk serves about ten thousand reads in it.
 const TIME_LIMIT_NS: u64 = 120 * SECOND;
-/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter
-/// them.
+/// Writes run this long before they are counted, to fill caches and buffers. An empty cache would make the
+/// writes look too fast.
 const FILL_NS: u64 = 20 * SECOND;
 
-/// How much of a device is asked, and how often.
+/// Range and number of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requests {
-    /// From the start of the device.
+    /// Length of the range, from the start of the device.
     pub span_bytes: u64,
-    /// At most.
+    /// Upper bound.
     pub count: u64,
 }
 
-/// On a device fresh from power-on; its size is the span. `None` when it is too small for one request, or
-/// when the question is about a file system, which the model knows nothing of.
+/// Answers a question with a device fresh from power-on, over its whole size. `None` when the device is
+/// smaller than one request, or when the question is about a file system.
 pub fn answer(device: Box<dyn Device>, seed: u64, question: &Question) -> Option<Row> {
     let requests = Requests { span_bytes: device.size_bytes(), count: REQUEST_COUNT };
     sample(device, seed, question, requests).map(|(row, _)| row)
 }
 
-/// The answer, and the latency of each request in microseconds, in the order of completion.
+/// The answer, and the latency of each request in microseconds in order of completion.
 pub fn sample(
     device: Box<dyn Device>,
     seed: u64,
@@ -52,7 +52,7 @@ pub fn sample(
     Some((row(*question, &latencies_us, measured.elapsed_ns), latencies_us))
 }
 
-/// What the question means for the model.
+/// The closed loop that corresponds to the question.
 fn shape(question: &Question, requests: Requests, seed: u64) -> ClosedLoop {
     let is_random = matches!(question.access, Access::RandomRead | Access::RandomWrite);
     ClosedLoop {
@@ -84,7 +84,7 @@ fn row(question: Question, latencies_us: &[f64], elapsed_ns: u64) -> Row {
     }
 }
 
-/// One per request of the question: with one client, a write and the flush after it are neighbours.
+/// One latency per request of the question. With one client, a write and its flush are adjacent samples.
 fn latencies_ns<'a>(question: &Question, measured: &'a Measured) -> Box<dyn Iterator<Item = u64> + 'a> {
     match question.access {
         Access::Fsync => {
@@ -111,7 +111,7 @@ mod tests {
         let read = ask("flash-285us-4ch", Access::RandomRead, 16_384, 1);
         assert_eq!((read.latency_us_mean, read.latency_us_p99), (285.0, Some(285.0)));
         let saturated = ask("flash-285us-4ch", Access::RandomRead, 16_384, 32).per_second;
-        // Random pages leave a channel without work now and then, so not all of four servers' rate.
+        // Random pages leave a channel idle now and then, so the rate is slightly below that of four servers.
         let share = saturated / (4.0 / 285e-6);
         assert!((0.9..1.0).contains(&share), "{share}");
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_commit_is_a_write_and_its_flush() {
         let row = ask("x25m-80", Access::Fsync, 16_384, 1);
-        // One client: a second is full of commits and of nothing else.
+        // One client: commits fill the whole second.
         assert!((row.per_second * row.latency_us_mean / 1e6 - 1.0).abs() < 1e-3, "{row:?}");
     }
 

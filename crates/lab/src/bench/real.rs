@@ -1,4 +1,4 @@
-//! The questions put to a real target, or to an emulated one in real time, by fio.
+//! Answers questions with fio, on a real target or on an emulated one in real time.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,25 +18,26 @@ use crate::stack::StackSpec;
 use crate::volume::emulated::{self, Wishes};
 
 const MEBIBYTE: u64 = 1 << 20;
-/// Of a file of our own, unless the target is small.
+/// Size of the temporary file, unless the target is small.
 const FILE_BYTES: u64 = 1 << 30;
-/// A share of the disk that leaves the file system room for its own.
+/// Size of the disk divided by the largest size of the file. The rest is for metadata of the file system.
 const FILE_SHARE: u64 = 4;
 const READ_RAMP: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Of each row.
+    /// Seconds per row.
     pub seconds: u64,
     pub seed: u64,
-    /// Of the file on a directory; the default when absent.
+    /// Size of the file in a directory; the default when absent.
     pub file_bytes: Option<u64>,
 }
 
-/// Hands every row on as soon as it is there.
+/// Passes each row to `on_row` as soon as it is measured.
 ///
 /// # Errors
-/// The disk does not come up, fio fails, or the user asked to stop; the rows until then have been handed on.
+/// The disk does not come up, fio fails, or the user asked to stop. The rows measured until then have been
+/// passed on.
 pub fn measure(
     target: &Target,
     questions: &[Question],
@@ -131,13 +132,13 @@ impl Ask<'_> {
             offset_bytes: 0,
             span_bytes: size_bytes / question.block_bytes * question.block_bytes,
             seconds: self.options.seconds,
-            // A write cache that was empty must not flatter the writes.
+            // Fills the write cache before the measurement, so that the first writes do not look too fast.
             ramp: if question.access.is_write() && !is_fsync {
                 Duration::from_secs(self.options.seconds)
             } else {
                 READ_RAMP
             },
-            // Logs are written through the page cache; on a raw device that would be the cache of the device
+            // Logs are written through the page cache. On a raw device, that would be the cache of the device
             // node.
             direct: is_device || !is_fsync,
             seed: self.options.seed,
@@ -146,10 +147,10 @@ impl Ask<'_> {
     }
 }
 
-/// A disk of that stack, for as long as the value lives.
+/// An emulated disk of that stack. It exists as long as the value.
 ///
 /// # Errors
-/// Whatever keeps a disk from coming up.
+/// The disk does not come up.
 pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64) -> Result<Disk> {
     let wishes = Wishes {
         name: format!("bench-{}", std::process::id()),
@@ -179,14 +180,15 @@ fn lateness_note(earlier: &Statistics, later: &Statistics) -> Result<Option<Stri
 }
 
 /// # Errors
-/// The directory cannot be asked.
+/// `statvfs` fails on the directory.
 fn free_bytes(directory: &Path) -> Result<u64> {
     let status = rustix::fs::statvfs(directory)
         .with_context(|| format!("asking how much room there is in {}", directory.display()))?;
     Ok(status.f_bavail * status.f_frsize)
 }
 
-/// Written once before it is measured, so that reads find blocks and writes overwrite; removed when dropped.
+/// A temporary file. It is written once before the measurement, so that reads find blocks and writes
+/// overwrite. It is removed on drop.
 #[derive(Debug)]
 pub struct OwnFile {
     pub path: PathBuf,
@@ -194,12 +196,12 @@ pub struct OwnFile {
 
 impl OwnFile {
     /// # Errors
-    /// The directory cannot be written, or is full.
+    /// The directory is not writable, or is full.
     pub fn create(directory: &Path, size_bytes: u64) -> Result<OwnFile> {
         let own = OwnFile { path: directory.join(format!("spindle-bench-{}", std::process::id())) };
         let write = || -> std::io::Result<()> {
             let mut file = File::create_new(&own.path)?;
-            // Random, because drives with compression would be fast with zeroes.
+            // Random data, because drives with compression are fast with zeroes.
             let mut state = size_bytes;
             let block: Vec<u8> = (0..MEBIBYTE / 8)
                 .flat_map(|index| {

@@ -1,4 +1,4 @@
-//! A stored distribution of response times, and how far a model is from it: the demerit figure.
+//! A stored distribution of response times, and the distance of a model from it: the demerit figure.
 //!
 //! ```toml
 //! summary = "one sentence: what was measured"
@@ -22,9 +22,9 @@ use spindle_base::Mistake;
 use spindle_base::units::parse_size_bytes;
 
 const IODEPTHS_HIGH: u64 = 1_024;
-/// Shown beside each other.
+/// Probabilities in the table.
 const SHOWN: [f64; 7] = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99];
-/// Stored: in half per cents, and the far tail.
+/// Probabilities in a stored file: in steps of half a per cent, and the far tail.
 const STORED_STEPS: u32 = 200;
 const STORED_TAIL: f64 = 0.999;
 
@@ -41,17 +41,17 @@ pub struct Reference {
     pub quantiles: Vec<(f64, f64)>,
 }
 
-/// A model held against a reference.
+/// A model compared with a reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Agreement {
     pub stack: String,
     pub reference: Reference,
-    /// Within the probabilities that the reference has.
+    /// Mean over the probabilities that the reference covers.
     pub reference_mean_us: f64,
     pub demerit_us: f64,
-    /// Of the reference's mean.
+    /// As a share of the reference's mean.
     pub demerit_share: Option<f64>,
-    /// Probability, the reference's latency, the model's.
+    /// Probability, latency of the reference, latency of the model.
     pub quantiles_us: Vec<(f64, f64, f64)>,
 }
 
@@ -63,7 +63,7 @@ impl Reference {
         Reference::parse(&text).map_err(|problem| Mistake::new(format!("--reference: {shown}: {problem}")))
     }
 
-    /// The error is a sentence.
+    /// The error is one sentence.
     pub fn parse(text: &str) -> Result<Reference, String> {
         let read: Reference = toml::from_str(text).map_err(|error| error.message().replace('\n', " "))?;
         parse_size_bytes(&read.block_size).map_err(|problem| format!("block_size: {problem}"))?;
@@ -80,7 +80,7 @@ impl Reference {
         }
     }
 
-    /// From a histogram of latencies in nanoseconds; `None` when it is empty.
+    /// Makes a reference from a histogram of latencies in nanoseconds; `None` when it is empty.
     pub fn of_latencies(
         question: &Question,
         latencies_ns: &[(u64, u64)],
@@ -113,7 +113,7 @@ impl Reference {
         Question { place: Place::Raw, access: self.operation, block_bytes, iodepth: self.iodepth }
     }
 
-    /// The stack in virtual time, asked what the reference was asked.
+    /// Answers the reference's question with the stack in virtual time, and compares.
     pub fn hold_against(self, stack: &StackSpec, seed: u64) -> Result<Agreement, Mistake> {
         let too_small =
             || Mistake::new(format!("--size: {} is too small for the reference's requests", stack.label()));

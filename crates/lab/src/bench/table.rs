@@ -1,9 +1,9 @@
-//! A bench as text: one line per row, then what follows from the rows.
+//! A bench as text: one line per row, then conclusions from the rows.
 
 use super::{Access, Bench, Deterioration, Place, Question, Row};
 use spindle_base::units::format_size_bytes;
 
-/// Other block sizes are divided by this one, a page of InnoDB.
+/// Other block sizes are compared with this one, a page of InnoDB.
 const REFERENCE_BLOCK_BYTES: u64 = 16 << 10;
 
 pub fn render(bench: &Bench) -> String {
@@ -45,13 +45,13 @@ fn rows(rows: &[Row]) -> String {
     text
 }
 
-/// Three digits at least, and none that nobody measured.
+/// At least three digits, and none beyond the precision of the measurement.
 pub(super) fn rate(per_second: f64) -> String {
     let decimals = if per_second < 100.0 { 1 } else { 0 };
     format!("{per_second:.decimals$}")
 }
 
-/// Requests a second with other block sizes, over those with 16 KiB.
+/// Requests a second with other block sizes, divided by those with 16 KiB.
 fn block_size_effect(bench: &Bench) -> String {
     let mut text = String::new();
     for row in &bench.rows {

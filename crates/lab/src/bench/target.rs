@@ -1,4 +1,4 @@
-//! What a bench is to measure: a stack, an emulated disk that is up, or something real.
+//! The target of a bench: a stack, an emulated disk that is up, or something real.
 
 use std::collections::BTreeMap;
 use std::io::{Seek as _, SeekFrom};
@@ -14,14 +14,14 @@ use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
 use spindle_base::near::did_you_mean;
 
-/// Smallest target that the questions fit on.
+/// Size of the smallest target that all questions fit on.
 const SIZE_LOW_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// Emulated, and up only for the time of the bench; or never up, in virtual time.
+    /// An emulated disk that is up only during the bench. In virtual time it never comes up.
     Stack(Box<StackSpec>),
-    /// An emulated disk that is up already.
+    /// An emulated disk that is already up.
     Running {
         name: String,
         device: PathBuf,
@@ -32,7 +32,7 @@ pub enum Target {
         path: PathBuf,
         size_bytes: u64,
     },
-    /// On a real file system: a file is made there, and removed.
+    /// A directory on a real file system. A temporary file is created there.
     Directory(PathBuf),
     File {
         path: PathBuf,
@@ -40,18 +40,18 @@ pub enum Target {
     },
 }
 
-/// How a target is named on the command line.
+/// The arguments that name a target on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Name<'a> {
     pub text: &'a str,
-    /// Stack tables, or a scenario with some.
+    /// A file with stack tables, or a scenario that has some.
     pub stacks_file: Option<&'a Path>,
-    /// Of a profile's emulated disk.
+    /// Size of the emulated disk of a profile.
     pub size: Option<&'a str>,
     pub virtual_time: bool,
 }
 
-/// Any file with `[stacks.NAME]` in it.
+/// Any file with `[stacks.NAME]` tables.
 #[derive(Debug, Deserialize)]
 struct FileWithStacks {
     #[serde(default)]
@@ -122,7 +122,7 @@ impl Target {
         }
     }
 
-    /// A word for messages.
+    /// The kind in words, for messages.
     fn kind(&self) -> &'static str {
         match self {
             Target::Stack(_) => "a stack",
@@ -133,7 +133,7 @@ impl Target {
         }
     }
 
-    /// One sentence.
+    /// One sentence about the target.
     pub fn summary(&self) -> String {
         match self {
             Target::Stack(stack) => stack.summary().to_owned(),
@@ -144,7 +144,7 @@ impl Target {
         }
     }
 
-    /// `None` for a directory, whose file is as large as it is made.
+    /// `None` for a directory, because the bench chooses the size of its file.
     pub fn size_bytes(&self) -> Option<u64> {
         match self {
             Target::Stack(stack) => Some(stack.size_bytes()),
@@ -155,7 +155,8 @@ impl Target {
         }
     }
 
-    /// Emulated disks of our own are always written; what holds somebody's data only when that was asked for.
+    /// The bench always writes its own emulated disks. It writes targets that may hold user data only with
+    /// `destructive`.
     pub fn abilities(&self, destructive: bool) -> Abilities {
         let none = Abilities { raw: false, raw_writes: false, file: false, file_writes: false };
         match self {
@@ -172,7 +173,7 @@ impl Target {
         }
     }
 
-    /// Refuses to write on a device that something has mounted or opened for itself.
+    /// Refuses to write a device that is mounted or opened exclusively.
     pub fn check_destructive(&self) -> Result<(), Mistake> {
         let path = match self {
             Target::Running { mount: None, device, .. } => device,
@@ -186,7 +187,7 @@ impl Target {
             Target::Stack(_) | Target::Directory(_) => return Ok(()),
             Target::File { path, .. } => path,
         };
-        // On a block device O_EXCL fails while it is mounted or part of another device.
+        // On a block device, O_EXCL fails while the device is mounted or part of another device.
         let flags = if matches!(self, Target::File { .. }) { 0 } else { libc::O_EXCL };
         let opened = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         match opened {
@@ -199,7 +200,7 @@ impl Target {
     }
 }
 
-/// Whether one of our emulators is behind that device, which the kernel shows as any other.
+/// Whether an emulator of ours is behind the device. The kernel shows it as an ordinary device.
 pub fn is_emulated(path: &Path) -> bool {
     let device_of = |name: &String| disk::inspect(name).ok()?.1;
     disk::list().is_ok_and(|names| names.iter().filter_map(device_of).any(|device| device == path))
@@ -233,10 +234,10 @@ fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, Mistake> {
     Err(Mistake::new(format!("{}: is neither a block device nor a directory nor a file", path.display())))
 }
 
-/// The stack of that name in a file that has some.
+/// The stack of that name in a file with stack tables.
 ///
 /// # Errors
-/// The file cannot be read, has no such stack, or it is a real disk.
+/// The file cannot be read, lacks the stack, or the stack is a real disk.
 pub fn stack_of_file(file: &Path, name: &str) -> Result<StackSpec, Mistake> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)

@@ -1,9 +1,9 @@
-//! Real time against virtual time: the same random reads, on the mounted disk with fio and in the model
+//! Real time against virtual time: the same random reads with fio on the mounted disk, and in the model
 //! alone.
 //!
-//! fio measures the mounted disk, so that our own client is not judge of our own driver: one thread per
-//! request in flight, each with plain reads, which is how a database reads. It runs under SCHED_FIFO, below
-//! the emulator: how long *it* waits for a core is the host's matter, not the disk's.
+//! fio measures the mounted disk, so that the judge is independent of the emulator. It has one thread per
+//! request in flight, each with plain reads, as a database reads. It runs under SCHED_FIFO, at a lower
+//! priority than the emulator: the time that fio waits for a core belongs to the host and not to the disk.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ use crate::stack::StackSpec;
 use crate::volume::emulated::{self, Wishes};
 
 const QUEUE_DEPTHS: [u64; 3] = [1, 4, 32];
-/// Virtual seconds cost next to nothing, and take the chance out of the reference.
+/// Virtual seconds cost almost nothing. A long run removes the noise from the virtual side.
 const VIRTUAL_NS: u64 = 100_000_000_000;
 const VIRTUAL_REQUESTS: u64 = 1_000_000;
 const SEED: u64 = 1;
-/// Up to here the distribution is compared a second time.
+/// The distribution is compared a second time up to this probability.
 const TAIL: f64 = 0.999;
 const BARE_TIME: Duration = Duration::from_secs(1);
 const RAMP: Duration = Duration::from_secs(1);
@@ -44,19 +44,19 @@ pub struct Row {
     pub real_p99_us: f64,
     /// Real over virtual; absent for a device that takes no time.
     pub ratio_p99: Option<f64>,
-    /// How much later than on average the latest of a hundred answers comes on this host, with no storage at
-    /// all: see [`spindle_mount::bare_tail`]. Only of one request at a time.
+    /// How much later than the mean the slowest of a hundred answers arrives on this host without any
+    /// storage: see [`spindle_mount::bare_tail`]. Only for one request at a time.
     pub bare_tail_us: Option<f64>,
     pub real_iops: f64,
-    /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes); fio's bins
+    /// Distance of the real distribution of latencies from the virtual one (Ruemmler and Wilkes). fio's bins
     /// are 1.6 % wide.
     pub demerit_us: Option<f64>,
-    /// Of the virtual mean; absent for a device that takes no time.
+    /// As a share of the virtual mean; absent for a device that takes no time.
     pub demerit_share: Option<f64>,
-    /// The same without the slowest thousandth, which a single stall of the host decides.
+    /// The same without the slowest thousandth, which a single stall of the host can dominate.
     pub demerit_p999_us: Option<f64>,
     pub demerit_p999_share: Option<f64>,
-    /// How much later than the model said the emulator answered.
+    /// Lateness of the emulator's answers against the model.
     pub lateness_p50_us: f64,
     pub lateness_p99_us: f64,
 }
@@ -157,7 +157,7 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
     Ok(rows)
 }
 
-/// `None` when the model says that it takes no time.
+/// `None` when the model takes no time.
 fn ratio(real_us: f64, virtual_us: f64) -> Option<f64> {
     (virtual_us > 0.0).then(|| real_us / virtual_us)
 }
@@ -216,7 +216,7 @@ fn demerit_words(absolute_us: Option<f64>, share: Option<f64>) -> String {
     }
 }
 
-/// The distribution of latencies, in microseconds.
+/// Distribution of the model's latencies, in microseconds.
 fn in_virtual_time(stack: &StackSpec, read_bytes: u64, queue_depth: u64) -> QuantileFunction {
     let workload = ClosedLoop {
         size_bytes: read_bytes,

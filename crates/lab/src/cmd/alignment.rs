@@ -1,4 +1,4 @@
-//! `spindle disk alignment`: which database pages cross from one chunk of an array to the next.
+//! `spindle disk alignment`: the share of database pages that cross from one chunk of an array to the next.
 
 use std::io::Write as _;
 
@@ -44,13 +44,13 @@ struct Row {
     chunk_bytes: u64,
     page_bytes: u64,
     extent_alignment_bytes: u64,
-    /// Of all pages.
+    /// As a share of all pages.
     crossing_share: f64,
     crossing: String,
 }
 
 /// # Errors
-/// An argument that is no size, or one that no array can have.
+/// An argument is not a size, or no array can have it.
 pub fn run(arguments: &AlignmentArguments) -> Result<()> {
     let size = |flag: &str, text: &str| {
         parse_size_bytes(text).map_err(|message| Mistake::new(format!("--{flag}: {message}")))
@@ -90,7 +90,7 @@ pub fn run(arguments: &AlignmentArguments) -> Result<()> {
     print(&rows, arguments.json)
 }
 
-/// Partitions alone, and logical volumes on the older kind of partition.
+/// Usual starts of partitions, and of logical volumes on the older kind of partition.
 fn usual_starts() -> Vec<(String, u64)> {
     let mut starts: Vec<(String, u64)> =
         PARTITION_STARTS_BYTES.map(|(name, bytes)| (format!("partition at {name}"), bytes)).into();
@@ -103,7 +103,7 @@ fn usual_starts() -> Vec<(String, u64)> {
     starts
 }
 
-/// Chunk of the first array from the top.
+/// Chunk of the topmost array.
 fn chunk_of(tree: &Tree) -> Option<u64> {
     match tree {
         Tree::Layer(Layer::Raid(parameters), _) => Some(parameters.chunk_bytes),

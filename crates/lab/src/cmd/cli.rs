@@ -1,4 +1,4 @@
-//! The command line: which sub-commands there are, and which exit code an end deserves.
+//! The command line: the sub-commands, and the exit code of each outcome.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -43,13 +43,14 @@ enum Command {
 }
 
 impl Cli {
-    /// Of this process's arguments; ends the process where it has none to work on, as clap does, but without
-    /// showing what a terminal would act upon.
+    /// Parses the arguments of this process. On an error it ends the process, as clap does, but prints
+    /// nothing that a terminal would act upon.
     pub fn of_process() -> Cli {
         Cli::try_parse().unwrap_or_else(|error| {
             let plain = error.render().to_string();
             let shown = text::lines(&passwords::masked(&plain));
-            // Its colours are made of what is not to be shown.
+            // The coloured error consists of escape sequences itself, so the arguments are checked in its
+            // place.
             let acts = |argument: OsString| argument.to_string_lossy().contains(text::acts);
             if shown == plain && !std::env::args_os().any(acts) {
                 error.exit();
@@ -74,11 +75,11 @@ impl Cli {
     }
 }
 
-/// Tells the failure and gives the exit code: 2 for a mistake of the user, 130 after Ctrl-C, 1 for everything
-/// else.
+/// Prints the error and returns the exit code: 2 for a mistake of the user, 130 after Ctrl-C, 1 for
+/// everything else.
 pub fn fail(error: &Error) -> ExitCode {
-    // `spindle plan ... | head`: the reader has seen enough. A pipe to a child of ours has context around its
-    // error.
+    // `spindle plan ... | head`: the reader closed the pipe. The error of a pipe to a child process has
+    // context around it.
     if error.chain().count() == 1 && error.downcast_ref().is_some_and(is_closed_pipe) {
         return ExitCode::SUCCESS;
     }

@@ -26,7 +26,7 @@ pub struct CompareArguments {
     pub json: bool,
 }
 
-/// Fails with [`report::ReadError`] or [`compare::CompareError`], both mistakes of the user.
+/// Fails with [`report::ReadError`] or [`compare::CompareError`]; both are mistakes of the user.
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let baseline = side(&arguments.baseline)?;
     let comparisons = match &arguments.candidate {
@@ -42,7 +42,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
 }
 
 fn side(argument: &str) -> Result<Side, report::ReadError> {
-    // A file of that very name wins, so that a colon in a file name needs no escape.
+    // An existing file of the whole name takes precedence, so a colon in a file name needs no escape.
     let (file, cell) = match argument.rsplit_once(':') {
         Some((file, cell)) if !Path::new(argument).exists() => (file, Some(cell.to_owned())),
         _ => (argument, None),

@@ -117,7 +117,7 @@ struct ValidateArguments {
 }
 
 /// # Errors
-/// A mistake in the arguments, or what kept the disk from doing what was asked.
+/// A mistake in the arguments, or the disk fails.
 pub fn run(arguments: DiskArguments) -> Result<()> {
     match arguments.command {
         DiskCommand::Up(arguments) => up::run(&arguments),
@@ -165,7 +165,7 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
     if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
 }
 
-/// A pool goes before the disks on which it lies.
+/// Takes a pool down before its disks.
 fn down(name: &str) -> Result<()> {
     if !zfs::list()?.iter().any(|pool| pool == name) {
         return disk::down(name);
@@ -175,8 +175,8 @@ fn down(name: &str) -> Result<()> {
     devices.into_iter().try_for_each(|disk| disk::down(&disk))
 }
 
-/// Goes on after a disk that cannot be taken down, and fails in the end. Pools go before the disks on which
-/// they lie.
+/// Takes pools down before their disks. It continues after a disk that cannot be taken down, and fails at the
+/// end.
 fn down_all() -> Result<()> {
     type Down = fn(&str) -> Result<()>;
     let lists: [(Vec<String>, Down); 3] =

@@ -1,4 +1,4 @@
-//! `spindle doctor`: what this machine can do, what is missing, and the command that installs it.
+//! `spindle doctor`: the abilities of this machine, the missing programs, and the command that installs them.
 
 pub mod examine;
 
@@ -18,7 +18,7 @@ pub struct DoctorArguments {
     json: bool,
 }
 
-/// Exit code 0 when a scenario can run on emulated disks here, 1 otherwise.
+/// Exit code 0 if a scenario can run on emulated disks here, 1 otherwise.
 pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let checks = examine::examine();
     let ready = examine::can_run_scenarios(&checks);

@@ -1,4 +1,4 @@
-//! `spindle load`: the load generator alone, against a server that already runs.
+//! `spindle load`: the load generator alone, against a running server.
 
 mod arguments;
 mod mistake;
@@ -20,15 +20,15 @@ use crate::run::client::ClientProcess;
 use spindle_base::text;
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// Of a window, unless it is given.
+/// Default length of the measured window.
 const DURATION: Duration = Duration::from_secs(30);
-/// Of fixed work, unless it is given.
+/// Default limit of fixed work.
 const AT_MOST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 pub fn run(args: LoadArgs) -> Result<()> {
     match args.command {
         LoadCommand::Client => {
-            // The parent has the error as an event and will say it; twice would be noise.
+            // The parent gets the error as an event and prints it.
             let served = serve_standard(BufReader::new(std::io::stdin()), std::io::stdout().lock());
             std::process::exit(i32::from(served.is_err()));
         }
@@ -36,12 +36,12 @@ pub fn run(args: LoadArgs) -> Result<()> {
     }
 }
 
-/// What is done.
+/// The steps of a run.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     prepare: bool,
     once: bool,
-    /// Of the window; the most that fixed work may take.
+    /// Length of the window, or the limit of fixed work.
     duration: Duration,
 }
 

@@ -1,10 +1,10 @@
-//! `--output`: whether the place that is named can be written.
+//! Checks the destinations of `--output`.
 
 use std::path::Path;
 
 use spindle_base::Mistake;
 
-/// For `--output DIRECTORY`, which is made if need be.
+/// Checks `--output DIRECTORY`. A missing directory is fine: it is created later.
 pub(crate) fn check_output_directory(directory: &Path) -> Result<(), Mistake> {
     match directory.exists() && !directory.is_dir() {
         true => Err(Mistake::new(format!("--output: {} is not a directory", directory.display()))),
@@ -12,7 +12,7 @@ pub(crate) fn check_output_directory(directory: &Path) -> Result<(), Mistake> {
     }
 }
 
-/// For `--output FILE`, which is written over.
+/// Checks `--output FILE`. An existing file is fine: it is overwritten.
 pub(crate) fn check_output_file(file: &Path) -> Result<(), Mistake> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     match directory.filter(|directory| !directory.is_dir()) {

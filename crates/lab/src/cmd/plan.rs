@@ -81,7 +81,7 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
     text
 }
 
-/// One for the data, one for every further mount, and the same for every replica.
+/// One row for the data and one for every further mount, then the same for every replica.
 fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
     let mut storage = rows_of_server("", &cell.mounts);
     if let Some(replication) = &cell.replication {

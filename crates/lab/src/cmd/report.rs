@@ -1,4 +1,4 @@
-//! `spindle report RECORDS`: the report, again.
+//! `spindle report RECORDS`: prints a report again.
 
 use std::{
     io::{IsTerminal as _, Write as _},
@@ -25,8 +25,8 @@ pub struct ReportArguments {
     pub output: Option<PathBuf>,
 }
 
-/// Fails with [`report::ReadError`] when the records cannot be used: a mistake of the user, as an output that
-/// cannot be one.
+/// Fails with [`report::ReadError`] when the records are unusable. This and an invalid output are mistakes of
+/// the user.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
     let records = report::read(&arguments.records)?;
@@ -40,7 +40,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
                 .with_context(|| format!("writing the report to {}", output.display()))?;
             println!("{}", output.display());
         }
-        // Half a megabyte of page helps nobody in a terminal.
+        // On a terminal, half a megabyte of HTML goes to a file.
         None if terminal && arguments.format == Format::Html => {
             let beside = arguments.records.with_extension("html");
             write_beside(&beside, &text)?;

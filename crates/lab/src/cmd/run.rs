@@ -43,7 +43,7 @@ pub struct RunArguments {
     fresh: bool,
 }
 
-/// Exit code 1 when every trial in the records failed; single failed trials are rows.
+/// Exit code 1 when every trial in the records failed. Single failed trials are rows.
 pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     arguments.output.as_deref().map_or(Ok(()), check_output_directory)?;
@@ -83,7 +83,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The table on standard output, the page next to the records.
+/// Prints the table to standard output, and writes the page next to the records.
 fn show(path: &Path) -> Result<()> {
     let records = report::read(path)?;
     let page = records_file::write_page(path, &report::render(&records, Format::Html, false)?)?;

@@ -1,4 +1,4 @@
-//! `spindle server`: which database servers are here, and how to get the others.
+//! `spindle server`: the database servers at hand, and how to get the others.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,21 +41,21 @@ enum ServerCommand {
 /// A line of the list.
 #[derive(Debug, Serialize)]
 struct Entry {
-    /// As scenarios write it.
+    /// The kind in scenarios.
     kind: &'static str,
-    /// What scenarios write besides the kind.
+    /// The version in scenarios, besides the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario_version: Option<&'static str>,
     here: bool,
-    /// What the server says of itself.
+    /// The version that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
-    /// How to get one that is not here.
+    /// Command or advice for a server that is not here.
     #[serde(skip_serializing_if = "Option::is_none")]
     get: Option<String>,
-    /// Why one that is here cannot be used.
+    /// Why a server that is here cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }

@@ -1,21 +1,20 @@
-//! How much memory the control groups of this process leave it, in containers above all.
+//! Memory limits of this process's control groups, above all in containers.
 //!
-//! `man 7 cgroups`: `/proc/self/cgroup` names the process's group in each hierarchy, `/proc/self/mountinfo`
-//! says where a hierarchy is mounted, and from which of its groups on. Version 1, version 2, and both beside
-//! each other.
+//! `man 7 cgroups`: `/proc/self/cgroup` names the process's group in each hierarchy, and
+//! `/proc/self/mountinfo` gives the mount point of each hierarchy and the group at that point. Version 1,
+//! version 2 and a mix of both are supported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use spindle_mount::unescape;
 
-/// The least limit of the process's groups and of all groups above them; `None` where nothing limits it.
-/// `root` is `/`.
+/// The lowest limit of the process's groups and all groups above them; `None` without a limit. `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
     limits_bytes(root).into_iter().map(|(_, limit)| limit).min()
 }
 
-/// As [`memory_limit_bytes`], of version 1 alone.
+/// As [`memory_limit_bytes`], for version 1 alone.
 pub(crate) fn memory_limit_bytes_of_version_1(root: &Path) -> Option<u64> {
     limits_bytes(root)
         .into_iter()
@@ -24,7 +23,7 @@ pub(crate) fn memory_limit_bytes_of_version_1(root: &Path) -> Option<u64> {
         .min()
 }
 
-/// Of each hierarchy that can limit memory.
+/// The limit of each hierarchy with a memory controller.
 fn limits_bytes(root: &Path) -> Vec<(Version, u64)> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
@@ -35,7 +34,7 @@ fn limits_bytes(root: &Path) -> Vec<(Version, u64)> {
         .collect()
 }
 
-/// One that can limit memory, as it is mounted.
+/// A mounted hierarchy with a memory controller.
 struct Hierarchy {
     version: Version,
     /// The group at the mount point.
@@ -50,7 +49,7 @@ enum Version {
 }
 
 impl Hierarchy {
-    /// Of a line of mountinfo.
+    /// Parses a line of mountinfo.
     fn of_mount(line: &str) -> Option<Hierarchy> {
         let (mount, file_system) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3).map(unescape);
@@ -66,7 +65,7 @@ impl Hierarchy {
         Some(Hierarchy { version, top: top.into(), at: at.into() })
     }
 
-    /// The files in which a group has its limits.
+    /// Names of the files with a group's limits.
     fn files(&self) -> &'static [&'static str] {
         match self.version {
             Version::One => &["memory.limit_in_bytes"],
@@ -74,8 +73,8 @@ impl Hierarchy {
         }
     }
 
-    /// The process's group, below the one at the mount point; that one itself where the process is in none
-    /// below it.
+    /// Path of the process's group below the group at the mount point; empty if the process is in none below
+    /// it.
     fn group(&self, groups: &str) -> Option<PathBuf> {
         let path = groups.lines().find_map(|line| {
             let (number, rest) = line.split_once(':')?;
@@ -87,7 +86,7 @@ impl Hierarchy {
             is_it.then(|| Path::new(path))
         })?;
         let below = path.strip_prefix(&self.top).unwrap_or(Path::new(""));
-        // `/../x` is outside of what this process is shown.
+        // `/../x` is outside of the part that this process can see.
         let is_shown = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         Some(if is_shown { below.to_owned() } else { PathBuf::new() })
     }
@@ -97,7 +96,7 @@ impl Hierarchy {
         let group = self.group(groups)?;
         let limits = group.ancestors().flat_map(|group| {
             let directory = at.join(group);
-            // Without a limit it says `max`.
+            // Without a limit the content is `max`, which does not parse.
             self.files()
                 .iter()
                 .filter_map(move |file| fs::read_to_string(directory.join(file)).ok()?.trim().parse().ok())

@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM: a flag that the runner looks at between steps and once a second.
+//! Ctrl-C and SIGTERM: a flag that the runner checks between steps and once a second.
 //!
-//! Nothing is done inside the signal handler. The runner notices, takes the client, the server and the volume
-//! down in their usual order by returning, and says how to resume.
+//! The signal handler only sets the flag. The runner then returns, which stops the client, the server and the
+//! volume in the usual order, and prints how to resume.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +13,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use spindle_base::proc::Thread;
 
-/// How long a signal may go unnoticed while the runner waits.
+/// Longest delay until a waiting runner notices a signal.
 const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
-/// The user asked to stop; not a failure.
+/// The user asked to stop. This is not a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
 impl Interrupt {
-    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT of an impatient user kills as usual: what
-    /// it leaves behind is cleared by the next start.
+    /// Listens to SIGINT and SIGTERM from now on. The second SIGINT kills as usual; the next start removes
+    /// the remains.
     pub fn listen() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGINT, SIGTERM] {
@@ -45,9 +45,9 @@ impl Interrupt {
         if self.is_set() { Err(Interrupted) } else { Ok(()) }
     }
 
-    /// Does `work`, which waits for a process, and when a signal comes kills that process and those that
-    /// `work` itself has started, such as a foreign tool that fills tables: then `work` fails at once. Zero
-    /// stands for no process.
+    /// Runs `work`, which waits for a process. A signal kills that process and the processes that `work` has
+    /// started, such as a foreign tool that fills tables, so that `work` fails at once. A `process_id` of
+    /// zero means no process.
     pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
         let (done, is_done) = channel::<()>();
         let children = Children::of_this_thread();
@@ -59,7 +59,7 @@ impl Interrupt {
                         if !std::mem::replace(&mut is_killed, true) {
                             kill(process_id);
                         }
-                        // Again and again: one may be just about to be started.
+                        // Repeated, because `work` may be about to start one.
                         children.started_since().for_each(kill);
                     }
                 }
@@ -83,10 +83,10 @@ impl Interrupt {
     }
 }
 
-/// The processes that a thread has started.
+/// The child processes of a thread.
 struct Children {
     thread: Thread,
-    /// Those that were there already.
+    /// The processes that existed before.
     before: Vec<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Children {
 
 fn kill(process_id: u32) {
     if let Some(process) = i32::try_from(process_id).ok().and_then(Pid::from_raw) {
-        // Fails only when it is gone already.
+        // Fails only if the process is gone already.
         let _ = kill_process(process, Signal::KILL);
     }
 }

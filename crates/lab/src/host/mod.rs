@@ -1,6 +1,6 @@
-//! This machine and its user: signals, waiting, progress, directories of our own, what the machine is.
+//! This machine and its user: signals, waits, progress, private directories, provenance.
 //!
-//! It knows no disk, server, workload or record.
+//! The module is independent of disks, servers, workloads and records.
 
 pub mod control_group;
 pub mod interrupt;

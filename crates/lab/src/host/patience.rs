@@ -1,5 +1,5 @@
-//! Waits that end. Whoever is waited for may stand still: a server that was stopped, an emulator under it, a
-//! tool. Then the trial is a failed row that says who did not answer.
+//! Waits with a time limit. A server, the emulator under it or a tool may hang. The trial then becomes a
+//! failed row that names the one that did not answer.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -9,37 +9,37 @@ use anyhow::{Context, Result, bail};
 use crate::host::interrupt::{Interrupt, Interrupted};
 use spindle_base::text;
 
-/// How often a wait looks up.
+/// Interval between checks of a wait.
 const POLL: Duration = Duration::from_millis(20);
-/// After a signal: for work that ends soon, because what it needs was killed.
+/// Time after a signal for work that ends soon because its process was killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// For work on a database of this size, which nothing does slower than at 1 MiB a second.
+/// Time limit of work on a database of this size. All such work is faster than 1 MiB a second.
 pub fn for_data(least: Duration, size_bytes: u64) -> Duration {
     least + Duration::from_secs(size_bytes >> 20)
 }
 
-/// A wait for work that somebody else may never let end.
+/// A wait for work that may never end.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait<'a> {
     pub patience: Duration,
-    /// Who is waited for, in sentences.
+    /// The awaited party, as a noun for messages.
     pub who: &'a str,
-    /// Ends the wait too.
+    /// Its signal ends the wait too.
     pub interrupt: Option<&'a Interrupt>,
 }
 
 impl Wait<'_> {
-    /// Does `work` on a thread of its own, and leaves it behind when the time is over: it ends with what it
-    /// waits for, at the latest with this process.
+    /// Runs `work` on a thread of its own, and abandons it after the time limit. The thread ends when its
+    /// work ends, at the latest with this process.
     ///
     /// # Errors
-    /// That of `work`; nobody answered in time.
+    /// The error of `work`, or no answer in time.
     pub fn for_work<T: Send + 'static>(self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         self.for_work_with(|| (), work)
     }
 
-    /// As [`Wait::for_work`]; `meanwhile` is called again and again.
+    /// As [`Wait::for_work`], with regular calls of `meanwhile`.
     pub fn for_work_with<T: Send + 'static>(
         self,
         mut meanwhile: impl FnMut(),
@@ -49,7 +49,7 @@ impl Wait<'_> {
         let named = std::thread::Builder::new().name(format!("waits for {}", self.who));
         named
             .spawn(move || {
-                // Nobody listens any more to work that was left behind.
+                // Fails only for abandoned work.
                 let _ = sender.send(work());
             })
             .context("starting a thread")?;

@@ -1,8 +1,8 @@
-//! Directories and files in them that no other user may have prepared: a run as root must not write or read
-//! through a name that somebody else planted where the results go.
+//! Directories and files that no other user can have prepared. A run as root must not write or read through a
+//! name that another user planted in the results directory.
 //!
-//! A directory is held open, and its files are opened relative to it and never through a symbolic link, so
-//! that what was checked is what is used.
+//! A directory is held open. Its files are opened relative to it and never through a symbolic link, so the
+//! checked file is the one in use.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 
 use spindle_base::Mistake;
 
-/// Bits of a mode that let the group or others write.
+/// Mode bits that let the group or others write.
 const OTHERS_WRITE: u32 = 0o022;
 
 #[derive(Debug)]
@@ -27,10 +27,11 @@ pub(crate) struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Makes it with this mode if need be, and its parents.
+    /// Opens the directory, and creates it with this mode if it is missing, with its parents.
     ///
     /// # Errors
-    /// [`Mistake`] when it belongs to somebody else, or others may write in it, or it is a symbolic link.
+    /// [`Mistake`] when it belongs to another user, when others may write in it, or when it is a symbolic
+    /// link.
     pub(crate) fn make(path: &Path, mode: u32) -> Result<PrivateDirectory> {
         let making = || format!("making {}", path.display());
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -42,9 +43,9 @@ impl PrivateDirectory {
         }
     }
 
-    /// `None` where there is nothing.
+    /// `None` if nothing exists at the path.
     pub(crate) fn open(path: &Path) -> Result<Option<PrivateDirectory>> {
-        // With a slash at its end, the path of a link would be followed.
+        // `components` drops a trailing slash, which would follow a symbolic link.
         let path: PathBuf = path.components().collect();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(&path, flags, Mode::empty()) {
@@ -70,10 +71,10 @@ impl PrivateDirectory {
         Ok(Some(PrivateDirectory { path, directory }))
     }
 
-    /// For reading and writing; what is written goes to the end. Made by the umask if need be.
+    /// Opens a file for reading and appending. A missing file is created; its mode follows the umask.
     pub(crate) fn file(&self, name: &str) -> Result<File> {
         let path = self.path.join(name);
-        // A pipe in its place would let us wait for ever.
+        // NONBLOCK, because opening a pipe in its place could block for ever.
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened =
             rustix::fs::openat(&self.directory, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o666));
@@ -87,8 +88,7 @@ impl PrivateDirectory {
         Ok(File::from(file))
     }
 
-    /// Refuses what [`PrivateDirectory::file`] and [`PrivateDirectory::replace`] would refuse, and makes
-    /// nothing.
+    /// Fails as [`PrivateDirectory::file`] and [`PrivateDirectory::replace`] would, and creates nothing.
     pub(crate) fn check_file(&self, name: &str) -> Result<()> {
         let path = self.path.join(name);
         match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -98,7 +98,7 @@ impl PrivateDirectory {
         }
     }
 
-    /// All or nothing: a crash leaves the old file or the new one.
+    /// Replaces a file atomically: a crash leaves the old file or the new one.
     pub(crate) fn replace(
         &self,
         name: &str,
@@ -123,8 +123,8 @@ impl PrivateDirectory {
     }
 }
 
-/// Writes a page beside the records, in a directory that may be anybody's: a file there is replaced, and
-/// never written through.
+/// Writes a page beside the records, in a directory that may belong to anybody. An existing file is replaced
+/// and never written through.
 pub(crate) fn write_beside(path: &Path, text: &str) -> Result<()> {
     let writing = || format!("writing the report to {}", path.display());
     match rustix::fs::lstat(path) {
@@ -134,14 +134,15 @@ pub(crate) fn write_beside(path: &Path, text: &str) -> Result<()> {
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // Less the umask.
+    // The umask still applies.
     builder.permissions(fs::Permissions::from_mode(0o666));
     let mut draft = builder.tempfile_in(directory).with_context(writing)?;
     draft.write_all(text.as_bytes()).with_context(writing)?;
     draft.persist(path).map(drop).with_context(writing)
 }
 
-/// Of a name that we choose ourselves: a link of somebody else's would lead us to a place of their choice.
+/// Refuses a symbolic link of another user at a path of our own choice, because it would lead to a place of
+/// that user's choice.
 pub(crate) fn refuse_foreign_link(path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_symlink() => Ok(check_owner(path, found.uid())?),

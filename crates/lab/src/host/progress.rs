@@ -1,4 +1,4 @@
-//! How far a run is: a bar with the time left on a terminal, plain lines elsewhere. Everything goes to the
+//! Progress of a run: a bar with the time left on a terminal, plain lines elsewhere. All output goes to
 //! standard error.
 
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     trials_total: usize,
     trials_done: usize,
-    /// What trials took so far, or the plan's estimate before the first ended.
+    /// Estimate by the plan, until the first trial ends.
     planned_per_trial: Duration,
     spent_on_trials: Duration,
     trials_timed: u32,
     trial_started: Option<Instant>,
-    /// Loads that are still to come, by the plan's estimate.
+    /// The plan's estimate of the remaining loads.
     loads_left: Duration,
     activity: String,
 }
 
 impl Progress {
-    /// `trials_done` were finished by an earlier run.
+    /// Starts with `trials_done` trials from an earlier run.
     pub fn new(trials_total: usize, trials_done: usize, per_trial: Duration, loads: Duration) -> Progress {
         let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
         let bar = terminal.then(|| {
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays.
+    /// Prints a permanent line.
     pub fn say(&self, line: &str) {
         let line = shown(line);
         match &self.bar {
@@ -57,13 +57,13 @@ impl Progress {
         }
     }
 
-    /// What is going on now; only a terminal shows it.
+    /// Sets the current activity. Only a terminal shows it.
     pub fn activity(&mut self, activity: String) {
         self.activity = shown(&activity);
         self.tick();
     }
 
-    /// Once a second or so: the time left has changed.
+    /// Updates the time left; called about once a second.
     pub fn tick(&self) {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{}; {}", self.activity, self.left_text()));
@@ -104,14 +104,14 @@ impl Progress {
 
     fn left_text(&self) -> String {
         let seconds = self.left().as_secs_f64();
-        // A guess has no use for single seconds.
+        // An estimate does not need single seconds.
         let step = if seconds < 60.0 { 5.0 } else { 30.0 };
         let rounded = (seconds / step).ceil() * step;
         format!("about {} left", text::duration(Duration::from_secs_f64(rounded)))
     }
 }
 
-/// Titles and errors are in it.
+/// Makes a line safe to print, because it contains titles and errors.
 fn shown(line: &str) -> String {
     text::one_line(&passwords::masked(line))
 }

@@ -1,4 +1,4 @@
-//! Where a number comes from: version, revision, machine, time of day.
+//! Provenance of a number: version, revision, machine, time of day.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ pub const SPINDLE_VERSION: &str = env!("CARGO_PKG_VERSION");
 /// `unknown` when the source was not a git checkout.
 pub const GIT_REVISION: &str = env!("SPINDLE_GIT_REVISION");
 
-/// The machine on which a result came about.
+/// The machine that produced a result.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Machine {
     pub kernel: String,
@@ -37,32 +37,32 @@ pub fn kernel() -> String {
     proc::kernel()
 }
 
-/// Cores that this process may use.
+/// Cores available to this process.
 pub fn cpu_count() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u32)
 }
 
-/// Whether reclaim may let an emulator wait for what is written to its own disk: it is not spared
-/// (PR_SET_IO_FLUSHER), and a control group of version 1 limits its memory. Elsewhere reclaim passes over
-/// what is being written (Linux, mm/vmscan.c, `shrink_folio_list`).
+/// Whether memory reclaim can make an emulator wait for writeback to its own disk. This happens when the
+/// emulator lacks PR_SET_IO_FLUSHER and a control group of version 1 limits its memory. Otherwise reclaim
+/// skips pages under writeback (Linux, mm/vmscan.c, `shrink_folio_list`).
 pub fn emulators_can_wait_for_themselves() -> bool {
     let limit = control_group::memory_limit_bytes_of_version_1(Path::new("/"));
     !spindle_mount::has_io_flusher() && limit.is_some_and(|limit| limit < proc::memory_bytes())
 }
 
-/// The machine's memory, or what its control groups leave this process if that is smaller (containers).
+/// The machine's memory, or the limit of the control groups if that is lower (containers).
 pub fn memory_bytes() -> u64 {
     let total = proc::memory_bytes();
     control_group::memory_limit_bytes(Path::new("/")).map_or(total, |limit| total.min(limit))
 }
 
-/// Now, UTC, RFC 3339, whole seconds.
+/// The current time in UTC, RFC 3339, in whole seconds.
 pub fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     rfc3339(seconds)
 }
 
-/// Days to civil date after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013),
+/// Converts days to a civil date after Howard Hinnant, "chrono-compatible low-level date algorithms" (2013),
 /// `civil_from_days`.
 fn rfc3339(unix_seconds: u64) -> String {
     let (days, second_of_day) = (unix_seconds / 86_400 + 719_468, unix_seconds % 86_400);

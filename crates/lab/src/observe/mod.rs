@@ -1,6 +1,6 @@
-//! What is looked at once a second while a trial runs: the machine's cores, the processes, the emulated disk
-//! and the server's counters. It knows no server, layer or workload by name. Reading is in this file; what
-//! the readings mean is in [`crate::observe::measurement`].
+//! Samples once a second during a trial: the machine's cores, the processes, the emulated disk and the
+//! server's counters. The code is independent of particular servers, layers and workloads. This file only
+//! reads; [`crate::observe::measurement`] interprets the readings.
 
 pub mod bottleneck;
 pub mod measurement;
@@ -18,32 +18,32 @@ use crate::server::replication::Position;
 use crate::volume::mounts::Mounts;
 use crate::volume::sample::MountSample;
 
-/// One look at everything; all values are cumulative or levels.
+/// One sample. All values are cumulative or levels.
 #[derive(Debug, Clone)]
 pub struct Sample {
     pub at: Instant,
     pub cpu: CpuTimes,
-    /// User and system CPU of the process and its children, which a server may have for each connection; zero
-    /// where there is no process.
+    /// User and system CPU of the process and its children, because some servers have a process for each
+    /// connection; zero where there is no process.
     pub server_cpu_s: f64,
-    /// Of all emulators.
+    /// Sum over all emulators.
     pub emulator_cpu_s: f64,
-    /// In the order of the layout, the data's first.
+    /// In the order of the layout, with the data's first.
     pub mounts: Vec<MountSample>,
     pub counters: BTreeMap<String, f64>,
-    /// Bytes of binary log that the server has written; `None` for one without replicas.
+    /// Bytes of binary log written by the server; `None` for a server without replicas.
     pub binlog_bytes: Option<u64>,
     /// In the order of the scenario.
     pub replicas: Vec<ReplicaSample>,
 }
 
-/// One look at a replica.
+/// One sample of a replica.
 #[derive(Debug, Clone, Default)]
 pub struct ReplicaSample {
     pub server_cpu_s: f64,
-    /// Of the emulators under it.
+    /// Sum over its emulators.
     pub emulator_cpu_s: f64,
-    /// In the order of its layout, the data's first.
+    /// In the order of its layout, with the data's first.
     pub mounts: Vec<MountSample>,
     /// `None` when it did not answer in time.
     pub position: Option<Position>,
@@ -61,7 +61,7 @@ impl ReplicaSample {
 }
 
 impl Sample {
-    /// Without replicas.
+    /// Takes a sample without replicas.
     pub fn take(mounts: &mut Mounts, server: &mut dyn Running) -> Result<Sample> {
         Ok(Sample {
             cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
@@ -76,8 +76,8 @@ impl Sample {
     }
 }
 
-/// What was added to a cumulative histogram between two readings; HDR V2, base64, as
-/// [`spindle_mount::Statistics`] carries it.
+/// The increase of a cumulative histogram between two readings. The encoding is HDR V2, base64, as in
+/// [`spindle_mount::Statistics`].
 pub fn histogram_difference(earlier: &str, later: &str) -> Result<Histogram<u64>> {
     let mut histogram = decode(later)?;
     if !earlier.is_empty() {

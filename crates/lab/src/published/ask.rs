@@ -1,9 +1,9 @@
-//! Asks a model in virtual time for a published figure, under the figure's own conditions.
+//! Asks a model in virtual time for a published figure, under the conditions of the figure.
 //!
-//! Each figure has a device of its own. Disks have their whole capacity, so that a part of them is as small a
-//! part of the stroke as it was for those who measured it. Flash is scaled down, because a map of a large
-//! drive takes long to fill: dies, rates, buffers and the share of spare capacity stay those of the drive,
-//! and parts of it shrink with it.
+//! Each figure has its own device. Disks keep their whole capacity, so that a part of the disk is the same
+//! part of the stroke as in the original measurement. Flash is scaled down, because filling the map of a
+//! large drive takes long. Dies, rates, buffers and the share of spare capacity stay those of the drive, and
+//! the measured part shrinks with the drive.
 
 use spindle_model::{
     Ageing, Branch, ClosedLoop, Completion, Device, Driver, Instant, Invalid, Measured, Operation as Command,
@@ -16,37 +16,37 @@ use super::unit::Sample;
 use crate::stack::StackSpec;
 use spindle_base::units::{parse_duration_ns, parse_size_bytes};
 
-/// Enough requests for a mean within about a percent, few enough for seconds.
+/// The mean is then within about one per cent, after seconds.
 const REQUEST_COUNT: u64 = 20_000;
 const SEQUENTIAL_COUNT: u64 = 5_000;
-/// In model time; a disk does about ten thousand reads in it.
+/// In model time. A disk serves about ten thousand reads in it.
 const TIME_LIMIT_NS: u64 = 120 * SECOND;
-/// Writes run this long before they are counted, so that a cache or buffer that was empty does not flatter
-/// them.
+/// Writes run this long before they are counted, to fill caches and buffers. An empty cache would make the
+/// writes look too fast.
 const FILL_NS: u64 = 20 * SECOND;
-/// And they go no further into a fresh drive than this part of it, so that a small one stays fresh; SLC
-/// caches are smaller parts.
+/// Before they are counted, writes fill at most the size of a fresh drive divided by this, so that a small
+/// drive stays fresh. SLC caches are smaller than that.
 const FILL_SHARE: u64 = 4;
-/// Of each flash drive that must be brought into a state first, and at least so many superblocks (one block
-/// of every die).
+/// Size of each flash drive that is preconditioned. It has at least [`STATE_SUPERBLOCKS`] superblocks (one
+/// block of every die).
 const STATE_BYTES: u64 = 4_000_000_000;
 const STATE_SUPERBLOCKS: u64 = 20;
-/// Turns over a part of a drive until that changes nothing any more; a small part of a full drive takes over
-/// the spare space first, which is larger than the part.
+/// Overwrites of a part of a drive until it reaches a steady state. A small part of a full drive needs more,
+/// because the spare space is larger than the part and is used up first.
 const TURNS: u64 = 4;
 const TURNS_SMALL: u64 = 8;
 const FLUSH_ROUNDS: u64 = 50;
-/// A whole surface is sampled in so many stretches.
+/// A whole surface is sampled in this many stretches.
 const STRETCHES: u64 = 32;
 const STRETCH_BYTES: u64 = 64 << 20;
-/// How a part is written that is read right after.
+/// Block size of the writes before a read in the state [`State::JustWritten`].
 const WRITE_BYTES: u64 = 128 << 10;
 const WRITE_DEPTH: u64 = 4;
 
-/// The figure's quantity, in its unit, of the stack that stands for the figure's profile.
+/// The figure's quantity, in its unit, for the stack that represents the figure's profile.
 ///
 /// # Errors
-/// A sentence: why this stack has no such quantity.
+/// One sentence why this stack lacks the quantity.
 pub(super) fn ask(figure: &Figure, stack: &StackSpec, seed: u64) -> Result<f64, String> {
     let value = Asked::new(figure, stack, seed)?.value(figure)?;
     let Some(other) = figure.denominator() else { return Ok(value) };
@@ -61,7 +61,7 @@ pub(super) fn built_in(profile: &str) -> Result<StackSpec, String> {
     StackSpec::of_name(profile, None, "none").map_err(|mistake| mistake.to_string())
 }
 
-/// A device in the state that a figure names, and how much of it is used.
+/// A device in the state of a figure, and the size of the used part.
 struct Asked {
     driver: VirtualTime<Box<dyn Device>>,
     span_bytes: u64,
@@ -113,7 +113,7 @@ impl Asked {
             figure.operation,
             Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
         );
-        // A far tail takes as long as it takes.
+        // A far tail needs many requests, so there is no time limit.
         let tail_count = figure.unit.tail_requests();
         let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
         ClosedLoop {
@@ -129,7 +129,7 @@ impl Asked {
         }
     }
 
-    /// Filled and overwritten, as the state wants it.
+    /// Fills and overwrites the device to reach the figure's state.
     fn bring_into(&mut self, figure: &Figure) {
         let Some(state) = figure.state else { return };
         let device_bytes = self.driver.device().size_bytes();
@@ -168,7 +168,7 @@ impl Asked {
         overwriting.run(&mut self.driver);
     }
 
-    /// A burst, or what goes on after caches and buffers have filled.
+    /// Runs a burst, or measures after caches and buffers have filled.
     fn requests(&mut self, figure: &Figure) -> Sample {
         let workload = self.workload(figure);
         let block_bytes = workload.size_bytes;
@@ -191,7 +191,7 @@ impl Asked {
         sample(figure, &workload.run(&mut self.driver), block_bytes)
     }
 
-    /// FLUSHes alone, each after scattered writes.
+    /// Measures FLUSHes alone, each after scattered writes.
     fn flushes(&mut self, figure: &Figure) -> Sample {
         let writes = figure.writes.expect("checked when the file was read");
         let scattered = ClosedLoop { request_count: writes, ..self.workload(figure) };
@@ -214,7 +214,7 @@ impl Asked {
         sample
     }
 
-    /// Random reads while one more client writes and flushes without a pause.
+    /// Measures random reads while one further client writes and flushes without a pause.
     fn reads_beside_commits(&mut self, figure: &Figure) -> Sample {
         let block_bytes = figure.block_bytes();
         let places = self.span_bytes / block_bytes;
@@ -259,7 +259,7 @@ impl Asked {
         Sample { block_bytes, latencies_us, elapsed_ns: self.driver.now() - begin }
     }
 
-    /// A stream over a zone, taken in stretches that lie evenly in it.
+    /// Measures a stream in stretches at even distances in a zone.
     fn stretches(&mut self, figure: &Figure) -> Sample {
         let workload = self.workload(figure);
         let block_bytes = workload.size_bytes;
@@ -283,7 +283,8 @@ impl Asked {
     }
 }
 
-/// A commit is a write and the FLUSH behind it: with one client the two are neighbours.
+/// The latencies of a run. A commit is a write and the next FLUSH; with one client the two are adjacent
+/// samples.
 fn sample(figure: &Figure, measured: &Measured, block_bytes: u64) -> Sample {
     let latencies_us = match figure.operation {
         Operation::Fsync => {
@@ -295,7 +296,7 @@ fn sample(figure: &Figure, measured: &Measured, block_bytes: u64) -> Sample {
     Sample { block_bytes, latencies_us, elapsed_ns: measured.elapsed_ns }
 }
 
-/// Moves requests further into the device.
+/// Shifts requests by an offset.
 struct Shifted<'a, D> {
     driver: &'a mut D,
     offset_bytes: u64,
@@ -319,7 +320,7 @@ impl<D: Driver> Driver for Shifted<'_, D> {
 struct Drive<'a> {
     parameters: &'a Parameters,
     capacity_bytes: u64,
-    /// Of the stack over this drive's.
+    /// Size of the stack divided by the size of this drive.
     stack_share: f64,
 }
 
@@ -330,13 +331,13 @@ impl Drive<'_> {
         Some(Drive { parameters, capacity_bytes: parameters.capacity_bytes()?, stack_share })
     }
 
-    /// Of the stack when this drive has so many bytes.
+    /// Size of the stack in which this drive has that size.
     fn stack_bytes(&self, drive_bytes: u64) -> u64 {
         (drive_bytes as f64 * self.stack_share) as u64 / 4096 * 4096
     }
 }
 
-/// Its size and what it is, among those that have a capacity.
+/// Size and parameters of the largest drive with a capacity.
 fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
     match tree {
         Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
@@ -348,12 +349,12 @@ fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
     }
 }
 
-/// The capacity of a stack whose drives were used whole.
+/// Size of the stack when its drives are used whole.
 fn natural_bytes(stack: &StackSpec) -> u64 {
     Drive::of(stack).map_or(stack.size_bytes(), |drive| drive.stack_bytes(drive.capacity_bytes))
 }
 
-/// The stack at the size at which it is asked.
+/// The stack at the size for the measurement.
 fn sized(figure: &Figure, stack: &StackSpec, natural_bytes: u64) -> Result<StackSpec, String> {
     let is_no_whole_disk = |parameters: &Parameters| !matches!(parameters, Parameters::Disk(disk) if disk.stroke == Stroke::Full);
     let size_bytes = match (Drive::of(stack), figure.state) {
@@ -382,7 +383,7 @@ fn with_cache(tree: &Tree, cache: Option<Cache>) -> Result<Tree, String> {
     let write_cache = match cache {
         Cache::Off => WriteCache::Off,
         Cache::Volatile => WriteCache::Volatile,
-        // What nothing can take away need not be flushed, which in time is the same as not flushing.
+        // A FLUSH of protected data takes no time, and a lying cache ignores FLUSH. The timing is the same.
         Cache::Protected | Cache::Lying => WriteCache::Protected,
     };
     match &mut tree {

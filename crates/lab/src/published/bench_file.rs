@@ -1,5 +1,4 @@
-//! What a bench leaves behind: one JSON line per row, flushed at once, under a line that says where the
-//! numbers come from.
+//! The records of a bench: one JSON line per row, each flushed at once, after a header with the provenance.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,7 +12,7 @@ use crate::bench::{Arm, Deterioration, Row};
 use crate::host::provenance::Machine;
 use spindle_base::Mistake;
 
-/// Raised when a reader of the old format would misread the new one.
+/// Increased when a reader of the old format would misread the new one.
 pub const FORMAT: u32 = 1;
 pub const FILE_NAME: &str = "bench.jsonl";
 pub const CHART_NAME: &str = "bench.html";
@@ -25,7 +24,7 @@ pub enum Line {
     Row(Row),
     Deterioration(Deterioration),
     Against(Comparison),
-    /// The bench ended here.
+    /// The bench stopped here with an error.
     Error {
         error: String,
     },
@@ -39,22 +38,22 @@ pub struct Header {
     pub git_revision: String,
     pub machine: Machine,
     pub target: String,
-    /// One sentence: what was measured.
+    /// One sentence on the measured target.
     pub summary: String,
     pub arm: Arm,
     pub seed: u64,
-    /// Of the resolved stack, profile included; empty for a real target.
+    /// Hash of the resolved stack, profile included; empty for a real target.
     pub stack_hash: String,
-    /// Parameters without a source, as sentences.
+    /// Sentences about parameters without a source.
     pub assumptions: Vec<String>,
     /// Empty in virtual time.
     pub fio_version: String,
-    /// Does it again.
+    /// The command line that repeats the bench.
     pub command: String,
 }
 
 impl Header {
-    /// Where the numbers come from, in one line.
+    /// Provenance of the numbers, in one line.
     pub fn origin(&self) -> String {
         format!(
             "{}, seed {}, {}; spindle {} ({}); made with: {}",
@@ -75,7 +74,7 @@ pub struct BenchFile {
 }
 
 impl BenchFile {
-    /// Opened before the first row, so that a directory that cannot be written costs no measurement.
+    /// Creates the file before the first row, so that an unwritable directory costs no measurement.
     pub fn create(directory: &Path, header: Header) -> Result<BenchFile> {
         std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         let path = directory.join(FILE_NAME);
@@ -98,7 +97,7 @@ impl BenchFile {
         &self.path
     }
 
-    /// Returns when the line is on the disk.
+    /// Returns once the line is on disk.
     pub fn append(&mut self, line: &Line) -> Result<()> {
         let mut text = serde_json::to_string(line)?;
         text.push('\n');

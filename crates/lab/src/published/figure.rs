@@ -1,4 +1,4 @@
-//! One published figure: what was measured, under which conditions, and who says so.
+//! One published figure: its quantity, its conditions and its source.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,18 +26,18 @@ const BUILT_IN: [(&str, &str); 4] = [
 pub enum Operation {
     RandomRead,
     RandomWrite,
-    /// Reads and writes, `read_percent` of them reads.
+    /// Reads and writes; `read_percent` is the share of reads.
     RandomMixed,
     SequentialRead,
     SequentialWrite,
     /// A write behind the last one and a FLUSH, as a log is written.
     Fsync,
-    /// A FLUSH alone, after `writes` random ones.
+    /// A FLUSH alone, after `writes` random writes.
     Flush,
 }
 
 impl Operation {
-    /// The question of a bench that asks for it, if there is one.
+    /// The access of a bench that measures this operation, if any.
     fn access(self) -> Option<Access> {
         match self {
             Operation::RandomRead => Some(Access::RandomRead),
@@ -49,7 +49,7 @@ impl Operation {
         }
     }
 
-    /// As a file spells it.
+    /// Spelling in a file.
     pub fn name(self) -> &'static str {
         match self {
             Operation::RandomRead => "random-read",
@@ -81,7 +81,7 @@ pub enum Cache {
     Off,
     Volatile,
     Protected,
-    /// Acknowledges a FLUSH without doing it.
+    /// Acknowledges a FLUSH without executing it.
     Lying,
 }
 
@@ -96,31 +96,31 @@ impl Cache {
     }
 }
 
-/// What was done to the drive before.
+/// Preconditioning of the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// The part named by `size`, or all of it, was overwritten until that changed nothing any more; the rest
-    /// holds nothing.
+    /// The part given by `size`, or the whole drive, was overwritten until a steady state. The rest is empty.
     Used,
-    /// The same, but the rest holds data too, or what the drive takes for data.
+    /// As [`State::Used`], but the rest also holds data, at least in the view of the drive.
     Full,
-    /// The part named by `size` was written in order right before, and the drive had no pause to tidy up; the
-    /// rest holds nothing.
+    /// The part given by `size` was written in order immediately before, without a pause for garbage
+    /// collection. The rest is empty.
     JustWritten,
 }
 
-/// Where a stream lies; without one it begins at the start of the device, which is the outer edge of a disk.
+/// Range of a stream. Without a zone, the stream begins at the start of the device, which is the outer edge
+/// of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Zone {
     /// The last twentieth.
     Inner,
-    /// The average over all of it.
+    /// The average over the whole device.
     Whole,
 }
 
-/// What is different in the denominator of a ratio; everything else is the figure's own.
+/// Differences of a ratio's denominator. All other conditions are those of the figure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Over {
@@ -134,42 +134,43 @@ pub struct Over {
     pub cache: Option<Cache>,
 }
 
-/// One published figure, as its file has it.
+/// One published figure, as in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     pub profile: String,
     pub operation: Operation,
     pub io_unit: String,
-    /// Requests under way.
+    /// Requests in flight.
     pub threads: u64,
-    /// Of a mixed operation.
+    /// Share of reads of a mixed operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_percent: Option<u64>,
-    /// Before each FLUSH, when that is the operation.
+    /// Writes before each FLUSH, for that operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
-    /// Of the part of the device that is used, from its start.
+    /// Size of the used part, from the start of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// Without one the drive is fresh.
+    /// The drive is fresh without a state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<Zone>,
-    /// The writes of so long a time, begun with an empty cache or buffer; without it, what writes settle at.
+    /// Duration of a burst of writes on an empty cache or buffer. Without it, the figure is the sustained
+    /// rate of writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<String>,
-    /// Where the partition begins that was used; without it, at the start of the device.
+    /// Start of the used partition; by default the start of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_offset: Option<String>,
-    /// What another client does all the while, one request of the same size after the other; only `fsync`
-    /// beside random reads.
+    /// Operation of a concurrent client, one request of the same size after the other. Only `fsync` beside
+    /// random reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beside: Option<Operation>,
-    /// The file system it was measured on; it is asked of the raw device in virtual time.
+    /// File system of the original measurement. In virtual time the raw device answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +180,7 @@ pub struct Figure {
     pub source: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// A parameter of the profile was set from this figure, alone or among others, or is it.
+    /// Whether a parameter of the profile is this figure, or was set from it, alone or with others.
     #[serde(default)]
     pub fitted: bool,
 }
@@ -199,7 +200,7 @@ impl Figure {
         parse_size_bytes(&self.io_unit).expect("checked when the file was read")
     }
 
-    /// What a bench must be asked for it: nothing, if the figure needs a device in a special state or a
+    /// The question of a bench for this figure; `None` if the figure needs a device in a special state or a
     /// special load.
     pub(super) fn question(&self) -> Option<Question> {
         let conditions = [
@@ -216,7 +217,7 @@ impl Figure {
         Some(Question { place: Place::Raw, access, block_bytes: self.block_bytes(), iodepth: self.threads })
     }
 
-    /// What the figure is a ratio to.
+    /// The denominator of a ratio.
     pub(super) fn denominator(&self) -> Option<Figure> {
         let over = self.over.as_ref()?;
         let mut other = Figure { over: None, ..self.clone() };
@@ -227,7 +228,7 @@ impl Figure {
         Some(other)
     }
 
-    /// What was measured, in a few words.
+    /// The conditions in a few words.
     pub(super) fn words(&self) -> String {
         let mut text =
             format!("{} {}, {}", self.operation.words(), format_size_bytes(self.block_bytes()), self.threads);
@@ -289,7 +290,7 @@ impl Figure {
         self.check_ratio()
     }
 
-    /// Keys that belong to some operations only.
+    /// Checks the keys that belong to some operations only.
     fn check_operation(&self) -> Result<(), String> {
         let is = |operations: &[Operation]| operations.contains(&self.operation);
         match self.read_percent {
@@ -387,7 +388,7 @@ pub fn built_in() -> Vec<Figure> {
         .collect()
 }
 
-/// `file` is what errors call it.
+/// Parses a file of figures. `file` names it in errors.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Figure>, Mistake> {
     let read: FigureFile = toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);

@@ -16,34 +16,34 @@ pub mod bench_file;
 mod figure;
 mod unit;
 
-/// A figure is met when the measured one differs by no more than this share of it.
+/// A figure is met when the measured one differs by at most this share of it.
 const TOLERANCE: f64 = 0.25;
 
-/// A figure and what was measured for it.
+/// A figure and its measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub figure: Figure,
-    /// In the figure's unit.
+    /// Measured value, in the figure's unit.
     pub measured: Option<f64>,
-    /// Measured over published.
+    /// Measured value divided by the published one.
     pub ratio: Option<f64>,
     /// Why there is no measurement.
     pub missing: Option<String>,
-    /// Why the figure is missed, as its profile or stack says.
+    /// Reason of a missed figure, from its profile or stack.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// Which figures to set beside the measured ones.
+/// The figures to compare with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Against {
     figures: Vec<Figure>,
-    /// Every figure that has a profile, not only those of the target's.
+    /// Whether to compare every figure that has a profile, besides those of the target.
     pub all: bool,
 }
 
 impl Against {
-    /// `all`, a profile's name (the built-in figures of that profile), or the path of a file of figures.
+    /// Finds the figures of `all`, of a profile (its built-in figures), or of a file by its path.
     pub fn find(name: &str) -> Result<Against, Mistake> {
         if name.contains('/') || name.ends_with(".toml") {
             let text = std::fs::read_to_string(Path::new(name))
@@ -69,13 +69,13 @@ impl Against {
         Ok(Against { figures, all: false })
     }
 
-    /// What a bench of `profile` must ask for the figures; the raw device stands for every file system.
+    /// The questions of the figures for a bench of `profile`. The raw device represents every file system.
     pub fn questions(&self, profile: &str) -> Vec<Question> {
         let mine = self.figures.iter().filter(|figure| !self.all || figure.profile == profile);
         mine.filter_map(Figure::question).collect()
     }
 
-    /// In virtual time each figure has a device of its own, so any of them can be asked.
+    /// Compares every figure. In virtual time each figure has its own device, so all of them can be asked.
     pub fn compare_virtual(&self, target: &StackSpec, seed: u64) -> Vec<Comparison> {
         let compare = |figure: &Figure| match self.ask(figure, target, seed) {
             Ok(measured) => compared(figure, Some(measured)),
@@ -96,7 +96,7 @@ impl Against {
         answers.into_iter().map(|(_, comparison)| comparison).collect()
     }
 
-    /// With rows that were measured already; only figures that need nothing special.
+    /// Compares with existing rows of a bench. Figures with special conditions stay without a measurement.
     pub fn compare_measured(&self, profile: &str, bench: &Bench) -> Vec<Comparison> {
         let figures =
             self.in_order(profile).into_iter().filter(|figure| !self.all || figure.profile == profile);
@@ -112,7 +112,7 @@ impl Against {
         figures.map(compare).collect()
     }
 
-    /// Those of the target first.
+    /// The figures, with those of the target first.
     fn in_order(&self, profile: &str) -> Vec<&Figure> {
         let (mut first, rest): (Vec<&Figure>, Vec<&Figure>) =
             self.figures.iter().partition(|figure| figure.profile == profile);
@@ -120,7 +120,7 @@ impl Against {
         first
     }
 
-    /// Of the target, or with `all` of the figure's own profile.
+    /// Asks the target or, with `all`, the figure's own profile.
     fn ask(&self, figure: &Figure, target: &StackSpec, seed: u64) -> Result<f64, String> {
         if !self.all || figure.profile == target.head().name {
             return ask::ask(figure, target, seed);
@@ -136,7 +136,7 @@ impl Against {
 const NO_PROFILE: &str = "there is no such profile";
 
 impl Comparison {
-    /// Whether the measured figure is near the published one; `None` where there is none.
+    /// Whether the measured figure is near the published one; `None` without a measurement.
     pub fn is_met(&self) -> Option<bool> {
         self.ratio.map(|ratio| (ratio - 1.0).abs() <= TOLERANCE)
     }
@@ -167,7 +167,7 @@ fn without(figure: &Figure, missing: String) -> Comparison {
     Comparison { figure: figure.clone(), measured: None, ratio: None, missing: Some(missing), reason: None }
 }
 
-/// One line per figure that could be set beside a measurement or could not, and the counts at the end.
+/// One line per figure with or without a measurement, and the counts at the end.
 pub fn table(comparisons: &[Comparison]) -> String {
     let (with_profile, waiting): (Vec<&Comparison>, Vec<&Comparison>) =
         comparisons.iter().partition(|comparison| comparison.missing.as_deref() != Some(NO_PROFILE));
@@ -224,7 +224,7 @@ fn line(comparison: &Comparison) -> String {
     text
 }
 
-/// `N of M within 25 %`, where M are those that were measured.
+/// `N of M within 25 %`, where M is the number of measured figures.
 pub fn count(comparisons: &[Comparison]) -> String {
     let outcomes: Vec<bool> = comparisons.iter().filter_map(Comparison::is_met).collect();
     let near = outcomes.iter().filter(|&&is_met| is_met).count();

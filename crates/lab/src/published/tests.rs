@@ -34,12 +34,12 @@ fn most_published_figures_are_met_and_each_miss_has_a_reason() {
         assert!(comparison.is_met() == Some(true) || is_explained, "{comparison:?}");
     }
     let met = known.iter().filter(|comparison| comparison.is_met() == Some(true)).count();
-    // The bar is nine in ten of all; the table's last line says where we are.
+    // The assertion requires at least 91 %; the table's last line has the current count.
     assert!(met * 100 >= known.len() * 91, "{met} of {}", known.len());
     assert_eq!(reasons_without_a_miss(&known), Vec::<String>::new());
 }
 
-/// A reason that explains nothing any more misleads whoever reads the profile.
+/// Reasons that explain no missed figure any more. They would mislead a reader of the profile.
 fn reasons_without_a_miss(known: &[&Comparison]) -> Vec<String> {
     let mut names: Vec<&str> = known.iter().map(|comparison| comparison.figure.profile.as_str()).collect();
     names.sort_unstable();

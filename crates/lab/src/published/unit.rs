@@ -1,4 +1,4 @@
-//! What a published number counts.
+//! The unit of a published number.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bench::Row;
 
-/// In a file: `requests/s`, `MB/s`, `MiB/s`, `ratio`, or a latency as `us mean`, `ms p99.9` and the like.
+/// Spelling in a file: `requests/s`, `MB/s`, `MiB/s`, `ratio`, or a latency such as `us mean` or `ms p99.9`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Unit {
@@ -17,7 +17,7 @@ pub enum Unit {
         scale: Scale,
         statistic: Statistic,
     },
-    /// Requests a second over those of the figure's `over`.
+    /// Requests a second, divided by those of the figure's `over`.
     Ratio,
 }
 
@@ -42,7 +42,7 @@ impl Scale {
     }
 }
 
-/// Latencies of requests, and how long all of them took.
+/// Latencies of requests, and their elapsed time together.
 pub(super) struct Sample {
     pub(super) block_bytes: u64,
     pub(super) latencies_us: Vec<f64>,
@@ -55,11 +55,11 @@ impl Sample {
     }
 }
 
-/// A quantile rests on so many samples beyond it.
+/// Number of samples beyond a quantile.
 const TAIL_SAMPLES: f64 = 100.0;
 
 impl Unit {
-    /// Requests that a quantile needs; none for what is no quantile.
+    /// Requests that a quantile needs; zero for other quantities.
     pub(super) fn tail_requests(self) -> u64 {
         match self {
             Unit::Latency { statistic: Statistic::Percentile(percent), .. } => {
@@ -69,7 +69,7 @@ impl Unit {
         }
     }
 
-    /// The same quantity of requests that were made; `None` when there was none.
+    /// The quantity of measured requests; `None` if there are none.
     pub(super) fn of_sample(self, sample: &Sample) -> Option<f64> {
         if sample.latencies_us.is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// The same quantity of a row of a bench, where the row has it.
+    /// The quantity of a row of a bench; `None` if the row lacks it.
     pub(super) fn of_row(self, row: &Row) -> Option<f64> {
         match self {
             Unit::RequestsPerS => Some(row.per_second),

@@ -14,7 +14,7 @@ fn field(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
-        // Without the `.0` of whole numbers.
+        // Formats whole numbers without `.0`.
         Value::Number(number) if !number.is_u64() => {
             number.as_f64().map(|number| number.to_string()).unwrap_or_default()
         }
@@ -22,7 +22,7 @@ fn field(value: &Value) -> String {
     }
 }
 
-/// A spreadsheet would calculate what begins so (OWASP, "CSV Injection").
+/// Puts an apostrophe before a field that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
 fn not_a_formula(field: &str) -> String {
     let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     if is_formula { format!("'{field}") } else { field.to_owned() }

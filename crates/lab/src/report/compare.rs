@@ -1,7 +1,8 @@
-//! Cells of one records file, or of two, against each other.
+//! Compares cells of one records file, or of two.
 //!
-//! Within one file trials of a block ran next to each other and are compared pair by pair. Two files are two
-//! runs, at two times: nothing is paired, and everything else that differs between the runs is said.
+//! Within one file, the trials of a block ran next to each other and are compared pair by pair. Two files are
+//! two runs at different times: their trials are not paired, and all other differences between the runs are
+//! listed.
 
 use std::fmt::Write as _;
 
@@ -15,11 +16,11 @@ use crate::report::{self, Ratio, Records, format};
 pub struct Pair {
     pub baseline: String,
     pub candidate: String,
-    /// When both have the same.
+    /// `None` when the metrics of the cells differ.
     pub metric: Option<String>,
     pub baseline_mean: Option<f64>,
     pub candidate_mean: Option<f64>,
-    /// `None` when there is nothing to divide.
+    /// `None` without two values to divide.
     pub ratio: Option<Ratio>,
     /// Why there is no ratio.
     pub reason: Option<String>,
@@ -28,7 +29,7 @@ pub struct Pair {
 #[derive(Debug, Clone, Serialize)]
 pub struct Comparisons {
     pub pairs: Vec<Pair>,
-    /// What else differs between two files, as sentences.
+    /// Other differences between two files, as sentences.
     pub differences: Vec<String>,
 }
 
@@ -51,7 +52,7 @@ pub enum CompareError {
     OneCell { file: String },
 }
 
-/// Every cell of one file to its first.
+/// Compares every cell of one file with its first cell.
 pub fn within(side: &Side) -> Result<Comparisons, CompareError> {
     let names: Vec<&str> = side.records.header.cells.iter().map(|cell| cell.name.as_str()).collect();
     let [first, _, ..] = names.as_slice() else {
@@ -67,7 +68,7 @@ pub fn within(side: &Side) -> Result<Comparisons, CompareError> {
     Ok(Comparisons { pairs, differences: Vec::new() })
 }
 
-/// Two named cells, or the cells that two files share.
+/// Compares two named cells, or the cells that two files share.
 pub fn between(left: &Side, right: &Side) -> Result<Comparisons, CompareError> {
     let same_run = left.records.header.created_at == right.records.header.created_at
         && left.records.header.provenance == right.records.header.provenance;
@@ -116,7 +117,8 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
     let baseline_samples = report::samples(&left.records, baseline);
     let mut candidate_samples = report::samples(&right.records, candidate);
     if !same_run {
-        // Blocks of two runs share a number and nothing else: move the second run's out of the way.
+        // Blocks of two runs have nothing in common but their numbers. The offset keeps the second run's
+        // blocks apart.
         let last = baseline_samples.iter().map(|sample| sample.block).max().unwrap_or_default();
         for sample in &mut candidate_samples {
             sample.block += last + 1;

@@ -1,4 +1,4 @@
-//! Numbers for readers: three significant digits, thousands separated, never a unit left out by accident.
+//! Numbers for readers: three significant digits, and separated thousands.
 
 /// Three significant digits, all digits of the whole part: `12,346`, `988`, `9.88`, `0.0123`.
 pub fn number(value: f64) -> String {
@@ -41,7 +41,7 @@ pub fn count(value: u64) -> String {
     separate_thousands(&value.to_string())
 }
 
-/// `0.123` as `12 %`, small shares with one more digit.
+/// `0.123` as `12 %`; small shares get one more digit.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "-".to_owned();

@@ -1,4 +1,5 @@
-//! One self-contained page: no request leaves it, and without JavaScript only the drawings are missing.
+//! One self-contained page: it loads nothing from the network, and without JavaScript only the charts are
+//! missing.
 
 use anyhow::Context as _;
 use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
@@ -26,7 +27,7 @@ pub(super) fn page(view: &View) -> anyhow::Result<String> {
     environment.set_undefined_behavior(minijinja::UndefinedBehavior::Chainable);
     environment.add_filter("number", |value: Value| optional(&value, format::number));
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
-    // A number keeps its unit on its line.
+    // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
@@ -54,12 +55,12 @@ pub(super) fn page(view: &View) -> anyhow::Result<String> {
         .context("laying out the report")
 }
 
-/// A dash where there is no number.
+/// A dash without a number.
 fn optional(value: &Value, format: impl Fn(f64) -> String) -> String {
     f64::try_from(value.clone()).map_or_else(|_| "–".to_owned(), format)
 }
 
-/// JSON inside a script element must not contain `</script` or `<!--`; JSON itself never needs a bare `<`.
+/// JSON inside a script element must not contain `</script` or `<!--`. JSON itself never needs a bare `<`.
 fn script_safe(json: &str) -> String {
     spindle_base::text::json_escaped(&json.replace('<', "\\u003c"))
 }

@@ -1,20 +1,20 @@
-//! Reads a records file, and refuses what it would misread.
+//! Reads a records file, and refuses one that it would misread.
 
 use std::path::Path;
 
 use crate::record::masking;
 use crate::record::{FORMAT, Header, Line, Trial};
 
-/// A records file, read.
+/// A parsed records file.
 #[derive(Debug, Clone)]
 pub struct Records {
     pub header: Header,
     pub trials: Vec<Trial>,
-    /// What a reader of the report must know about the file itself, as sentences.
+    /// Notes for the reader of the report about the file itself, as sentences.
     pub notes: Vec<String>,
 }
 
-/// Mistakes of the user: each names the file, the line and what to do.
+/// Mistakes of the user. Each names the file, the line and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{file}: cannot be read: {source}")]
@@ -41,7 +41,7 @@ pub fn read(path: &Path) -> Result<Records, ReadError> {
     parse(&String::from_utf8_lossy(&bytes), &file)
 }
 
-/// `file` is used in messages only.
+/// Parses records. `file` is used in messages only.
 pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
     let file = file.to_owned();
     let lines: Vec<&str> = text.lines().collect();
@@ -50,7 +50,7 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
         return Err(ReadError::Empty { file });
     };
     let malformed = |line: usize, reason: String| ReadError::Malformed { file: file.clone(), line, reason };
-    // The format is looked at before the shape, because the shape is what a new format changes.
+    // Checks the format before the structure, because a new format changes the structure.
     let format = Line::format_of(first).map_err(|error| malformed(line, error.to_string()))?;
     if format == 0 {
         return Err(malformed(line, "the first line is no header".to_owned()));
@@ -63,7 +63,7 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
         Ok(Line::Trial(_)) => return Err(malformed(line, "the first line is no header".to_owned())),
         Err(reason) => return Err(malformed(line, reason.to_string())),
     };
-    // Earlier versions kept them.
+    // Earlier versions stored passwords.
     masking::mask_header(&mut header);
     let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
     for (content, line) in numbered {
@@ -80,7 +80,7 @@ pub fn parse(text: &str, file: &str) -> Result<Records, ReadError> {
                     return Err(ReadError::SecondScenario { file, line });
                 }
             }
-            // A run that was killed while it wrote leaves half a line at the end, and loses only that.
+            // A run that was killed during a write leaves an incomplete last line. Only that line is lost.
             Err(reason) if line == lines.len() && !text.ends_with('\n') && reason.is_eof() => {
                 records.notes.push("The last line of the records is incomplete and was left out.".to_owned());
             }

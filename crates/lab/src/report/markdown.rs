@@ -1,4 +1,4 @@
-//! The report in short, for an issue or a wiki.
+//! A short report for an issue or a wiki.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub(super) fn page(view: &View) -> String {
     page
 }
 
-/// Only where a cell has several: with one per cell the table says enough.
+/// The storage of cells with several mounts or devices. For a single one the table suffices.
 fn storages(view: &View) -> Vec<String> {
     let cells = view.cells.iter().filter(|cell| cell.storages.len() > 1);
     let storages = cells.flat_map(|cell| &cell.storages);
@@ -68,7 +68,7 @@ fn storages(view: &View) -> Vec<String> {
     storages.filter_map(sentence).collect()
 }
 
-/// Of workloads that say what the clients' own work costs.
+/// Table of operations, for workloads that report the clients' own CPU.
 fn operations(view: &View) -> String {
     let cells = view.cells.iter();
     let operations: Vec<_> = cells
@@ -152,14 +152,14 @@ fn table(view: &View) -> String {
     table
 }
 
-/// With a fence that is longer than any inside.
+/// Inline code, with a fence longer than any inside.
 fn code(text: &str) -> String {
     let longest = text.split(|one| one != '`').map(str::len).max().unwrap_or(0);
     let (fence, blank) = ("`".repeat(longest + 1), if longest > 0 { " " } else { "" });
     format!("{fence}{blank}{text}{blank}{fence}")
 }
 
-/// Text that others wrote is text: no link, picture, HTML, code, heading or further column.
+/// Escapes foreign text, so that it contains no link, image, HTML, code, heading or column separator.
 fn escaped(text: &str) -> String {
     let line = one_line(text);
     let line = line.trim();
@@ -167,7 +167,7 @@ fn escaped(text: &str) -> String {
     let mut characters = line.chars().peekable();
     let mut before = None;
     while let Some(one) = characters.next() {
-        // Within a word, as in the name of a setting, it emphasises nothing.
+        // An underscore inside a word, as in the name of a setting, is not emphasis.
         let is_in_word = before.is_some_and(char::is_alphanumeric)
             && characters.peek().is_some_and(|next| next.is_alphanumeric());
         if "\\`*[]<|&~".contains(one) || (one == '_' && !is_in_word) {
@@ -176,9 +176,9 @@ fn escaped(text: &str) -> String {
         escaped.push(one);
         before = Some(one);
     }
-    // Forges make links of bare addresses.
+    // Code forges turn bare addresses into links.
     let escaped = escaped.replace("://", "\\://").replace("www.", "www\\.").replace("WWW.", "WWW\\.");
-    // What begins a line can begin a heading or a list.
+    // The start of a line could be a heading or a list item.
     let number = escaped.trim_start_matches(|digit: char| digit.is_ascii_digit());
     let digits = escaped.len() - number.len();
     match number.chars().next() {

@@ -1,7 +1,7 @@
 //! The report: a pure function of records.
 //!
-//! `input` reads and checks the file, `view` turns records into what is said, and each format only lays that
-//! out. No format computes: a number that is on the page is in the view, and so in `--format json`.
+//! `input` reads and checks the file, `view` turns records into the content, and each format only lays it
+//! out. Formats compute nothing: every number on the page is in the view, and therefore in `--format json`.
 
 mod comma;
 pub mod compare;
@@ -33,13 +33,13 @@ pub enum Format {
     Text,
 }
 
-/// Records as a report; `colour` matters to [`Format::Text`] only.
+/// Renders records as a report. `colour` applies to [`Format::Text`] only.
 pub fn render(records: &Records, format: Format, colour: bool) -> anyhow::Result<String> {
     View::new(records).lay_out(format, colour)
 }
 
 impl View {
-    /// As [`render`], for whoever wants several formats of one view.
+    /// As [`render`], for several formats of one view.
     pub fn lay_out(&self, format: Format, colour: bool) -> anyhow::Result<String> {
         Ok(match format {
             Format::Html => html::page(self)?,

@@ -1,4 +1,4 @@
-//! The table for a terminal: at most 100 columns, complete without colour.
+//! The table for a terminal: at most 100 columns, and complete without colour.
 
 use std::fmt::Write as _;
 
@@ -61,7 +61,7 @@ fn trials(view: &View) -> String {
     }
 }
 
-/// The bottleneck of a cell with how many trials agree, when not all do.
+/// The bottleneck of a cell. If the trials disagree, the number of trials in agreement follows.
 pub(super) fn bottleneck(cell: &CellView) -> String {
     match &cell.bottleneck {
         Some(found) if found.trial_count == cell.trials.len() => found.name.clone(),
@@ -70,7 +70,7 @@ pub(super) fn bottleneck(cell: &CellView) -> String {
     }
 }
 
-/// Widest text of each column; together with the gaps they make [`WIDTH`].
+/// Width of each column; with the gaps they add up to [`WIDTH`].
 const COLUMNS: [(&str, usize, bool); 8] = [
     ("cell", 16, false),
     ("throughput", 10, true),
@@ -138,7 +138,7 @@ fn aligned(row: &[String; 8]) -> String {
     line
 }
 
-/// Cut in the middle, because names of cells differ at either end.
+/// Shortened in the middle, because names of cells differ at either end.
 fn shortened(text: &str, width: usize) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= width {
@@ -151,11 +151,11 @@ fn shortened(text: &str, width: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// Breaks at spaces before [`WIDTH`]; further lines start with `indent`.
+/// Wraps at spaces before [`WIDTH`]; further lines start with `indent`.
 pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines: Vec<String> = vec![String::new()];
     let text = one_line(text);
-    // A number keeps its unit on its line.
+    // Keeps a number and its unit on one line.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" %", "\u{a0}%");
     for word in text.split(' ') {
         let line = lines.last_mut().expect("starts with one line");

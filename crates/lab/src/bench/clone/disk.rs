@@ -1,5 +1,5 @@
-//! Fits a disk with an arm: its speed of rotation by the distribution of read times, seeks and depth by their
-//! means.
+//! Fits a disk with an arm: the speed of rotation by the distribution of read times, seeks and queue depth by
+//! their means.
 
 use anyhow::{Result, bail};
 
@@ -82,7 +82,8 @@ pub(super) fn disk(
     Ok((seen, notes))
 }
 
-/// A disk that commits faster than it turns does not put the data on the platter first.
+/// Marks the write cache as protected when the disk commits faster than it turns. Such commits are
+/// acknowledged before the data is on the platter.
 fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by: &str) {
     let turns_per_s = draft.number("rotation").map_or(0.0, |per_minute| per_minute as f64 / 60.0);
     let commits_per_s = fsync.figures.row.per_second;

@@ -1,5 +1,5 @@
-//! A profile that is being written: a built-in one of the same kind, in which what was measured replaces what
-//! was assumed.
+//! A profile in progress: a built-in profile of the same kind, whose assumptions are replaced by
+//! measurements.
 
 use spindle_base::Mistake;
 use spindle_model::{Field, Parameters, Style, Value, Values};
@@ -10,7 +10,7 @@ use crate::stack::{Origin, Profile, toml_text};
 pub(super) struct Draft {
     kind: &'static str,
     summary: String,
-    /// Those that the template has, in the order in which the kind declares them.
+    /// The parameters of the template, in the order of their declaration.
     entries: Vec<Entry>,
 }
 
@@ -22,13 +22,13 @@ struct Entry {
 }
 
 impl Draft {
-    /// All assumptions, as `template` has them.
+    /// The parameters of `template`, all as assumptions.
     pub(super) fn from_template(summary: &str, template: &str) -> Draft {
         let parameters = Profile::find(template).expect("built-in profiles are tested").parameters;
         let fields = Parameters::fields_of(parameters.kind()).expect("a kind has fields");
         let values = parameters.values();
         let entry = |field: Field| {
-            // Not the profile's to say, as the stroke is not.
+            // A parameter with a default, such as the stroke, does not belong in a profile.
             let value = values.get(field.key.as_ref()).filter(|_| field.default.is_none())?.clone();
             let origin = Origin::Assumption(format!("Not measured; as in the built-in profile {template}."));
             Some(Entry { field, value, origin })
@@ -45,7 +45,7 @@ impl Draft {
         self.entries.iter().find(|entry| entry.field.key == key)
     }
 
-    /// In the unit of its kind.
+    /// The value, in the unit of its kind.
     pub(super) fn number(&self, key: &str) -> Option<u64> {
         match self.entry(key)?.value {
             Value::Number(number) => Some(number),
@@ -53,12 +53,12 @@ impl Draft {
         }
     }
 
-    /// Where the template has such a key. In the unit of its kind.
+    /// Sets a number in the unit of its kind, if the template has the key.
     pub(super) fn set(&mut self, key: &str, number: u64, origin: &Origin) {
         self.set_value(key, Value::Number(number), origin);
     }
 
-    /// One of the key's choices.
+    /// Sets one of the key's choices.
     pub(super) fn set_word(&mut self, key: &str, word: &'static str, origin: &Origin) {
         self.set_value(key, Value::Word(word), origin);
     }
@@ -69,7 +69,7 @@ impl Draft {
         }
     }
 
-    /// The value stays as it is.
+    /// Changes the origin only.
     pub(super) fn set_origin(&mut self, key: &str, origin: &Origin) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.field.key == key) {
             entry.origin = origin.clone();
@@ -93,7 +93,7 @@ impl Draft {
     }
 
     /// # Errors
-    /// The values do not make a device, as a sentence.
+    /// One sentence why the values do not make a device.
     pub(super) fn parameters(&self) -> Result<Parameters, Mistake> {
         let value = |entry: &Entry| (entry.field.key.clone().into_owned(), entry.value.clone());
         let values: Values = self.entries.iter().map(value).collect();

@@ -1,8 +1,8 @@
-//! Finds the parameters with which the model does what was measured: the model itself is the judge.
+//! Finds the parameters with which the model matches the measurements, by running the model.
 //!
-//! Coordinate descent: one parameter after the other is moved by factors that shrink from round to round, and
-//! a move stays when the sum of the squared logarithms of model over measured falls. That needs no inverse of
-//! the model's equations, so it goes on working when they change.
+//! Coordinate descent: it scales one parameter after the other by factors that shrink from round to round. A
+//! step is kept when the sum of squared logarithms of model over measured falls. The method needs no inverse
+//! of the model's equations, so it still works when they change.
 
 use spindle_model::StackSpec as Tree;
 use spindle_stats::{QuantileFunction, demerit};
@@ -14,9 +14,9 @@ use crate::bench::{Question, Row};
 use crate::stack::Origin;
 
 const SEED: u64 = 1;
-/// Of each question; a disk's mean is then within about a percent.
+/// Requests per question. The mean of a disk is then within about one per cent.
 const REQUESTS: u64 = 2_000;
-/// Large requests cost the model as much as the pages they are made of.
+/// Bytes per question. The model spends its time on each page of a large request.
 const BYTES: u64 = 128 << 20;
 /// Factors of each round.
 const ROUNDS: [&[f64]; 5] = [
@@ -26,24 +26,24 @@ const ROUNDS: [&[f64]; 5] = [
     &[0.94, 0.97, 1.03, 1.06],
     &[0.98, 0.99, 1.01, 1.02],
 ];
-/// Moves that gain less than this are noise.
+/// A smaller gain is noise.
 const GAIN: f64 = 1e-7;
 
-/// What was asked and what the device did.
+/// A question and the figures of the device.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Observation {
     pub(super) question: Question,
-    /// From the start of the device.
+    /// Length of the range, from the start of the device.
     pub(super) span_bytes: u64,
     pub(super) figures: Figures,
 }
 
-/// A parameter that may be moved.
+/// A parameter to fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Knob {
-    /// By factors.
+    /// Scaled by factors.
     Scaled(&'static str),
-    /// One of these.
+    /// One of these values.
     OneOf(&'static str, &'static [u64]),
 }
 
@@ -65,7 +65,7 @@ impl Knob {
     }
 }
 
-/// Moves the knobs of the draft until it does what was observed; `origin` is what they have as their source.
+/// Fits the knobs of the draft to the observations. `origin` becomes the origin of each.
 pub(super) fn fit(draft: &mut Draft, size_bytes: u64, knobs: &[Knob], seen: &[Observation], origin: &Origin) {
     let mut error = error(draft, size_bytes, seen);
     for factors in ROUNDS {
@@ -80,13 +80,13 @@ pub(super) fn fit(draft: &mut Draft, size_bytes: u64, knobs: &[Knob], seen: &[Ob
             }
         }
     }
-    // What did not have to move was found right, which is a measurement too.
+    // A knob that did not move is confirmed by the measurement, so it gets the origin too.
     for knob in knobs {
         draft.set_origin(knob.key(), origin);
     }
 }
 
-/// Sum of squared logarithms of model over measured; infinite for what is no device.
+/// Sum of squared logarithms of model over measured; infinite when the values do not make a device.
 pub(super) fn error(draft: &Draft, size_bytes: u64, seen: &[Observation]) -> f64 {
     let square = |observation: &Observation| match answer(draft, size_bytes, observation) {
         Some(row) => ratio(&row, &observation.figures.row).ln().powi(2),
@@ -95,8 +95,8 @@ pub(super) fn error(draft: &Draft, size_bytes: u64, seen: &[Observation]) -> f64
     seen.iter().map(square).sum()
 }
 
-/// How much faster the model is than what was measured. One request at a time is compared by its median
-/// latency, which a host that is busy with something else disturbs least; several at a time by their rate.
+/// Speed of the model divided by the measured speed. Questions with one request in flight are compared by
+/// median latency, which a busy host disturbs least; questions with several by rate.
 pub(super) fn ratio(model: &Row, measured: &Row) -> f64 {
     match (model.latency_us_p50, measured.latency_us_p50) {
         (Some(model_us), Some(measured_us)) if measured.question.iodepth == 1 && model_us > 0.0 => {
@@ -106,12 +106,12 @@ pub(super) fn ratio(model: &Row, measured: &Row) -> f64 {
     }
 }
 
-/// The model, asked what was observed.
+/// The model's answer to the observed question.
 pub(super) fn answer(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<Row> {
     Some(sample(draft, size_bytes, observation)?.0)
 }
 
-/// How far the model's distribution of latencies is from the observed one, as a share of the observed mean.
+/// Distance of the model's distribution of latencies from the observed one, as a share of the observed mean.
 pub(super) fn distance(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<f64> {
     let (_, latencies_us) = sample(draft, size_bytes, observation)?;
     let counts: Vec<(f64, u64)> =

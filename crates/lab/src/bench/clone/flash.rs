@@ -1,5 +1,5 @@
-//! Fits a flash drive, from two kinds of start: what limits most drives is their front, what limits some is
-//! their dies.
+//! Fits a flash drive from two kinds of starting point. The bottleneck of most drives is the front end, of
+//! some the dies.
 
 use anyhow::Result;
 
@@ -73,20 +73,20 @@ pub(super) fn flash(
     Ok((seen, notes))
 }
 
-/// Of one small read, the first of the observations.
+/// Latency of one small read, the first of the observations.
 fn alone_ns(seen: &[Observation]) -> f64 {
     let row = seen[0].figures.row;
     row.latency_us_p50.unwrap_or(row.latency_us_mean) * 1e3
 }
 
-/// As if commands and the link were the limit: where most drives are.
+/// Starting point of most drives: commands and the link are the bottleneck.
 fn start_at_the_front(draft: &mut Draft, page_bytes: u64, seen: &[Observation], origin: &Origin) {
     let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
     let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
     let latency_ns = alone_ns(seen);
     draft.set("link_rate", fastest.round() as u64, origin);
     draft.set("command_interval", (1e9 / commands_per_s).round() as u64, origin);
-    // Which decides over how many dies a request is spread.
+    // The page size determines the number of dies over which a request is spread.
     let tried = Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned());
     draft.set("page", page_bytes, &tried);
     draft.set(
@@ -98,7 +98,7 @@ fn start_at_the_front(draft: &mut Draft, page_bytes: u64, seen: &[Observation], 
     draft.set("read_overhead", (latency_ns * 0.2).round() as u64, origin);
 }
 
-/// As if the dies were the limit: with so many of them as the highest rate needs.
+/// Starting point with the dies as the bottleneck. It has the number of dies that the highest rate needs.
 fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
     let fastest = seen.iter().map(|seen| seen.figures.row.bytes_per_s).fold(0.0, f64::max);
     let commands_per_s = seen.iter().map(|seen| seen.figures.row.per_second).fold(1.0, f64::max);
@@ -107,7 +107,7 @@ fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
     let far = |count: &u64| (*count as f64 / wanted.max(1.0)).ln().abs();
     let channels = CHANNELS.into_iter().min_by(|left, right| far(left).total_cmp(&far(right)));
     draft.set("channels", channels.unwrap_or(1), origin);
-    // A request of 16 KiB then waits for one die, not for four.
+    // A request of 16 KiB then waits for one die instead of four.
     draft.set("page", 16 << 10, &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
     draft.set("page_read", page_read_ns.round() as u64, origin);
     draft.set("read_overhead", 1_000, origin);

@@ -1,8 +1,8 @@
-//! A profile of a device that is at hand: measured by fio for a minute, then fitted until the model does the
-//! same.
+//! A profile of a device at hand: fio measures it for a minute, then the parameters are fitted until the
+//! model matches.
 //!
-//! What the measurements cannot tell stays as it is in the built-in profile of the same kind, and says so:
-//! from reads alone nobody learns what a write cache does.
+//! Parameters that the measurements do not determine keep the value of the built-in profile of the same kind,
+//! and are marked as assumptions. For example, reads alone say nothing about the write cache.
 
 mod disk;
 mod draft;
@@ -26,16 +26,16 @@ use fit::Observation;
 const SEED: u64 = 1;
 const RAMP: Duration = Duration::from_millis(500);
 const MEBIBYTE: u64 = 1 << 20;
-/// No disk with an arm answers random reads faster than this in the median, and no flash slower.
+/// In the median, every disk with an arm needs at least this for a random read, and every flash drive less.
 const DISK_LATENCY_US: f64 = 1_000.0;
-/// Share of the device in which seeks are short.
+/// Size of the device divided by the range of short seeks.
 const NEAR_SHARE: u64 = 50;
-/// Share of the device that a stream at its end reads.
+/// Size of the device divided by the range of the stream at either end.
 const END_SHARE: u64 = 20;
 const CHANNELS: [u64; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
-/// What spindles turn at.
+/// Usual rotational speeds of disks.
 const ROTATIONS: [u64; 5] = [5_400, 5_900, 7_200, 10_000, 15_000];
-/// Above this share of the observed mean, the spindle's speed was not recognised.
+/// The speed of rotation counts as unknown above this share of the observed mean.
 const DISTANCE_HIGH: f64 = 0.25;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ pub enum Kind {
     Flash,
 }
 
-/// What is to be cloned.
+/// The device to clone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
     /// A block device or a file.
@@ -53,52 +53,53 @@ pub struct Source {
     pub size_bytes: u64,
     /// Whether it may be written.
     pub writes: bool,
-    /// What the kernel says of a block device.
+    /// The kernel's flag of a block device.
     pub rotational: Option<bool>,
-    /// What it is called in the profile.
+    /// Name of the device in the profile.
     pub description: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options<'a> {
-    /// Of each measurement.
+    /// Seconds per measurement.
     pub seconds: u64,
-    /// UTC, for example `2026-01-31`.
+    /// Date in UTC, for example `2026-01-31`.
     pub date: &'a str,
-    /// Against SCHED_FIFO's emulator, fio runs under SCHED_FIFO too.
+    /// Runs fio under SCHED_FIFO, as the emulator behind the device runs.
     pub real_time: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clone {
     pub kind: Kind,
-    /// The profile, TOML.
+    /// The profile as TOML.
     #[serde(skip)]
     pub profile: String,
-    /// Of random reads of 4 KiB, one at a time.
+    /// Distribution of random reads of 4 KiB, one at a time.
     #[serde(skip)]
     pub reference: Option<Reference>,
     pub rows: Vec<CheckedRow>,
-    /// Sentences about what is not sure.
+    /// Sentences about uncertain parameters.
     pub notes: Vec<String>,
 }
 
-/// A measurement beside what the clone does in virtual time.
+/// A measurement beside the answer of the clone in virtual time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckedRow {
     #[serde(flatten)]
     pub question: Question,
-    /// Of the device, from its start.
+    /// Length of the range, from the start of the device.
     pub span_bytes: u64,
     pub measured_per_second: f64,
     pub clone_per_second: f64,
     pub measured_us_p50: Option<f64>,
     pub clone_us_p50: Option<f64>,
-    /// Speed of the clone over that of the device: by median latency with one thread, by rate with more.
+    /// Speed of the clone divided by that of the device: by median latency with one thread, by rate with
+    /// more.
     pub ratio: f64,
 }
 
-/// The kernel's word is not enough: virtual machines call everything rotational.
+/// Decides by latency as well, because virtual machines report every device as rotational.
 fn decide(rotational: Option<bool>, latency_us_p50: f64) -> Kind {
     match rotational {
         Some(false) => Kind::Flash,
@@ -108,7 +109,7 @@ fn decide(rotational: Option<bool>, latency_us_p50: f64) -> Kind {
 }
 
 /// # Errors
-/// fio fails, the user asks to stop, or no parameters make the model do what was measured.
+/// fio fails, the user asks to stop, or no parameters make the model match the measurements.
 pub fn clone(source: &Source, options: Options<'_>, interrupt: &Interrupt) -> Result<Clone> {
     let mut ask = |access, block_bytes, iodepth, offset_bytes, span_bytes| -> Result<Observation> {
         let question = Question { place: Place::Raw, access, block_bytes, iodepth };
@@ -129,7 +130,7 @@ pub fn clone(source: &Source, options: Options<'_>, interrupt: &Interrupt) -> Re
     clone_asking(source, options, &mut ask)
 }
 
-/// Access, block size, iodepth, offset and span, the last three sizes in bytes.
+/// Arguments: access, block size, iodepth, offset and span. Block size, offset and span are in bytes.
 type Ask<'a> = dyn FnMut(Access, u64, u64, u64, u64) -> Result<Observation> + 'a;
 
 fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Result<Clone> {
@@ -146,7 +147,7 @@ fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Res
         Kind::Disk => disk::disk(&mut draft, source, &by, first, ask)?,
         Kind::Flash => flash::flash(&mut draft, source, &by, first, ask)?,
     };
-    // What the fit was not allowed to break: the text that is written must be a profile.
+    // The written text must be a valid profile after the fit.
     draft.parameters()?;
     let check = |observation: &Observation| {
         let measured = observation.figures.row;
@@ -166,7 +167,7 @@ fn clone_asking(source: &Source, options: Options<'_>, ask: &mut Ask<'_>) -> Res
 }
 
 fn set_size(draft: &mut Draft, size_bytes: u64, by: &str) {
-    // Spare flash keeps its share, whatever the drive's size.
+    // The share of spare flash stays the same for a drive of any size.
     if let (Some(raw), Some(capacity)) = (draft.number("raw_capacity"), draft.number("capacity")) {
         let scaled = (u128::from(raw) * u128::from(size_bytes) / u128::from(capacity)) as u64;
         let origin = Origin::Assumption("Spare flash in the proportion of the built-in profile.".to_owned());
@@ -203,11 +204,11 @@ pub fn table(clone: &Clone) -> String {
     text
 }
 
-/// Of a block device; `None` for anything else.
+/// The kernel's rotational flag of a block device; `None` for anything else.
 pub fn rotational(path: &Path) -> Option<bool> {
     let name = std::fs::canonicalize(path).ok()?.file_name()?.to_string_lossy().into_owned();
     let directory = std::fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()?;
-    // A partition has its queue one directory up.
+    // The queue of a partition is one directory up.
     let queue = [directory.join("queue/rotational"), directory.parent()?.join("queue/rotational")];
     let text = queue.iter().find_map(|path| std::fs::read_to_string(path).ok())?;
     Some(text.trim() == "1")

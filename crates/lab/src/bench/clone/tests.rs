@@ -1,4 +1,5 @@
-//! A model is measured in virtual time, as if fio had done it, and cloned: the clone must do the same.
+//! Each test measures a model in virtual time, as if fio had measured it, and clones it. The clone must match
+//! the model.
 
 use super::*;
 use crate::bench::raw;
@@ -56,7 +57,7 @@ fn flash_is_cloned() {
     assert!(check("iodrive-160", false, 0.1).notes[0].contains("nothing was written"));
 }
 
-/// A device whose dies are the limit, not its front.
+/// A device whose bottleneck is the dies instead of the front end.
 #[test]
 fn parallel_dies_are_cloned() {
     check("flash-285us-4ch", false, 0.15);

@@ -23,7 +23,7 @@ use spindle_base::units::parse_size_bytes;
 
 const SECONDS_QUICK: u64 = 2;
 const SECONDS_FULL: u64 = 10;
-/// A file on a directory holds at least the largest unit a few times.
+/// A file in a directory holds the largest block size at least a few times.
 const FILE_LOW_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
@@ -84,7 +84,7 @@ struct Answer<'a> {
 }
 
 /// # Errors
-/// A mistake in the arguments, a disk that does not come up, a fio that fails.
+/// A mistake in the arguments, a disk that does not come up, or a failure of fio.
 pub(super) fn run(arguments: &BenchArguments) -> Result<()> {
     let target = Target::find(Name {
         text: &arguments.target,
@@ -164,7 +164,7 @@ fn with_fio(
             questions.push(question);
         }
     }
-    // Reads before writes, also among those that published figures ask for.
+    // Reads before writes, also among the questions of published figures.
     questions.sort_by_key(|question| (question.place, question.access.is_write()));
     let options = real::Options {
         seconds: arguments.seconds.unwrap_or(if arguments.full { SECONDS_FULL } else { SECONDS_QUICK }),

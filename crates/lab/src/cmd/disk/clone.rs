@@ -1,4 +1,4 @@
-//! `spindle disk clone`: a profile of a device that is at hand.
+//! `spindle disk clone`: a profile of a device at hand.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::host::provenance;
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
 
-/// Of the file that is made in a directory.
+/// Size of the temporary file in a directory.
 const FILE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(super) struct CloneArguments {
 }
 
 /// # Errors
-/// A mistake in the arguments, a fio that fails, a device that no parameters reproduce.
+/// A mistake in the arguments, a failure of fio, or a device that no parameters reproduce.
 pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     let paths = paths(arguments)?;
     let target =
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     if arguments.json { print_json(&clone) } else { print(&clone::table(&clone)) }
 }
 
-/// Of the profile and of the distribution of read times; neither must be there.
+/// Paths of the profile and of the distribution of read times. Fails if either exists.
 fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     let name = &arguments.name;
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
@@ -94,8 +94,8 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     Ok(paths)
 }
 
-/// The file of our own, if there is one, lives as long as the measurement; the last says whether an emulator
-/// answers.
+/// The source; the temporary file, if there is one, which must live as long as the measurement; and whether
+/// an emulator is behind the source.
 fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<OwnFile>, bool)> {
     let of = |path: &Path, size_bytes| Source {
         path: path.to_owned(),

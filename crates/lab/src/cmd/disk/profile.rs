@@ -1,4 +1,4 @@
-//! `spindle disk profile`: what a profile or a stack is made of, and how that is known.
+//! `spindle disk profile`: the parameters of a profile or a stack, and their origins.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ struct Answer<'a> {
 }
 
 /// # Errors
-/// There is no such profile or stack, or it cannot be what its file says.
+/// The profile or stack does not exist, or its file is invalid.
 pub(super) fn run(arguments: &ProfileArguments) -> Result<()> {
     let Some(name) = &arguments.name else { return print(&reference::page()) };
     let stack = find(arguments, name)?;

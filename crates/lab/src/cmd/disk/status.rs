@@ -1,4 +1,4 @@
-//! `spindle disk status`: the disks that are up, and what they did.
+//! `spindle disk status`: the disks that are up, and their activity.
 
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ use crate::volume::zfs_volume;
 struct DiskStatus {
     name: String,
     device: Option<PathBuf>,
-    /// Its own, or that of the ZFS pool to which it belongs.
+    /// Mount point of the disk, or of its ZFS pool.
     mount: Option<PathBuf>,
     size_bytes: u64,
     /// Absent when the disk is dead.
     statistics: Option<Activity>,
-    /// What it died of.
+    /// Error that the disk died of.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -93,11 +93,11 @@ fn sentence(disk: &DiskStatus) -> String {
     text
 }
 
-/// Since the disk came up.
+/// Activity since the disk came up.
 #[derive(Debug, Serialize)]
 struct Activity {
     uptime_s: f64,
-    /// Off: requests are answered at memory speed.
+    /// Whether the model's timing applies. Without it, requests are answered at memory speed.
     timing: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     scheduler: String,
@@ -110,21 +110,21 @@ struct Activity {
     write: Operations,
     flush: Operations,
     discard: Operations,
-    /// Requests inside the device now.
+    /// Requests in the device now.
     queue_depth: u64,
     queue_depth_mean: f64,
     seeks: u64,
     nand_write_bytes: u64,
-    /// The part of it that garbage collection moved.
+    /// Part of the bytes written to NAND, moved by garbage collection.
     nand_moved_bytes: u64,
     erases: u64,
     most_erases: u64,
     late_requests: u64,
-    /// How much later than the model said requests were answered.
+    /// Lateness of answers against the model.
     lateness_p50_ms: f64,
     lateness_p99_ms: f64,
     lateness_max_ms: f64,
-    /// Reads of the host's disk that the emulator had to wait for.
+    /// Reads of the host's disk for which the emulator had to wait.
     major_faults: u64,
 }
 

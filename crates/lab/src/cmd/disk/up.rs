@@ -1,4 +1,4 @@
-//! `spindle disk up`: an emulated disk, or a ZFS pool on several, that stays up.
+//! `spindle disk up`: an emulated disk, or a ZFS pool on several disks, that stays up.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ struct Answer<'a> {
 }
 
 /// # Errors
-/// A mistake in the arguments, or whatever keeps the disk from coming up.
+/// A mistake in the arguments, or the disk does not come up.
 pub(super) fn run(arguments: &UpArguments) -> Result<()> {
     let file_system = match &arguments.file_system {
         Some(asked) => asked,

@@ -1,4 +1,4 @@
-//! What this machine can do for Spindle: every check names what it found or the command that helps.
+//! Checks this machine for Spindle's requirements. Each check states its finding, or the command that helps.
 
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use spindle_base::text;
 pub struct Check {
     pub name: &'static str,
     pub passed: bool,
-    /// A real scenario cannot run without it.
+    /// Whether every real scenario needs it.
     pub required: bool,
-    /// What was found, or what is missing without it.
+    /// The finding, or the consequence of its absence.
     pub detail: String,
-    /// Debian package that brings it.
+    /// Debian package that contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub package: Option<&'static str>,
 }
@@ -55,7 +55,7 @@ pub fn examine() -> Vec<Check> {
     [machine, servers(), tools].concat()
 }
 
-/// Why no emulated disk can be brought up here; empty when it can.
+/// The reasons why an emulated disk cannot come up here; empty when it can.
 pub fn emulation_blockers() -> Vec<&'static str> {
     let mut blockers = Vec::new();
     if !is_root() {
@@ -74,7 +74,7 @@ pub fn can_run_scenarios(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.passed || !check.required)
 }
 
-/// One command that installs everything missing; `None` when packages do not help.
+/// One command that installs all missing packages; `None` when packages do not help.
 pub fn install_command(checks: &[Check]) -> Option<String> {
     let mut packages: Vec<&str> =
         checks.iter().filter(|check| !check.passed).filter_map(|check| check.package).collect();
@@ -102,7 +102,7 @@ fn memory() -> Check {
     Check { name: "memory", passed, required: true, detail, package: None }
 }
 
-/// Where results, snapshots and overlays go by default.
+/// Free space at the default place of results, snapshots and overlays.
 fn free_disk() -> Check {
     let free = rustix::fs::statvfs(".").map_or(0, |status| status.f_bavail * status.f_frsize);
     let passed = free >= FREE_DISK_BYTES;
@@ -128,12 +128,12 @@ fn device(path: &'static str, without: &str) -> Check {
     Check { name: path, passed, required: true, detail, package: None }
 }
 
-/// Who writes to a device that is not there makes a file of that name.
+/// Checks the type as well, because writing to a missing device creates a file of its name.
 fn is_character_device(path: &str) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device())
 }
 
-/// Asked of the system by doing it: limits, capabilities and containers all have a say.
+/// Tries real-time scheduling, because limits, capabilities and containers all affect it.
 fn real_time() -> Check {
     let allowed = Command::new("chrt")
         .args(["--fifo", "1", "true"])
@@ -173,8 +173,8 @@ fn program(name: &'static str, package: &'static str, is_required: bool, purpose
     needed(Program { name, package: Some(package), is_required, purpose }, found(name))
 }
 
-/// Of every kind of server that has programs: its own, by what it says of itself, and the tools that it
-/// needs.
+/// The programs of every kind of server: the server's, with the version that it reports, and the tools that
+/// it needs.
 fn servers() -> Vec<Check> {
     let of_kind = |kind: &&Kind| {
         let own = kind.program.map(|program| {
@@ -195,7 +195,7 @@ fn needed(program: Program, found: Option<String>) -> Check {
     }
 }
 
-/// Their programs are started as root before they become another user.
+/// Fetched programs are started as root before they switch to another user.
 fn fetched_servers() -> Check {
     let (wrong, right_count) = package::examine_cache();
     let passed = wrong.is_empty();
@@ -207,7 +207,7 @@ fn fetched_servers() -> Check {
     Check { name: "fetched servers", passed, required: false, detail, package: None }
 }
 
-/// Where a program is. Those for administrators are often outside a user's PATH.
+/// Path of a program. Administrators' programs are often outside a user's PATH.
 fn found(name: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

@@ -1,5 +1,4 @@
-//! The arguments of `spindle load`: those of each workload come from its own `Spec`, those of every run stand
-//! here.
+//! The arguments of `spindle load`. Those of each workload come from its `Spec`; those of every run are here.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +8,7 @@ use spindle_load::{Endpoint, WorkloadSpec};
 use crate::server::endpoint;
 use spindle_base::{near, units};
 
-/// The load process itself.
+/// Sub-command of the load process.
 const CLIENT: &str = "client";
 
 #[derive(Debug, Args)]
@@ -64,7 +63,7 @@ impl Subcommand for LoadCommand {
 
 const RATE: &str = "rate";
 
-/// Whoever asks a closed loop for a rate learns which loops are open.
+/// Adds the options of every run. For a closed loop, `--rate` is refused with a list of the open loops.
 fn add_run_options(command: Command, open_loops: &[String]) -> Command {
     let is_open_loop = command.get_arguments().any(|argument| argument.get_id() == RATE);
     let known = near::list(&open_loops.iter().map(String::as_str).collect::<Vec<_>>());
@@ -75,7 +74,7 @@ fn add_run_options(command: Command, open_loops: &[String]) -> Command {
         .hide(true)
         .value_parser(move |_: &str| Err::<u32, String>(refusal.clone()));
     let command = if is_open_loop { command } else { command.arg(refused) };
-    // So that a negative number is read as one, and refused by the option that it is given to.
+    // Negative numbers are parsed as values, so that the option itself refuses them.
     let command = command.mut_args(|argument| match argument.get_action() {
         ArgAction::Set => argument.allow_negative_numbers(true),
         _ => argument,
@@ -118,13 +117,13 @@ pub(super) struct RunArgs {
     pub(super) seed: u64,
 }
 
-/// Milliseconds, so that it is short enough to be typed again.
+/// In milliseconds, so that it is short enough to type again.
 fn seed_of_now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(1, |since| since.as_millis() as u64)
 }
 
-/// A server, or what two workloads have in the place of one.
+/// Parses a server, or the endpoint of a workload without one.
 fn parse_server(text: &str) -> Result<Endpoint, String> {
     match text.strip_prefix("directory:") {
         Some(path) if !path.is_empty() => Ok(Endpoint::Directory { path: path.into() }),

@@ -1,4 +1,4 @@
-//! What the options of `spindle load` ask for and cannot have. Found before anything is connected or loaded.
+//! Options of `spindle load` that cannot be satisfied. They are refused before any connection or load.
 
 use anyhow::Result;
 use spindle_load::foreign::Length;
@@ -17,7 +17,7 @@ fn at_option(workload: &WorkloadSpec, (key, message): Complaint) -> Mistake {
     }
 }
 
-/// Reads the files that the workload names, and decides what is measured.
+/// Reads the files that the workload names, and plans the run.
 ///
 /// # Errors
 /// A [`Mistake`] that names the option.

@@ -1,5 +1,5 @@
-//! What `spindle load` prints: tables, and one JSON object for people's programs, whose names are in
-//! docs/load.md. Histograms stay between our own processes.
+//! The output of `spindle load`: tables, and one JSON object for other programs, whose keys are in
+//! docs/load.md. Histograms are internal and are left out.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use serde::Serialize;
 use spindle_base::histogram;
 use spindle_load::{Check, KindSummary, Metric, Summary, Workload, WorkloadSpec};
 
-/// All that there is to say.
+/// The whole output.
 #[derive(Debug, Serialize)]
 pub(super) struct Output {
     workload: &'static str,
     seed: u64,
-    /// `None`: nothing was measured.
+    /// `None` without a measurement.
     summary: Option<Window>,
     verification: Vec<CheckOutput>,
-    /// Where the workload differs from its specification.
+    /// Deviations of the workload from its specification.
     deviations: Vec<&'static str>,
-    /// Parts that were left out, with the reasons.
+    /// Omitted parts, with the reasons.
     skipped: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ struct Window {
     behind_s: Option<f64>,
 }
 
-/// One kind of transaction. Latencies are `None` where none is known.
+/// One kind of transaction. Unknown latencies are `None`.
 #[derive(Debug, Serialize)]
 struct Kind {
     name: String,
@@ -56,7 +56,7 @@ struct Kind {
     total_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client_cpu_s: Option<f64>,
-    /// Every transaction ends with something durable; `None` where nobody looked.
+    /// Whether every transaction ends with a durable write; `None` when unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_durable: Option<bool>,
 }
@@ -92,7 +92,7 @@ impl Output {
         self.verification.iter().filter(|check| !check.passed).count()
     }
 
-    /// Tables and sentences.
+    /// The output as tables and sentences.
     pub(super) fn text(&self) -> String {
         let mut text = match &self.summary {
             Some(window) if window.metric.lower_is_better => window.operations(),
@@ -184,7 +184,7 @@ impl Window {
     fn conclusion(&self) -> String {
         let rate = format!("{:.1}", self.transactions_per_s);
         let metric = format!("{:.1}", self.metric.value);
-        // The metric says it already where what it counts are the transactions.
+        // Skipped when the metric is the rate of transactions itself.
         let is_said = metric == rate && self.metric.name.ends_with(" per second");
         let all = if is_said { String::new() } else { format!("{rate} transactions per second; ") };
         let cpu_us = self.client_cpu_s * 1e6 / self.ended().max(1) as f64;
@@ -199,7 +199,7 @@ impl Window {
         text
     }
 
-    /// Of fixed work: what each of its operations took.
+    /// For fixed work: the time of each operation.
     fn operations(&self) -> String {
         let says_durable = self.kinds.iter().any(|kind| kind.is_durable.is_some());
         let storage = if says_durable { "  storage" } else { "" };

@@ -1,30 +1,33 @@
-//! What a trial was waiting for, and what a reader must be warned of. Pure functions of a few figures.
+//! The bottleneck of a trial, and the warnings for the reader. Pure functions of a few figures.
 //!
 //! The shares are estimates from independent counters and need not add up to one:
-//! * `read`: reads that a transaction waited for (as the server counts them, without read-ahead; at most as
-//!   many as reached the device below the page cache), times the mean latency of reads as the kernel saw it,
-//!   which has the time behind a FLUSH in it, over the terminals' time. In a ZFS pool, those of the data disk
-//!   and of the cache device together; what its memory (ARC) answered is no read.
+//! * `read`: foreground reads times the mean latency of reads as the kernel saw it, over the terminals' time.
+//!   Foreground reads are the reads that a transaction waited for, as the server counts them, without
+//!   read-ahead; at most as many as reached the device below the page cache. The kernel's latency includes
+//!   time behind a FLUSH. In a ZFS pool, reads of the data disk and of the cache device count together; hits
+//!   in its memory (ARC) do not count.
 //! * `commit`: the terminals' own stopwatch around COMMIT. Where transactions commit within a statement, or a
-//!   foreign tool keeps no stopwatch, an estimate in its place: the commits that the server counted, times a
-//!   write and a FLUSH of each log that a commit waits for, as the kernel saw them, and as much again in the
-//!   share of the time that the log is busy for the other terminals; nothing where the settings let a commit
-//!   go on without (`measurement/commits.rs`; METHODOLOGY.md has it beside the stopwatch). What a
-//!   semi-synchronous primary waited for a replica is in the stopwatch, and added to the estimate.
-//! * `locks`: what sessions waited for locks: as the server sums it, or by how many wait once a second.
+//!   foreign tool keeps no stopwatch, an estimate replaces it (`measurement/commits.rs`; METHODOLOGY.md
+//!   compares it with the stopwatch). The estimate is the server's number of commits, times a write and a
+//!   FLUSH of each log that a commit waits for, as the kernel saw them. The same time is added once more in
+//!   proportion to the share of the time in which the other terminals keep the log busy. The estimate is zero
+//!   where the settings let a commit return without waiting. A semi-synchronous primary's wait for a replica
+//!   is included in the stopwatch, and added to the estimate.
+//! * `locks`: time that sessions waited for locks: as summed by the server, or from the number of waiting
+//!   sessions once a second.
 //! * `cpu`: busy share of all cores of the machine.
-//! * `bandwidth`: bytes moved over what the device can move at best, where that is known.
+//! * `bandwidth`: bytes moved over the device's best bandwidth, where that is known.
 //!
-//! Rules, the first that holds decides:
-//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use: nothing behind
+//! The first rule that holds decides:
+//! 1. `client`: the load generator used [`CLIENT_BUSY`] of the cores that its threads can use. Nothing behind
 //!    it was tested.
 //! 2. `cpu`: the cores were busy for [`CPU_BUSY`], and [`CPU_OWN`] of all cores with the trial itself. Waits
-//!    are then partly waits for a core, so they prove nothing. Strangers that keep the cores busy are warned
-//!    of instead.
+//!    then include waits for a core, so they prove nothing. Other processes that keep the cores busy cause a
+//!    warning instead.
 //! 3. `bandwidth`: [`BANDWIDTH_BUSY`] of the device's bandwidth was used.
 //! 4. The largest of `read`, `commit` and `locks`, if it is at least [`WAIT_SHARE`]. Locks win only if they
 //!    exceed reads and commits together: a lock is held as long as its owner waits for the disk.
-//! 5. Otherwise unknown, and the sentence says what was seen.
+//! 5. Otherwise unknown, and the sentence states the shares.
 
 use std::collections::BTreeMap;
 
@@ -32,17 +35,17 @@ use crate::record::{Bottleneck, BottleneckKind, Warning};
 
 pub const CLIENT_BUSY: f64 = 0.80;
 pub const CPU_BUSY: f64 = 0.85;
-/// Lower than the other, because work that the kernel does for a process is often not booked on it.
+/// Lower than [`CPU_BUSY`], because kernel work for a process is often not accounted to it.
 pub const CPU_OWN: f64 = 0.50;
 pub const BANDWIDTH_BUSY: f64 = 0.80;
 pub const WAIT_SHARE: f64 = 0.30;
 
-/// Less of the requests' time than this cannot be seen in a mean latency.
+/// A smaller share of the requests' time is invisible in a mean latency.
 const LATE_SHARE: f64 = 0.02;
-/// Change of throughput over the window, as a share of its mean, that a reader would see in the chart. A
-/// smaller one than its own noise is not told whatever its size.
+/// Change of throughput over the window, as a share of its mean, that is visible in the chart. A change
+/// smaller than the noise of the throughput is never reported.
 const DRIFT: f64 = 0.15;
-/// A queue this long at the end of a window is more than a moment's.
+/// A queue this long at the end of a window is more than a momentary delay.
 const BEHIND_S: f64 = 0.5;
 /// Reads of the host's disk per request to the emulated one.
 const HOST_READ_SHARE: f64 = 0.001;
@@ -52,48 +55,48 @@ const HOST_READ_SHARE: f64 = 0.001;
 pub struct Evidence {
     /// Share of all cores, 0 to 1.
     pub cpu_busy: f64,
-    /// The part of it that server, client and emulator had.
+    /// Part of `cpu_busy` used by server, client and emulator.
     pub cpu_own: f64,
     pub cpu_count: u32,
-    /// Share of the cores that the load generator's threads can use: as many as it has threads, at most all.
-    /// 0 to 1.
+    /// Busy share of the cores that the load generator's threads can use, 0 to 1. Their number is that of its
+    /// threads, at most all cores.
     pub client_share: f64,
     /// The load generator's share of all cores, 0 to 1.
     pub client_cpu: f64,
     /// Terminals times duration.
     pub terminal_time_s: f64,
-    /// `None` when the clients do not say it.
+    /// `None` when the clients do not report it.
     pub commit_wait_s: Option<f64>,
-    /// Takes its place then; `None` when that cannot be told either.
+    /// The estimate that replaces `commit_wait_s`; `None` when that is unknown as well.
     pub commits: Option<CommitEstimate>,
-    /// The part of commits in which terminals waited for a replica's acknowledgement, summed over terminals.
+    /// Part of the commit time spent on a replica's acknowledgement, summed over terminals.
     pub acknowledgement_wait_s: f64,
     /// Zero where the server does not count them.
     pub foreground_reads: f64,
-    /// Of the devices that have the data.
+    /// Latency of the devices with the data.
     pub read_latency_mean_ms: f64,
-    /// Those devices in words, when there are others.
+    /// Name of those devices, when there are others.
     pub read_place: Option<String>,
-    /// Where the redo log has a device of its own.
+    /// Present when the redo log has its own device.
     pub redo: Option<RedoEvidence>,
     pub lock_wait_s: f64,
-    /// Share of the device's best bandwidth, 0 to 1; `None` where that is not known.
+    /// Share of the device's best bandwidth, 0 to 1; `None` when that is unknown.
     pub bandwidth_share: Option<f64>,
 }
 
-/// Commits that nobody timed.
+/// Estimate of commits without a stopwatch.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CommitEstimate {
-    /// Those that had to reach the log.
+    /// Commits that had to reach the log.
     pub count: f64,
-    /// What each of them waited for its logs; without a replica's acknowledgement.
+    /// Wait of each commit for its logs, without a replica's acknowledgement.
     pub wait_ms: f64,
 }
 
-/// Where commits go, when it is not where reads come from.
+/// The device of the redo log, when it differs from that of the reads.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RedoEvidence {
-    /// In words: what is under the redo log.
+    /// Name of the storage under the redo log.
     pub place: String,
     pub write_latency_mean_ms: f64,
     /// `None` where the device needs no FLUSH.
@@ -101,7 +104,7 @@ pub struct RedoEvidence {
 }
 
 impl RedoEvidence {
-    /// Continues a sentence that ends with COMMIT.
+    /// A phrase that continues a sentence ending with COMMIT.
     fn words(&self) -> String {
         let flushes = match self.flush_latency_mean_ms {
             Some(ms) => format!(" and flushes of {ms:.2} ms"),
@@ -116,7 +119,7 @@ impl Evidence {
         if self.terminal_time_s > 0.0 { (seconds / self.terminal_time_s).clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// By the stopwatch, or else by the estimate.
+    /// From the stopwatch, or else from the estimate.
     fn commit_s(&self) -> Option<f64> {
         let estimate =
             |commits: CommitEstimate| commits.count * commits.wait_ms / 1e3 + self.acknowledgement_wait_s;
@@ -204,21 +207,21 @@ pub fn verdict(evidence: &Evidence) -> Bottleneck {
     Bottleneck { kind, shares, reason }
 }
 
-/// Further figures that a warning may be about.
+/// Further figures for warnings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Symptoms {
-    /// The rest is zero without an emulator.
+    /// Without an emulator, the emulators' figures are zero.
     pub scheduler: Option<String>,
     pub requests: u64,
-    /// Of the time that requests took.
+    /// As a share of the requests' time.
     pub late_share: f64,
     pub lateness_p99_us: f64,
     pub major_faults: u64,
-    /// Of one emulator at least.
+    /// Whether at least one emulator was refused the flag.
     pub io_flusher_refused: bool,
     pub transactions: u64,
     pub failed_transactions: u64,
-    /// Of the open loop: how late transactions started at the end.
+    /// For an open loop: lateness of the transactions' starts at the end.
     pub behind_s: f64,
     pub transactions_per_s: Vec<f64>,
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A hundred seconds of terminals, nothing wrong, nothing waited for.
+/// A hundred seconds of terminals, without problems and without waits.
 fn idle() -> Evidence {
     Evidence {
         cpu_busy: 0.3,
@@ -43,7 +43,7 @@ fn waiting_for_commit_is_commit_latency() {
     check(&evidence, BottleneckKind::CommitLatency, reason);
 }
 
-/// Nobody timed them.
+/// An estimate without a stopwatch.
 fn untimed(count: f64, wait_ms: f64) -> Evidence {
     Evidence { commit_wait_s: None, commits: Some(CommitEstimate { count, wait_ms }), ..idle() }
 }

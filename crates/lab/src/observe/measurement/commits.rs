@@ -1,6 +1,5 @@
-//! How long commits waited for their logs, where the clients keep no stopwatch around COMMIT: an estimate
-//! from the server's own count of commits, and from what the kernel saw the logs' storage take for a write
-//! and a FLUSH.
+//! Commit times where clients keep no stopwatch around COMMIT. The estimate combines the server's count of
+//! commits with the kernel's times of a write and a FLUSH on the logs' storage.
 
 use spindle_load::Summary;
 
@@ -10,8 +9,8 @@ use crate::observe::bottleneck::CommitEstimate;
 use crate::record::{HostView, MountView, WaitPoint};
 use crate::server::telemetry::Counters;
 
-/// `None` where the server's settings or counters do not say what a commit waits for, or the kernel not what
-/// its storage does.
+/// `None` when the server's settings or counters leave open which logs a commit waits for, or when the
+/// kernel's times of their storage are missing.
 pub(super) fn estimate(window: &Window, counters: &Counters, mounts: &[MountView]) -> Option<CommitEstimate> {
     let flushed_logs = window.durability.flushed_logs.as_ref()?;
     let logs: Vec<&HostView> = flushed_logs
@@ -28,14 +27,14 @@ pub(super) fn estimate(window: &Window, counters: &Counters, mounts: &[MountView
     })
 }
 
-/// How often a device was told to make durable what it has; where it always is, each write is.
+/// Number of syncs of a device: its FLUSHes. For a device that needs none, every write counts.
 fn syncs(host: &HostView) -> f64 {
     (if host.flushes > 0 { host.flushes } else { host.writes }) as f64
 }
 
-/// Of a commit on one log: its own write and FLUSH, and those before it in the share of the time that the log
-/// is busy for the other terminals. Clients that were answered together come back together, when the next
-/// FLUSH has just begun, so that they wait for nearly all of it.
+/// Wait of a commit on one log: its own write and FLUSH, plus the preceding write and FLUSH in proportion to
+/// the share of the time in which the other terminals keep the log busy. Clients that are answered together
+/// return together, just after the next FLUSH has begun, so they wait for nearly all of it.
 fn wait_ms(host: &HostView, count: f64, summary: &Summary) -> f64 {
     let own_ms = host.write_latency_mean_ms + host.flush_latency_mean_ms;
     let busy = ratio(syncs(host).min(count) * own_ms / 1e3, summary.duration_s).min(1.0);
@@ -43,8 +42,8 @@ fn wait_ms(host: &HostView, count: f64, summary: &Summary) -> f64 {
     own_ms * (1.0 + busy * others)
 }
 
-/// What terminals waited for a replica's acknowledgement. At the wait point AFTER_COMMIT the server sums it
-/// over commits. At AFTER_SYNC one commit waits for its group, while the others that are under way wait
+/// Time that terminals waited for a replica's acknowledgement. At the wait point AFTER_COMMIT, the server
+/// sums it over commits. At AFTER_SYNC, one commit waits for its group, and the other commits in flight wait
 /// behind it.
 pub(super) fn acknowledgement_wait_s(window: &Window, counters: &Counters) -> f64 {
     let Some(semi_sync) = counters.semi_sync else { return 0.0 };

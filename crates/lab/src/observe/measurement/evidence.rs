@@ -1,4 +1,4 @@
-//! The figures behind a verdict, and what a reader is warned of.
+//! The figures behind a verdict, and the symptoms behind warnings.
 
 use super::{Window, commits, ratio, replicas, storage};
 use crate::observe::bottleneck::{Evidence, RedoEvidence, Symptoms};
@@ -7,7 +7,7 @@ use crate::record::{CpuSummary, EmulatorSummary, HostView, MountView, Series};
 use crate::server::telemetry::Counters;
 use crate::stack::layout::Layout;
 
-/// `mounts` are in the order of the layout, the data's first.
+/// `mounts` are in the order of the layout, with the data's first.
 pub(super) fn evidence(
     window: &Window,
     cpu: &CpuSummary,
@@ -22,29 +22,29 @@ pub(super) fn evidence(
         cpu_busy: cpu.busy,
         cpu_own: of_cores(own_s, window.cpu_count),
         cpu_count: window.cpu_count,
-        // Two hundred threads have no more cores than the machine.
+        // The machine's cores limit any number of threads.
         client_share: of_cores(summary.client_cpu_s, summary.worker_threads.min(window.cpu_count)),
         client_cpu: of_cores(summary.client_cpu_s, window.cpu_count),
         terminal_time_s: summary.terminal_time_s,
         commit_wait_s: summary.commit_wait_s,
         commits: commits::estimate(window, counters, mounts),
         acknowledgement_wait_s: commits::acknowledgement_wait_s(window, counters),
-        // What the page cache answered was not waited for.
+        // Reads from the page cache cause no wait.
         foreground_reads: counters.foreground_reads.unwrap_or(0.0).min(reads.count as f64),
         read_latency_mean_ms: reads.latency_mean_ms,
         read_place: reads.place,
         redo: redo_evidence(&window.layout, mounts),
         lock_wait_s: counters.lock_wait_s.unwrap_or(0.0),
-        // Comes with devices that state their bandwidth.
+        // Unknown, because no device states its bandwidth yet.
         bandwidth_share: None,
     }
 }
 
-/// `emulators` are those of the replicas, too.
+/// `emulators` include those of the replicas.
 pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorSummary]) -> Symptoms {
-    // The latest of the emulators: one of them is enough to spoil a latency.
+    // The emulator with the largest late share. A single late emulator is enough to distort latencies.
     let latest = emulators.iter().max_by(|a, b| a.late_time_share.total_cmp(&b.late_time_share));
-    // A list has a trend of its own: quick operations follow slow ones.
+    // Operations of a list differ in speed, so a trend is expected.
     let has_trend = window.summary.metric.lower_is_better;
     Symptoms {
         scheduler: latest.map(|emulator| emulator.scheduler.clone()),
@@ -60,17 +60,16 @@ pub(super) fn symptoms(window: &Window, series: &Series, emulators: &[&EmulatorS
     }
 }
 
-/// Reads of pages, as the kernel saw them.
+/// Page reads, as the kernel saw them.
 #[derive(Debug, Default)]
 struct Reads {
     count: u64,
     latency_mean_ms: f64,
-    /// Where they went, when that is not the only place there is.
+    /// Name of the devices, when the layout has others.
     place: Option<String>,
 }
 
-/// Pages come from where the data lies, whatever else the layout has; in a ZFS pool that is its cache device
-/// as well.
+/// Pages are read from the storage of the data, in a ZFS pool also from its cache device.
 fn reads(layout: &Layout, data: &MountView) -> Reads {
     let stack = layout.stack_of(FileClass::Data);
     let devices: Vec<(&str, &HostView)> = data

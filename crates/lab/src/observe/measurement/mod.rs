@@ -1,6 +1,6 @@
-//! From what was seen in a measured window to a record: pure functions of the client's summary and the
-//! samples. What a server's counters mean is the server's to say ([`Telemetry`]); no name of a counter or of
-//! a setting is in here.
+//! Turns the samples of a measured window into a record, by pure functions of the client's summary and the
+//! samples. The server interprets its own counters ([`Telemetry`]). This module contains no name of a counter
+//! or a setting.
 
 mod commits;
 mod evidence;
@@ -26,27 +26,27 @@ use crate::server::telemetry::{Durability, Readings, Telemetry};
 use crate::stack::layout::Layout;
 pub use replicas::ReplicaFacts;
 
-/// Everything seen in one measured window.
+/// All data of one measured window.
 #[derive(Debug)]
 pub struct Window {
     pub summary: Summary,
-    /// The client's seconds, and one sample at the end of each; [`Window::first`] is the sample at the start.
+    /// The client's seconds, each with the sample at its end; [`Window::first`] is the sample at the start.
     pub seconds: Vec<(Second, Sample)>,
     pub first: Sample,
-    /// At the end of the window, also when it was shorter than a second.
+    /// Sample at the end of the window, also when the window was shorter than a second.
     pub last: Sample,
-    /// Says what each mount of the samples is.
+    /// Describes the mounts of the samples.
     pub layout: Layout,
-    /// In the order of the samples'.
+    /// In the order of the samples' replicas.
     pub replicas: Vec<ReplicaFacts>,
-    /// What the samples' counters mean.
+    /// Interprets the samples' counters.
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
     pub cpu_count: u32,
 }
 
 impl Window {
-    /// `moved` are the counters of the whole window.
+    /// `moved` are the changes of the counters over the whole window.
     fn readings<'a>(&'a self, moved: &'a BTreeMap<String, f64>) -> Readings<'a> {
         let samples = self.seconds.iter().map(|(_, sample)| sample).chain([&self.last]);
         Readings {
@@ -56,13 +56,13 @@ impl Window {
         }
     }
 
-    /// Transactions that ended as they were meant to.
+    /// Number of transactions that committed or rolled back as intended.
     fn ended(&self) -> u64 {
         self.summary.kinds.iter().map(|kind| kind.committed + kind.rolled_back).sum()
     }
 }
 
-/// The measurement without its verification.
+/// The measurement, with the given verification, and its warnings.
 pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measurement, Vec<Warning>)> {
     let summary = &window.summary;
     let (transactions, all) = transactions(summary)?;
@@ -103,7 +103,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     Ok((measurement, warnings))
 }
 
-/// Each kind of transaction, and the latencies of all of them.
+/// Summary of each kind of transaction, and the latencies of all kinds together.
 fn transactions(summary: &Summary) -> Result<(Vec<TransactionSummary>, Histogram<u64>)> {
     let mut all = histogram::new();
     let mut transactions = Vec::new();
@@ -152,7 +152,7 @@ fn latency(microseconds: &Histogram<u64>, histogram: String) -> Latency {
     }
 }
 
-/// By how much counters moved. Levels are in the series, where they mean something.
+/// Change of each counter. Levels are in the series instead.
 fn moved(window: &Window) -> BTreeMap<String, f64> {
     let is_level =
         |name: &str| window.telemetry.charts().iter().any(|chart| chart.counter == name && chart.is_level);
@@ -164,7 +164,7 @@ fn moved(window: &Window) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// One for each device.
+/// The emulator of each device.
 fn emulators(mount: &MountView) -> Vec<&EmulatorSummary> {
     match mount.devices.as_slice() {
         [] => mount.emulator.iter().collect(),
@@ -172,7 +172,7 @@ fn emulators(mount: &MountView) -> Vec<&EmulatorSummary> {
     }
 }
 
-/// Requests of all mounts together.
+/// Requests of all mounts per transaction.
 fn per_transaction(ended: u64, mounts: &[MountView], cpu: &CpuSummary) -> PerTransaction {
     let per = |amount: f64| ratio(amount, ended as f64);
     let of = |emulated: fn(&EmulatorSummary) -> u64, real: fn(&HostView) -> u64| {

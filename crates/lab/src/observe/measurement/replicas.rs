@@ -1,4 +1,4 @@
-//! What the replicas of a server did in a measured window, and after it.
+//! The replicas of a server, during a measured window and after it.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::record::{ReplicaSeries, ReplicaView, ReplicationView, SemiSyncView, W
 use crate::server::telemetry::SemiSync;
 use crate::stack::layout::Layout;
 
-/// A replica that needs longer than this part of the window for what was written in it does not keep up.
+/// A replica does not keep up when it needs longer than this part of the window to apply the window's writes.
 const BEHIND_SHARE: f64 = 0.1;
-/// Shorter catch-ups are the last transaction's way, and how exactly it is timed.
+/// A shorter catch-up is the delay of the last transaction and the resolution of the timing.
 const BEHIND_S: f64 = 0.5;
-/// A replica asked at a moment when all cores are busy may miss an answer.
+/// A replica may miss this share of queries while all cores are busy.
 const SILENT_SHARE: f64 = 0.1;
 
-/// What is known of a replica besides its samples.
+/// Facts about a replica besides its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplicaFacts {
-    /// As sentences call it.
+    /// Name in sentences.
     pub name: String,
     pub layout: Layout,
     /// See [`ReplicaView::catch_up_s`].
@@ -41,7 +41,7 @@ impl ReplicaFacts {
     }
 }
 
-/// `None` for a server that is alone.
+/// `None` for a server without replicas.
 pub(super) fn view(window: &Window, semi_sync: Option<SemiSync>) -> Result<Option<ReplicationView>> {
     if window.replicas.is_empty() {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) fn view(window: &Window, semi_sync: Option<SemiSync>) -> Result<Optio
     }))
 }
 
-/// Without any commit that was waited for there is nothing to say.
+/// `None` when both counts of commits are zero.
 fn semi_sync_view(counted: SemiSync) -> Option<SemiSyncView> {
     let SemiSync { acknowledged, unacknowledged, waits, wait_s } = counted;
     (acknowledged + unacknowledged > 0.0).then(|| SemiSyncView {
@@ -91,7 +91,7 @@ fn replica(window: &Window, index: usize) -> Result<ReplicaView> {
     })
 }
 
-/// Of all replicas, servers and emulators.
+/// CPU time of all replicas, servers and emulators.
 pub(super) fn cpu_s(window: &Window) -> f64 {
     let all = |sample: &Sample| -> f64 {
         sample.replicas.iter().map(|replica| replica.server_cpu_s + replica.emulator_cpu_s).sum()

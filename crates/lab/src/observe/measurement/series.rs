@@ -1,10 +1,10 @@
-//! What a record keeps of each second.
+//! The series of a record, one value per second.
 
 use super::{Window, ratio};
 use crate::record::Series;
 use crate::server::telemetry::Chart;
 
-/// Of the clients, the cores and the server; mounts have series of their own.
+/// The series of the clients, the cores and the server. Mounts have series of their own.
 pub(super) fn series(window: &Window) -> Series {
     let mut series = Series::default();
     let mut earlier = &window.first;
@@ -23,7 +23,7 @@ pub(super) fn series(window: &Window) -> Series {
         }
         earlier = sample;
     }
-    // A counter that the server did not give every time would shift against the others.
+    // A counter with missing values would be misaligned with the others.
     let length = series.transactions_per_s.len();
     series.server.retain(|_, values| values.len() == length);
     series

@@ -1,4 +1,4 @@
-//! What each mount did in a measured window: the emulator's own words, and the kernel's where there is a
+//! The activity of each mount in a measured window: the emulator's figures, and the kernel's where there is a
 //! block device.
 
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::record::{DeviceView, EmulatorSummary, FileClass, HostView, MountView,
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 
-/// In the order of the layout.
+/// The mounts of the primary, in the order of the layout.
 pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
     let of_primary = |sample: &Sample, index: usize| sample.mounts.get(index).cloned();
     (0..window.layout.mounts.len()).map(|index| mount(window, &|sample| of_primary(sample, index))).collect()
 }
 
-/// As [`mounts`], of the replica of an index.
+/// As [`mounts`], for the replica with that index.
 pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<MountView>> {
     let of_replica = |sample: &Sample, index: usize| sample.replicas.get(replica)?.mounts.get(index).cloned();
     (0..window.replicas[replica].layout.mounts.len())
@@ -26,8 +26,8 @@ pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<M
         .collect()
 }
 
-/// What the kernel saw where a log is written, and the place in words if that is not where the data is: on a
-/// mount of its own, or, as a ZFS pool has it, on a device for what must be durable at once.
+/// The kernel's figures for the storage of a log, and the name of the storage if it differs from that of the
+/// data. A log may have its own mount or, in a ZFS pool, a separate log device.
 pub(super) fn log_host<'a>(
     layout: &Layout,
     mounts: &'a [MountView],
@@ -47,7 +47,7 @@ pub(super) fn major_faults(first: &Sample, last: &Sample) -> u64 {
     faults(last).saturating_sub(faults(first))
 }
 
-/// Whether one of the emulators could come to wait for its own disk.
+/// Whether at least one of the emulators could wait for its own disk.
 pub(super) fn io_flusher_refused(sample: &Sample) -> bool {
     all_statistics(sample).any(|statistics| statistics.io_flusher_refused)
 }
@@ -68,7 +68,7 @@ fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Resu
     Ok(mount)
 }
 
-/// Of whatever `pick` finds in each sample.
+/// The view of the mount or device that `pick` selects from each sample.
 fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Result<MountView> {
     let sample = |sample: &Sample| pick(sample).unwrap_or_default();
     let (first, last) = (sample(&window.first), sample(&window.last));
@@ -90,7 +90,7 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
     Ok(MountView { emulator, host, series, devices: Vec::new() })
 }
 
-/// Requests between two looks.
+/// Requests between two samples.
 #[derive(Debug, Clone, Copy, Default)]
 struct Activity {
     read: OperationStatistics,
@@ -100,7 +100,7 @@ struct Activity {
 }
 
 impl Activity {
-    /// As the emulator saw it, or the kernel where nothing is emulated.
+    /// From the emulator's figures, or the kernel's where nothing is emulated.
     fn between(earlier: &MountSample, later: &MountSample, elapsed: Duration) -> Activity {
         match (&earlier.statistics, &later.statistics) {
             (Some(earlier), Some(later)) => Activity::of_emulator(earlier, later),
@@ -123,7 +123,7 @@ impl Activity {
         }
     }
 
-    /// The mean queue depth by Little's law: the requests' time over the time.
+    /// The mean queue depth by Little's law: the sum of the requests' times over the elapsed time.
     fn of_kernel(earlier: BlockCounters, later: BlockCounters, elapsed: Duration) -> Activity {
         let operation = |earlier: BlockOperation, later: BlockOperation| OperationStatistics {
             count: later.count.saturating_sub(earlier.count),

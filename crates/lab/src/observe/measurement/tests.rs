@@ -31,8 +31,7 @@ fn lateness(replies: u64) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// A machine on which every second is like the last: 100 reads of 5 ms, 50 writes of 2 ms, 10 flushes, half
-/// busy.
+/// A machine with identical seconds: 100 reads of 5 ms, 50 writes of 2 ms, 10 flushes, half busy.
 fn sample(start: Instant, second: u64) -> Sample {
     Sample {
         at: start + Duration::from_secs(second),
@@ -343,8 +342,8 @@ const INNODB: [(&str, &str); 3] =
     [("innodb_flush_log_at_trx_commit", "1"), ("log_bin", "OFF"), ("sync_binlog", "0")];
 const POSTGRES: [(&str, &str); 2] = [("fsync", "on"), ("synchronous_commit", "on")];
 
-/// Ten seconds of commits that the clients do not time, of a server with these settings that counts so many a
-/// second of each.
+/// Ten seconds without a stopwatch around COMMIT, on a server with these settings. `per_s` gives the increase
+/// of each counter per second.
 fn untimed(settings: &[(&str, &str)], per_s: &[(&str, f64)]) -> Window {
     let mut window = window(10);
     window.summary.commit_wait_s = None;
@@ -375,8 +374,8 @@ fn commits_that_nobody_timed_wait_for_a_write_and_a_flush() {
     check_commits(&untimed(&POSTGRES, &[("pg_stat_database.xact_commit", 900.0)]), Some(0.0));
     let one_of_many = [("pg_stat_database.xact_commit", 900.0), ("pg_stat_database.tup_updated", 4.0)];
     check_commits(&untimed(&POSTGRES, &one_of_many), Some(0.04));
-    // A server without that number counts statements: by itself each is a transaction, in those of a client
-    // none.
+    // A server without that number counts statements. A single statement is a transaction of its own;
+    // statements inside a client's transaction do not count.
     let statements = [("Com_update", 3.0), ("Com_insert", 2.0)];
     check_commits(&untimed(&INNODB, &statements), Some(0.05));
     check_commits(&untimed(&INNODB, &[("Com_commit", 2.0), statements[0], statements[1]]), Some(0.02));
@@ -385,7 +384,7 @@ fn commits_that_nobody_timed_wait_for_a_write_and_a_flush() {
 
 #[test]
 fn a_flush_serves_one_commit_of_each_terminal_at_most() {
-    // Without a log of their own, as MyISAM's: not a hundred commits, but one for each FLUSH.
+    // Engines without a log of their own, such as MyISAM: one commit per FLUSH instead of a hundred commits.
     let mut window = untimed(&INNODB, &[("Com_insert", 100.0)]);
     check_commits(&window, Some(0.1));
     // Two terminals have 20 commits a second of 10 ms; the log is busy for a tenth of the time, half of it
@@ -451,7 +450,7 @@ fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
     // Two terminals of four are in a COMMIT at any time.
     check("AFTER_SYNC", Some(20.0), 1.0, "50 %");
     check("AFTER_SYNC", Some(20.0), 3.0, "75 %");
-    // Nobody timed them: 0.5 s for the log, and 15 s for the replica.
+    // An estimate without a stopwatch: 0.5 s for the log, and 15 s for the replica.
     check("AFTER_SYNC", None, 3.0, "97 %");
 }
 

@@ -1,4 +1,4 @@
-//! What a cell waited for: the bottleneck that most of its trials agree on.
+//! The bottleneck of a cell: the one that most of its trials agree on.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::record::{BottleneckKind, Measurement};
 #[derive(Debug, Clone, Serialize)]
 pub struct CellBottleneck {
     pub name: String,
-    /// How many of the measured trials agree.
+    /// Number of measured trials with this bottleneck.
     pub trial_count: usize,
     pub reason: String,
-    /// Mean shares of the terminals' time by cause; without `cpu`.
+    /// Mean shares of the terminals' time by cause, without `cpu`.
     pub shares: BTreeMap<String, f64>,
-    /// Share of all cores that was busy.
+    /// Busy share of all cores.
     pub cpu: f64,
 }
 
@@ -33,8 +33,8 @@ pub(super) fn bottleneck_name(kind: BottleneckKind) -> &'static str {
 
 pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck> {
     let votes = |kind: BottleneckKind| measurements.iter().filter(|m| m.bottleneck.kind == kind).count();
-    // Of equally frequent kinds the first trial's wins, so that the choice does not depend on an order of
-    // names.
+    // Among equally frequent kinds, that of the earliest trial wins. The choice is then independent of the
+    // order of names.
     let mut chosen = measurements.first()?;
     for measurement in measurements {
         if votes(measurement.bottleneck.kind) > votes(chosen.bottleneck.kind) {

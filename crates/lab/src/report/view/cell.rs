@@ -1,4 +1,4 @@
-//! One cell: its trials, summed up.
+//! One cell, as a summary of its trials.
 
 use std::collections::BTreeMap;
 
@@ -30,24 +30,24 @@ pub struct CellView {
     pub workload: String,
     pub failed_count: usize,
     pub trials: Vec<TrialView>,
-    /// `None` when no trial was measured; so are the other options then.
+    /// `None` without a measured trial, as the other options.
     pub throughput: Option<Throughput>,
-    /// Of all transactions of all trials; also `None` when a histogram is missing.
+    /// Over all transactions of all trials; also `None` when a histogram is missing.
     pub latency: Option<Quantiles>,
-    /// To the baseline; `None` for the baseline itself.
+    /// Ratio to the baseline; `None` for the baseline itself.
     pub ratio: Option<Ratio>,
     pub bottleneck: Option<CellBottleneck>,
-    /// Kinds of warnings, in short; the sentences are in the view.
+    /// Short names of the kinds of warnings. The sentences are in the view.
     pub warnings: Vec<String>,
     pub transactions: Vec<TransactionView>,
     /// Means over the trials.
     pub per_transaction: Option<PerTransaction>,
     pub cpu: Option<CpuSummary>,
-    /// Of the mount that has the data.
+    /// Of the mount with the data.
     pub emulator: Option<EmulatorSummary>,
-    /// Mount by mount, the data's first.
+    /// One entry per mount, the data's first.
     pub storages: Vec<StorageView>,
-    /// Of a server with replicas that was measured.
+    /// Present for a measured server with replicas.
     pub replication: Option<ReplicationSummary>,
 }
 
@@ -55,10 +55,10 @@ pub struct CellView {
 pub struct Throughput {
     /// Name of the metric.
     pub name: String,
-    /// It is a time.
+    /// True if the metric is a time.
     pub lower_is_better: bool,
     pub mean: f64,
-    /// 95 % interval of the mean; `None` for a single trial.
+    /// 95 % confidence interval of the mean; `None` for a single trial.
     pub interval: Option<Range>,
 }
 
@@ -80,9 +80,9 @@ pub struct TransactionView {
     pub retried: u64,
     pub failed: u64,
     pub latency: Option<Quantiles>,
-    /// Of each, where the workload says it.
+    /// CPU time of the client per operation, if the workload reports it.
     pub client_cpu_us: Option<f64>,
-    /// Of a list: what all of them took, mean over the trials.
+    /// For a list: total time of all operations of this kind, as a mean over the trials.
     pub list_s: Option<f64>,
 }
 
@@ -96,24 +96,24 @@ pub struct TrialView {
     pub mean_per_s: Option<f64>,
     pub lowest_per_s: Option<f64>,
     pub highest_per_s: Option<f64>,
-    /// Standard deviation of the seconds, as a share of their mean.
+    /// Standard deviation of the per-second values, as a share of their mean.
     pub variation: Option<f64>,
     pub drift: Option<f64>,
     pub drift_noise: Option<f64>,
 }
 
-/// A trial without a number.
+/// A failed trial.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     pub cell: String,
     pub trial: u32,
     pub block: u32,
     pub error: String,
-    /// The trial was run again and measured.
+    /// Whether the trial was repeated and measured.
     pub repeated: bool,
 }
 
-/// Why a trial does not count, or `None` when it does. A database that fails its verification yields no
+/// Reason why a trial does not count; `None` when it counts. A database that fails its verification yields no
 /// number.
 pub(super) fn failure(trial: &Trial) -> Option<String> {
     if let Some(error) = &trial.error {
@@ -126,7 +126,7 @@ pub(super) fn failure(trial: &Trial) -> Option<String> {
     Some(format!("Verification failed: {}: {}", check.name, check.detail))
 }
 
-/// The measured trials of a cell, by number; of a trial that was run again, the last.
+/// The measured trials of a cell, by number. For a repeated trial, the last run counts.
 pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
     let mut by_number = BTreeMap::new();
     for trial in records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none()) {
@@ -148,13 +148,13 @@ pub(crate) fn metric_name(records: &Records, cell: &str) -> Option<String> {
     measured(records, cell).first().map(|(_, measurement)| measurement.metric.name.clone())
 }
 
-/// Whether the figure of merit is a time.
+/// Whether the metric is a time.
 pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
     measured(records, cell).first().is_some_and(|(_, measurement)| measurement.metric.lower_is_better)
 }
 
 impl Ratio {
-    /// The ratio is of the figures as they are; who has less of a time is the faster.
+    /// Keeps the ratio of the values as they are. For a time, the smaller value is the faster one.
     pub(crate) fn new(comparison: Comparison, lower_is_better: bool) -> Self {
         let verdict = match (comparison.verdict, lower_is_better) {
             (Verdict::Faster, false) | (Verdict::Slower, true) => "faster",
@@ -235,7 +235,7 @@ fn throughput(measurements: &[&Measurement]) -> Option<Throughput> {
         name: measurements.first()?.metric.name.clone(),
         lower_is_better: measurements.first()?.metric.lower_is_better,
         mean: mean(&values)?,
-        // Nothing runs backwards, though Student's interval of few trials may reach below zero.
+        // Values are never negative, but Student's interval of few trials may reach below zero.
         interval: mean_interval(&values, CONFIDENCE)
             .map(|interval| Range { low: interval.low.max(0.0), high: interval.high }),
     })
@@ -289,8 +289,8 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
         .collect()
 }
 
-/// Mean of every number of a flat structure over the trials that have one; texts are the first trial's. Going
-/// through JSON keeps this right when the record gets another field.
+/// Mean of every number of a flat structure, over the trials that have one. Texts are taken from the first
+/// trial. The detour through JSON covers fields that are added to the record later.
 pub(super) fn average<'a, T>(
     measurements: &[&'a Measurement],
     part: impl Fn(&'a Measurement) -> Option<&'a T>,

@@ -1,4 +1,4 @@
-//! The data behind the charts, as small as it can be without losing a pixel.
+//! Data for the charts, reduced as far as possible without a visible loss.
 
 use serde::Serialize;
 
@@ -23,14 +23,14 @@ struct CellCharts {
     shares: Option<std::collections::BTreeMap<String, f64>>,
     cpu: Option<f64>,
     trials: Vec<TrialCharts>,
-    /// As the cell's view has them.
+    /// In the order of the cell's view.
     storages: Vec<StorageCharts>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 struct StorageCharts {
     name: String,
-    /// One list per panel of the storage's view: means over the trials, second by second.
+    /// One list per panel of the storage view: means over the trials for each second.
     panels: Vec<Vec<Option<f64>>>,
 }
 
@@ -40,10 +40,10 @@ struct TrialCharts {
     per_s: Vec<f64>,
 }
 
-/// Which numbers a panel shows, and whether a zero stands for none.
+/// Series of a panel, and whether a zero means no value.
 type Panel = (fn(&StorageSeries) -> &Vec<f64>, bool);
 
-/// The panels of the storage's view; a zero latency means that there was no request.
+/// The panels of the storage view. A zero latency means a second without requests.
 const PANELS: [Panel; 7] = [
     (|series| &series.read_iops, false),
     (|series| &series.read_latency_ms, true),
@@ -54,7 +54,7 @@ const PANELS: [Panel; 7] = [
     (|series| &series.queue_depth, false),
 ];
 
-/// The panels' titles, in the same order.
+/// Titles of the panels, in the same order.
 pub(in crate::report) const PANEL_TITLES: [&str; 8] = [
     "Reads per second",
     "Read latency, ms",
@@ -107,14 +107,14 @@ fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts
             .iter()
             .map(|(select, gaps)| panel(series.iter().map(|series| select(series)), *gaps))
             .collect();
-        // The cores are the machine's: once is enough.
+        // The cores belong to the machine, so they are shown once.
         panels.push(if index == 0 { cpu() } else { Vec::new() });
         StorageCharts { name: storage.name.clone(), panels }
     };
     cell.storages.iter().enumerate().map(charts).collect()
 }
 
-/// Means over the trials, second by second.
+/// Means over the trials for each second.
 fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: bool) -> Vec<Option<f64>> {
     let length = series.clone().map(Vec::len).max().unwrap_or_default();
     let second = |index: usize| {
@@ -128,7 +128,7 @@ fn panel<'a>(series: impl Iterator<Item = &'a Vec<f64>> + Clone, zero_is_none: b
     (0..length).map(second).collect()
 }
 
-/// Four significant digits: more than a screen can show, half the page's size.
+/// Four significant digits: enough for any screen, and half the size of the page.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;

@@ -1,5 +1,5 @@
-//! Quantiles of all trials of a cell together, from their histograms: quantiles cannot be averaged,
-//! histograms add up.
+//! Quantiles over all trials of a cell together. They come from the sum of the histograms, because quantiles
+//! cannot be averaged.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -7,28 +7,28 @@ use spindle_base::histogram::decode;
 
 use crate::record::Latency;
 
-/// The probabilities in the table of a quantile curve.
+/// Probabilities in the table of a quantile curve.
 pub(in crate::report) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
 
-/// A quantile is not shown where fewer transactions than this lie above it: it would be an anecdote.
+/// A quantile is hidden when fewer transactions than this lie above it.
 const FEWEST_ABOVE: f64 = 10.0;
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct Quantiles {
     pub count: u64,
     pub mean_ms: f64,
-    /// `None`, like all quantiles here, where too few transactions lie above.
+    /// `None`, as for all quantiles here, when too few transactions lie above.
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
     pub max_ms: f64,
-    /// At [`PROBABILITIES`].
+    /// Quantiles at [`PROBABILITIES`].
     pub table_ms: Vec<Option<f64>>,
     /// Points of the curve: number of nines (-log10 of the share above) and milliseconds.
     pub curve: Vec<(f64, f64)>,
 }
 
-/// `None` when there was no transaction, or a histogram is missing or damaged.
+/// `None` without a transaction, or when a histogram is missing or damaged.
 pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option<Quantiles> {
     let mut all: Option<Histogram<u64>> = None;
     for latency in latencies.filter(|latency| latency.count > 0) {

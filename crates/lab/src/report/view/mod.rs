@@ -1,4 +1,4 @@
-//! Records turned into what the report says.
+//! The content of the report, from records.
 
 use std::collections::BTreeMap;
 
@@ -34,29 +34,29 @@ use crate::record::{Header, StartState, Warning};
 pub struct View {
     pub header: Header,
     pub verdict: VerdictView,
-    /// The first cell that has a number; the others are divided by it.
+    /// The first cell with a number. The other cells are divided by it.
     pub baseline: Option<String>,
-    /// When all cells share it.
+    /// Present when all cells have the same metric.
     pub metric: Option<String>,
-    /// That is a time.
+    /// True if that metric is a time.
     pub lower_is_better: bool,
     pub cells: Vec<CellView>,
     pub warnings: Vec<WarningView>,
     pub failures: Vec<Failure>,
     pub checks: Vec<CheckView>,
-    /// What a reader must know about the file itself.
+    /// Notes about the file itself.
     pub notes: Vec<String>,
     pub start: String,
     pub settings: Vec<Setting>,
     pub provenance: Vec<Setting>,
     pub assumptions: Vec<String>,
-    /// What replicas did, as sentences.
+    /// Activity of the replicas, as sentences.
     pub replication: Vec<String>,
     pub trials: TrialTable,
     pub charts: Charts,
 }
 
-/// One kind of warning in one cell; the sentence is the worst trial's.
+/// One kind of warning in one cell, with the sentence of the worst trial.
 #[derive(Debug, Clone, Serialize)]
 pub struct WarningView {
     pub cell: String,
@@ -69,9 +69,9 @@ pub struct WarningView {
 #[derive(Debug, Clone, Serialize)]
 pub struct CheckView {
     pub name: String,
-    /// Per cell, in the header's order; `None` where no trial got as far.
+    /// One count per cell, in the header's order; `None` when no trial reached the verification.
     pub cells: Vec<Option<CheckCount>>,
-    /// What the failed ones said.
+    /// Messages of the failed checks.
     pub failures: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ impl View {
     }
 }
 
-/// `None` when either has no number, or when they count different things.
+/// `None` when either cell has no number, or when their metrics differ.
 pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
     if metric_name(records, baseline) != metric_name(records, candidate) {
         return None;
@@ -171,7 +171,7 @@ pub(super) fn short_name(warning: &Warning) -> &'static str {
     }
 }
 
-/// How bad; comparable within one kind.
+/// Severity, comparable within one kind.
 fn severity(warning: &Warning) -> f64 {
     match warning {
         Warning::Late { p99_us, .. } => *p99_us,
@@ -194,7 +194,7 @@ fn warnings(records: &Records) -> Vec<WarningView> {
         for (trial, _) in &trials {
             let mut seen = Vec::new();
             for warning in trial.warnings.iter().filter(|warning| !warning.is_of_machine()) {
-                // One trial counts once per kind.
+                // Each trial counts once per kind.
                 if !seen.contains(&short_name(warning)) {
                     seen.push(short_name(warning));
                     by_name.entry(short_name(warning)).or_default().push(warning);
@@ -270,7 +270,7 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     notes
 }
 
-/// A start state, for somebody who does not know the words.
+/// Explains a start state to readers new to the terms.
 fn start(start: StartState) -> String {
     match start {
         StartState::Cold => {

@@ -1,4 +1,4 @@
-//! Where the numbers come from: what is the same for all cells is said once, what differs is said per cell.
+//! Provenance of the numbers. Facts common to all cells appear once, other facts appear per cell.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn setting(name: &str, value: impl Into<String>) -> Setting {
     Setting { name: name.to_owned(), value: value.into() }
 }
 
-/// The settings of the scenario as the running servers reported them.
+/// The scenario's settings, as reported by the running servers.
 pub(super) fn settings(records: &Records) -> Vec<Setting> {
     let mut names: Vec<&String> =
         records.trials.iter().flat_map(|trial| trial.provenance.settings.keys()).collect();
@@ -59,7 +59,7 @@ pub(super) fn origins(records: &Records) -> Vec<Setting> {
     origins
 }
 
-/// Distinct values of one provenance field, with the cells that have them.
+/// Distinct values of one provenance field, with their cells.
 fn by_cell(
     records: &Records,
     field: impl Fn(&Provenance) -> Option<String>,

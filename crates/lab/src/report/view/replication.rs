@@ -1,4 +1,4 @@
-//! The replicas of a cell: how far behind they were, and what commits waited for.
+//! The replicas of a cell: their lag, and the waits of commits.
 
 use serde::Serialize;
 use spindle_stats::mean;
@@ -13,9 +13,9 @@ pub struct ReplicationSummary {
     /// `async` or `semi-sync`.
     pub mode: String,
     pub binlog_mb_per_s: f64,
-    /// Of semi-synchronous replication: how long a commit waited for its acknowledgement.
+    /// For semi-synchronous replication: mean wait of a commit for its acknowledgement.
     pub wait_ms: Option<f64>,
-    /// Commits of all trials that went on without.
+    /// Commits of all trials that continued without an acknowledgement.
     pub unacknowledged: u64,
     pub replicas: Vec<ReplicaSummary>,
 }
@@ -24,14 +24,16 @@ pub struct ReplicationSummary {
 pub struct ReplicaSummary {
     /// `replica 1 (hdd)`.
     pub name: String,
-    /// `Seconds_Behind_Master` over the window; the longest is of all trials. `None` when it was never known.
+    /// Mean and maximum of `Seconds_Behind_Master` over the window. The maximum is over all trials. `None`
+    /// when it was never known.
     pub behind_s: Option<f64>,
     pub behind_s_max: Option<f64>,
-    /// Binary log that it had not applied when the window ended; `None` when it was not known in any trial.
+    /// Binary log not yet applied at the end of the window; `None` when it was unknown in all trials.
     pub behind_mb: Option<f64>,
-    /// From the end of the window until it had applied all of it; of the trials in which it did in time.
+    /// Time from the end of the window until everything was applied. Only trials that caught up in time
+    /// count.
     pub catch_up_s: Option<f64>,
-    /// In words, with the other trials.
+    /// A phrase that includes the other trials.
     pub catch_up: String,
     pub server_cpu_s: f64,
 }
@@ -82,7 +84,7 @@ fn replica(views: &[&ReplicaView]) -> Option<ReplicaSummary> {
     })
 }
 
-/// `caught up in 2.1 s`, and how often it did not.
+/// `caught up in 2.1 s`, and the number of trials that did not catch up.
 fn catch_up(caught_up_s: Option<f64>, never_count: usize, limit_s: f64) -> String {
     let never = format!("had not caught up after {} s", format::number(limit_s));
     match caught_up_s.map(format::number) {
@@ -94,7 +96,7 @@ fn catch_up(caught_up_s: Option<f64>, never_count: usize, limit_s: f64) -> Strin
     }
 }
 
-/// One for each replica of each cell, and one for each cell whose commits waited.
+/// One sentence per replica of each cell, and one per cell with commits that waited.
 pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
     let mut sentences = Vec::new();
     for cell in cells {

@@ -1,4 +1,4 @@
-//! The storage of a cell, mount by mount, and device by device where a mount has several.
+//! The storage of a cell by mount, and by device when a mount has several.
 
 use serde::Serialize;
 use spindle_stats::mean;
@@ -7,28 +7,28 @@ use crate::record::{
     Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, StackHead, StorageSeries,
 };
 
-/// One mount of a cell, or a device of it: what lies there, on what, and what it did; means over the trials.
+/// One mount of a cell, or a device of it: its files, its stack and its activity, as means over the trials.
 #[derive(Debug, Clone, Serialize)]
 pub struct StorageView {
     /// The cell's name, or `split: redo, binlog on raid10` where the cell has several mounts.
     pub name: String,
-    /// What lies there, in the server's own words; empty for the data.
+    /// Files on the mount, in the server's terms; empty for the data.
     pub files: String,
     pub stack: StackHead,
-    /// `None` when no trial was measured, or when there is nothing to look at.
+    /// `None` without a measured trial or without figures.
     pub activity: Option<Activity>,
     /// `None` for a real disk.
     pub emulator: Option<EmulatorSummary>,
-    /// Whether it is a device of the mount before it, whose stack says what it is.
+    /// Whether this is a device of the preceding mount. The stack of that mount describes it.
     pub is_part: bool,
     #[serde(skip)]
     pub(super) place: Place,
 }
 
-/// Where in a measurement the figures of a storage are.
+/// Position of a storage's figures in a measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Index of the replica; `None` for the primary, or the only server.
+    /// Index of the replica; `None` for the primary or the only server.
     replica: Option<usize>,
     /// Index of the mount; the data's is 0.
     mount: usize,
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    /// Second by second.
+    /// The series, one value per second.
     pub(super) fn series(self, measurement: &Measurement) -> Option<&StorageSeries> {
         let mount = self.mount(measurement)?;
         match self.device {
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// As the emulator saw it, or the kernel where the disk is real.
+/// From the emulator's figures, or the kernel's for a real disk.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Activity {
     pub reads_per_s: f64,
@@ -81,8 +81,8 @@ pub struct Activity {
     pub queue_depth: f64,
 }
 
-/// The mounts of a cell, the data's first, each followed by its devices where it has several; then those of
-/// its replicas.
+/// The mounts of a cell, the data's first, each followed by its devices if it has several. The mounts of the
+/// replicas follow.
 pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
     let mut storages = of_server(None, &cell.name, &cell.mounts, measurements);
     let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);

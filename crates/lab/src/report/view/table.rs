@@ -1,7 +1,7 @@
-//! One row per trial, for other people's tools.
+//! One row per trial, for other programs.
 //!
-//! Columns that only some records have come last: one for each operation whose clients' CPU is known, and
-//! some for each replica.
+//! Columns that only some records have come last: one for each operation with known client CPU, and several
+//! for each replica.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::short_name;
 use crate::record::{EmulatorSummary, Measurement, ReplicaView, Trial};
 use crate::report::Records;
 
-/// Every row has a value for every column; `null` where it is not known.
+/// Every row has a value for every column; `null` when it is unknown.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrialTable {
     pub columns: Vec<String>,
@@ -59,7 +59,7 @@ const COLUMNS: [Column; 29] = [
 
 type ReplicaColumn = (&'static str, fn(&ReplicaView) -> Value);
 
-/// In the names, `replica_1_` and so on come before these.
+/// The names get a prefix: `replica_1_` and so on.
 const REPLICA_COLUMNS: [ReplicaColumn; 5] = [
     ("name", |replica| replica.name.clone().into()),
     ("behind_s_mean", |replica| replica.series.behind_s_mean_and_max().map(|(mean, _)| mean).into()),
@@ -68,9 +68,9 @@ const REPLICA_COLUMNS: [ReplicaColumn; 5] = [
     ("catch_up_s", |replica| replica.catch_up_s.into()),
 ];
 
-/// What only some records have.
+/// The optional columns.
 struct Further<'a> {
-    /// Operations of which the client's CPU is known.
+    /// Operations with known client CPU.
     operations: Vec<&'a str>,
     replica_count: usize,
 }
@@ -116,7 +116,7 @@ impl TrialTable {
         let further = Further::of(records);
         let columns = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(further.names());
         let row = |trial: &Trial| {
-            // A trial that failed its verification has a measurement, but not one to calculate with.
+            // A trial that failed its verification has a measurement, but it is excluded from calculations.
             let measurement = trial.measurement.as_ref().filter(|_| failure(trial).is_none());
             let fields = COLUMNS.iter().map(|(_, column)| column(trial, measurement));
             fields.chain(further.values(measurement)).collect()

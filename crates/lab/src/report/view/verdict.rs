@@ -1,5 +1,5 @@
-//! The verdict: which cell is fastest, by how much, and what limits each; never more than the intervals
-//! carry.
+//! The verdict: the fastest cell, its lead, and the limit of each cell. It claims no more than the intervals
+//! support.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use crate::report::{Records, format};
 pub struct VerdictView {
     /// The answer in one sentence.
     pub sentence: String,
-    /// What limits each cell, and what is missing.
+    /// The limit of each cell, and missing data.
     pub details: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ fn single(cell: &CellView) -> String {
     }
 }
 
-/// A ratio in the middle of a sentence.
+/// A ratio for the middle of a sentence.
 fn times(ratio: &Ratio, of: &str) -> String {
     match ratio.interval {
         Some(interval) => format!(
@@ -100,8 +100,8 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     let times = |ratio: &Ratio, of: &str| {
         if is_time(leader) { times(ratio, &format!("the time of {of}")) } else { times(ratio, of) }
     };
-    // How the leader stands to each of the others: it is the fastest only if it is faster than every one of
-    // them.
+    // Comparison of the leader with each other cell. The leader is the fastest only if it is faster than all
+    // of them.
     let mut against = Vec::new();
     for other in others {
         match ratio(records, &other.name, &leader.name) {
