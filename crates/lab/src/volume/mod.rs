@@ -110,7 +110,7 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
 /// are tried on a sparse file in `directory`.
 ///
 /// # Errors
-/// The attempt itself failed.
+/// The attempt could not be made.
 pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static str, String)>> {
     if let Some(Place::BlockDevice { path, .. }) = stack.real()
         && let Err(error) = spindle_mount::real::check_unused(path)
