@@ -235,7 +235,7 @@ impl Laboratory<'_> {
         self.interrupt.kill_on_signal(server_id, || running.stop(patience))
     }
 
-    /// Asks the server for its settings, which the finding keeps, and for the conditions of a commit.
+    /// Asks the server for its settings, which the finding keeps, and returns the durability of its commits.
     fn ask(
         &self,
         running: &mut dyn Running,
