@@ -49,8 +49,8 @@ pub fn with_trust(name: &str, source: &Source, trust: Trust) -> Option<Box<dyn S
     (find(name)?.make)(source, trust)
 }
 
-/// The default kind for these workloads: the first available one that runs all of them. SQLite needs no
-/// server and is always available.
+/// The default kind for these workloads: the first available one that runs all of them. Kinds without a
+/// server program are always available.
 pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) -> Option<&'static str> {
     KINDS.iter().filter(|kind| kind.is_default).find_map(|kind| {
         let server = by_kind(kind.name)?;

@@ -70,10 +70,10 @@ pub(super) fn served(stack: &StackSpec) -> String {
     serde_json::to_string(&node(&stack.tree, stack.size_bytes())).expect("plain data always becomes JSON")
 }
 
-/// The device of [`StackSpec::to_served`].
+/// Builds the device from the output of [`StackSpec::to_served`].
 ///
 /// # Errors
-/// A text that does not come from there, or from another version.
+/// A text of another origin, or of another version.
 pub fn served_device(text: &str, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>> {
     let Branch { size_bytes: own_bytes, stack } = parse(text)?;
     ensure!(own_bytes == size_bytes, "the stack's size has changed");
@@ -87,7 +87,7 @@ pub(super) fn parse(text: &str) -> Result<Branch> {
 
 fn whole(stack: &StackSpec) -> Whole {
     let head = &stack.head;
-    // A directory without its size and its file system, because these are not the stack's to say.
+    // Size and file system of a directory are left out, because the stack does not determine them.
     let path = stack.real.as_ref().map(|place| match place {
         Place::Directory { path } | Place::BlockDevice { path, .. } => path.display().to_string(),
     });

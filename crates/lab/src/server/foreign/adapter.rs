@@ -102,7 +102,7 @@ impl Server for Adapter {
         WorkloadSpec::kinds_on(Target::DATABASES)
     }
 
-    /// Empty, because the adapter's server is unknown.
+    /// The settings of all known families, because the adapter's server is unknown.
     fn memory_settings(&self) -> Vec<MemorySetting> {
         [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
     }

@@ -24,7 +24,7 @@ pub(crate) fn telemetry_of(endpoint: &Endpoint) -> Option<&'static dyn super::te
 }
 
 /// # Errors
-/// Nothing at that place could be asked.
+/// The endpoint speaks no known protocol.
 fn inquiry(who: &str, endpoint: Endpoint) -> Result<Inquiry> {
     match protocol_of(&endpoint) {
         Some(protocol) => Ok(Inquiry::new(who, endpoint, protocol)),

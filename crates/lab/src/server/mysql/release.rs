@@ -43,7 +43,7 @@ pub(super) const DOUBLEWRITE_FILES: Since = Since { mariadb: NEVER, mysql: (8, 0
 const UNDO_TABLESPACES: Since = Since { mariadb: (10, 0, 0), mysql: (5, 6, 3) };
 /// A single undo tablespace counts as none.
 const UNDO_FROM_TWO: Since = Since { mariadb: (10, 2, 0), mysql: NEVER };
-/// Undo tablespaces with any settings.
+/// Undo tablespaces under any settings.
 const UNDO_ALWAYS: Since = Since { mariadb: NEVER, mysql: (8, 0, 0) };
 /// One redo file instead of several.
 const ONE_REDO_FILE: Since = Since { mariadb: (10, 5, 0), mysql: NEVER };

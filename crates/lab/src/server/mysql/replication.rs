@@ -206,7 +206,7 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// A server that is not here counts as the newest.
+    /// A missing server counts as the newest release.
     fn members(primary: &[(&str, &str)], own: &[(&str, &str)]) -> Result<MemberSettings, Refusal> {
         let source = crate::server::Source::Program("/nowhere".into());
         let server = Mysql::new(Flavour::MariaDb, source, crate::server::Trust::MayRun);

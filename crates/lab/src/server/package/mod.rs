@@ -328,7 +328,6 @@ fn check_sha256(file: &Path, expect: &str) -> Result<()> {
 ///
 /// # Errors
 /// Neither a variable nor a home names it.
-/// Neither a variable nor a home says.
 pub fn cache_directory() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(directory) = variable(CACHE_VARIABLE) {

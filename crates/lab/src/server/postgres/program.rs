@@ -96,8 +96,8 @@ pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), 
     }
 }
 
-/// Major version, as the server writes it into its directory: 15 of "PostgreSQL 15.18 (Debian
-/// 15.18-0+deb12u1)".
+/// Major version, as the server writes it into its directory: 15 of
+/// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)".
 fn major_version(version: &str) -> &str {
     let number = version.trim_start_matches("PostgreSQL ");
     number.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default()
