@@ -1,4 +1,4 @@
-//! What was asked for: a cell, its mounts and the stacks under them.
+//! A cell of the matrix as the scenario asks for it, its mounts, and their stacks.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,31 +10,31 @@ pub struct Cell {
     /// Unique within the file, short enough for an axis: `hdd`, or `hdd/mariadb` when several axes vary.
     pub name: String,
     pub label: String,
-    /// By its name in the scenario; `None` when the cell has a stack and no layout.
+    /// Name in the scenario; `None` when the cell has a stack and no layout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
-    /// The data's mount first, which has every class of file that no other mount has. There is at least one.
+    /// The data's mount first. It holds every class of file that has no mount of its own. Never empty.
     pub mounts: Vec<MountHead>,
-    /// Server and workload by their names in the scenario.
+    /// Names of server and workload in the scenario.
     pub server: String,
     pub workload: String,
-    /// Of a server with replicas.
+    /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationHead>,
 }
 
 impl Cell {
-    /// What its storage is called in the scenario.
+    /// Name of its layout or stack in the scenario.
     pub fn layout_name(&self) -> &str {
         self.layout.as_deref().unwrap_or(&self.data().name)
     }
 
-    /// The stack under the data.
+    /// The stack that holds the data.
     pub fn data(&self) -> &StackHead {
         &self.mounts[0].stack
     }
 
-    /// The stacks under its mounts, the data's first, and then those of its replicas.
+    /// The stacks of its mounts, the data's first, then those of its replicas.
     pub fn stacks(&self) -> impl Iterator<Item = &StackHead> {
         let replicas = self.replication.iter().flat_map(|replication| &replication.replicas);
         let of_replicas = replicas.flat_map(|replica| &replica.mounts);
@@ -45,9 +45,9 @@ impl Cell {
 /// A mount of a layout.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct MountHead {
-    /// What lies there.
+    /// Classes of files on this mount.
     pub classes: Vec<FileClass>,
-    /// The same in the server's own words, for example `ib_logfile0`; empty for the data's mount.
+    /// The same files by the server's own names, for example `ib_logfile0`; empty for the data's mount.
     pub files: String,
     pub stack: StackHead,
 }
@@ -55,48 +55,48 @@ pub struct MountHead {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct StackHead {
     pub name: String,
-    /// One sentence: what is emulated.
+    /// The emulated storage in one sentence.
     pub summary: String,
     pub size_bytes: u64,
     pub file_system: String,
-    /// Given to mkfs and to mount besides our own.
+    /// Options for mkfs and mount, in addition to our own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mkfs_options: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
-    /// Not emulated, but a disk of the machine on which it ran.
+    /// A real disk of the machine that ran the trial; nothing is emulated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub real: bool,
-    /// When the file system is ZFS: what the pool has besides the stack's own device.
+    /// The pool, when the file system is ZFS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zfs: Option<ZfsHead>,
-    /// Parameters of the profiles that have no source, as sentences.
+    /// Profile parameters without a source, as sentences.
     pub assumptions: Vec<String>,
 }
 
 /// A pool of real ZFS.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct ZfsHead {
-    /// Of the intent log (ZIL), which otherwise lies with the data.
+    /// Device of the intent log (ZIL); without one, the log is on the data's device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<ZfsDeviceHead>,
-    /// Of the second-level read cache (L2ARC).
+    /// Device of the second-level read cache (L2ARC).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<ZfsDeviceHead>,
     pub record_bytes: u64,
-    /// Most memory for the first-level cache.
+    /// Size limit of the first-level cache (ARC).
     pub arc_bytes: u64,
 }
 
 impl ZfsHead {
-    /// What pools must have in common for one to start from another's snapshot: the sizes of log and cache,
-    /// and the record size.
+    /// The sizes of log and cache, and the record size. A pool can start from another's snapshot when these
+    /// are equal.
     pub fn shape(&self) -> [Option<u64>; 3] {
         let size = |device: &Option<ZfsDeviceHead>| device.as_ref().map(|device| device.size_bytes);
         [size(&self.log), size(&self.cache), Some(self.record_bytes)]
     }
 
-    /// Besides the data's.
+    /// Number of devices without the data's.
     pub fn device_count(&self) -> u32 {
         u32::from(self.log.is_some()) + u32::from(self.cache.is_some())
     }
@@ -105,7 +105,7 @@ impl ZfsHead {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct ZfsDeviceHead {
     pub name: String,
-    /// One sentence: what is emulated.
+    /// The emulated device in one sentence.
     pub summary: String,
     pub size_bytes: u64,
 }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A class of database file. Their order is that of the mounts, the data's first.
+/// A class of database file, in the order of the mounts: the data's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileClass {
-    /// Tables and indexes, and whatever is of no other class.
+    /// Tables and indexes, and every file of no other class.
     Data,
     Redo,
     Doublewrite,
@@ -25,7 +25,7 @@ impl FileClass {
         FileClass::Temp,
     ];
 
-    /// As scenarios write it; also the name of its directory.
+    /// Key in a scenario; also the name of its directory.
     pub fn key(self) -> &'static str {
         match self {
             FileClass::Data => "data",
@@ -37,7 +37,7 @@ impl FileClass {
         }
     }
 
-    /// In a sentence.
+    /// Name in a sentence.
     pub fn words(self) -> &'static str {
         match self {
             FileClass::Data => "its data",

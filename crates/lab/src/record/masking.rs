@@ -1,4 +1,4 @@
-//! Passwords of URLs that a scenario or a server names stay out of the records.
+//! Keeps the passwords of URLs that a scenario or a server names out of the records.
 
 use spindle_base::passwords::{masked, masked_scenario};
 
@@ -12,7 +12,7 @@ pub(crate) fn mask_header(header: &mut Header) {
     }
 }
 
-/// What a server or a client said.
+/// Masks messages of a server or a client.
 pub(crate) fn mask_trial(trial: &mut Trial) {
     trial.error = trial.error.as_deref().map(masked);
     for check in trial.measurement.iter_mut().flat_map(|measurement| &mut measurement.verification) {

@@ -1,4 +1,4 @@
-//! What a trial measured.
+//! The measurement of a trial.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{MountView, ReplicationView};
 pub struct Measurement {
     /// Length of the measured window.
     pub duration_s: f64,
-    /// The workload's own figure, by which cells are compared.
+    /// The workload's own metric, by which cells are compared.
     pub metric: Metric,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
@@ -21,12 +21,12 @@ pub struct Measurement {
     pub mounts: Vec<MountView>,
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
-    /// Older records call it `limiter`.
+    /// Named `limiter` in older records.
     pub bottleneck: Bottleneck,
-    /// Of a server with replicas.
+    /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationView>,
-    /// Server counters over the measured window (differences), by the server's own names.
+    /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
 }
@@ -36,7 +36,7 @@ pub struct Metric {
     /// For example `new-order transactions per minute`.
     pub name: String,
     pub value: f64,
-    /// A time; everything else is better when it is higher.
+    /// True for a time; every other metric is better when it is higher.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_is_better: bool,
 }
@@ -45,26 +45,27 @@ pub struct Metric {
 pub struct TransactionSummary {
     pub name: String,
     pub committed: u64,
-    /// Rolled back because the workload says so (TPC-C's 1 % of new orders).
+    /// Rolled back as the workload prescribes (TPC-C's 1 % of new orders).
     pub rolled_back: u64,
-    /// Attempts that the server refused (deadlock, lock wait timeout) and that were tried again.
+    /// Attempts that the server refused (deadlock, lock wait timeout) and the client repeated.
     pub retried: u64,
     pub failed: u64,
-    /// User and system CPU of the clients in these transactions; only some workloads say it.
+    /// User and system CPU of the clients in these transactions; only some workloads report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu_s: Option<f64>,
     pub latency: Latency,
 }
 
 impl TransactionSummary {
-    /// Microseconds of the client's CPU in each; `None` where the workload does not say it, or none ended.
+    /// Client CPU per transaction in microseconds; `None` if the workload does not report it or no
+    /// transaction ended.
     pub fn client_cpu_us(&self) -> Option<f64> {
         let count = self.latency.count as f64;
         self.client_cpu_s.filter(|_| count > 0.0).map(|seconds| seconds * 1e6 / count)
     }
 }
 
-/// Milliseconds, from the send (closed loop) or the intended start (open loop).
+/// In milliseconds, from the send (closed loop) or from the intended start (open loop).
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Latency {
     pub count: u64,
@@ -78,15 +79,15 @@ pub struct Latency {
     pub histogram: String,
 }
 
-/// What the clients, the cores and the server did: one value per second of the measured window; all vectors
-/// have the same length, or are empty where nobody says the values.
+/// Activity of clients, cores and server: one value per second of the measured window. All vectors have the
+/// same length; those without a source are empty.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Series {
     pub transactions_per_s: Vec<f64>,
     pub p50_ms: Vec<f64>,
     pub p95_ms: Vec<f64>,
     pub p99_ms: Vec<f64>,
-    /// Share of all cores, 0 to 1.
+    /// Share of all cores, from 0 to 1.
     pub cpu_busy: Vec<f64>,
     /// Server counters as rates or levels, by name: `checkpoint_age_bytes`, `dirty_pages`, `history_list`,
     /// ...
@@ -96,7 +97,7 @@ pub struct Series {
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct CpuSummary {
-    /// Share of all cores over the measured window, 0 to 1.
+    /// Share of all cores over the measured window, from 0 to 1.
     pub busy: f64,
     pub server_s: f64,
     pub client_s: f64,
@@ -126,14 +127,14 @@ pub enum BottleneckKind {
     Unknown,
 }
 
-/// What a trial was waiting for.
+/// The bottleneck of a trial.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Bottleneck {
     pub kind: BottleneckKind,
-    /// Share of the terminals' time, 0 to 1, by cause: `read`, `commit`, `locks`, `other`; and `cpu` of the
-    /// cores.
+    /// Shares by cause, from 0 to 1: `read`, `commit`, `locks` and `other` of the terminals' time, `cpu` of
+    /// the cores.
     pub shares: BTreeMap<String, f64>,
-    /// One sentence with the figures behind the verdict.
+    /// The figures behind the verdict, in one sentence.
     pub reason: String,
 }
 

@@ -1,7 +1,7 @@
-//! What a run leaves behind: one JSON line per trial, flushed at once, with its whole provenance.
+//! Records of a run: one JSON line per trial, flushed at once, with its full provenance.
 //!
-//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]; the report
-//! is a pure function of them. A failed trial is a line with `error`. Units are in the names; times of day
+//! A records file is JSON lines. The first line is a [`Header`], every further line a [`Trial`]. The report
+//! is a pure function of them. A failed trial is a line with `error`. Names contain the units. Times of day
 //! are UTC, RFC 3339.
 
 use std::collections::BTreeMap;
@@ -33,13 +33,13 @@ pub use replication::{
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
 
-/// Raised when a reader of the old format would misread the new one; this one reads all formats up to its
-/// own.
+/// Raised when a reader of the old format would misread the new one. This reader accepts all formats up to
+/// its own.
 ///
 /// 2: a cell may have several mounts. 3: mounts are one list with the data's first ([`Cell::mounts`],
 /// [`Measurement::mounts`]).
 pub const FORMAT: u32 = 3;
-/// Earlier formats are converted on reading.
+/// Earlier formats are converted when they are read.
 const OLDEST_KEPT: u64 = 3;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -54,10 +54,10 @@ pub enum Line {
 }
 
 impl Line {
-    /// One line of a file in this format, which the file's first line says ([`Line::format_of`]).
+    /// Parses one line of a file of this format, which [`Line::format_of`] reads from the file's first line.
     ///
     /// # Errors
-    /// It is no record of that format.
+    /// The line is not a record of that format.
     pub fn parse(text: &str, format: u64) -> serde_json::Result<Line> {
         let line = match format {
             ..OLDEST_KEPT => serde_json::from_value(old_formats::converted(serde_json::from_str(text)?))?,
@@ -71,17 +71,17 @@ impl Line {
         }
     }
 
-    /// The format that a file's first line says; zero if it says none.
+    /// The format named by a file's first line; zero if there is none.
     ///
     /// # Errors
-    /// It is not JSON.
+    /// The line is not JSON.
     pub fn format_of(text: &str) -> serde_json::Result<u64> {
         let value: serde_json::Value = serde_json::from_str(text)?;
         Ok(value["format"].as_u64().unwrap_or(0))
     }
 }
 
-/// What was asked, and on which machine.
+/// The scenario, and the machine that ran it.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Header {
     pub format: u32,
@@ -90,10 +90,10 @@ pub struct Header {
     pub scenario: ScenarioHead,
     pub cells: Vec<Cell>,
     pub machine: Machine,
-    /// Where the workloads differ from their specifications, as sentences.
+    /// Differences between the workloads and their specifications, as sentences.
     #[serde(default)]
     pub deviations: Vec<String>,
-    /// Prints the report again: `spindle report FILE`.
+    /// Command that prints the report again: `spindle report FILE`.
     pub report_command: String,
 }
 
@@ -104,18 +104,18 @@ pub struct ScenarioHead {
     pub title: String,
     /// The prose of the scenario (paragraphs separated by an empty line).
     pub question: String,
-    /// The scenario file as it was, for the reader who wants to run it again.
+    /// The scenario file, unchanged, so that a reader can run it again.
     pub text: String,
     pub trials_per_cell: u32,
     pub start: StartState,
     pub seed: u64,
 }
 
-/// The state of a server's memory at the start of the measured window.
+/// State of the server's memory at the start of the measured window.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartState {
-    /// Server just started, caches empty.
+    /// Server just started, empty caches.
     Cold,
     /// Warmed up on the emulated storage.
     Warm,
@@ -123,7 +123,7 @@ pub enum StartState {
     WarmFast,
 }
 
-/// Everything that could make two results differ, on every line.
+/// Everything that can make two results differ; on every line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Provenance {
     pub spindle_version: String,
@@ -134,7 +134,7 @@ pub struct Provenance {
     pub kernel: String,
     /// Version string of the server; empty on the header.
     pub server_version: String,
-    /// Settings of the scenario as the running server reports them.
+    /// The scenario's settings as the running server reports them.
     pub settings: BTreeMap<String, String>,
     pub seed: u64,
 }
@@ -145,13 +145,13 @@ pub struct Trial {
     pub cell: String,
     /// From 1.
     pub trial: u32,
-    /// Trials of one block ran next to each other, one per cell, in shuffled order.
+    /// A block has one trial of each cell, run one after the other in shuffled order.
     pub block: u32,
     pub provenance: Provenance,
     pub started_at: String,
     /// Seconds spent per phase: restore, start, warm-up, settle, measure, verify, stop.
     pub phases_s: BTreeMap<String, f64>,
-    /// Why there is no measurement: one sentence.
+    /// The reason why there is no measurement, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,12 @@
-//! Records of formats 1 and 2, made into format 3 on reading.
+//! Converts records of formats 1 and 2 to format 3.
 //!
 //! Format 2 kept the data's mount in fields of the cell and of the measurement, and further mounts in
-//! `other_mounts`; format 1 knew no further mounts. The metric was called `headline`, the bottleneck
+//! `other_mounts`. Format 1 had no further mounts. The metric was called `headline`, the bottleneck
 //! `limiter`.
 
 use serde_json::{Map, Value, json};
 
-/// What [`super::StorageSeries`] has, which `series` of a measurement had for the data.
+/// Fields of [`super::StorageSeries`] that `series` of a measurement had for the data.
 const STORAGE_SERIES: [&str; 9] = [
     "read_iops",
     "write_iops",
@@ -19,7 +19,7 @@ const STORAGE_SERIES: [&str; 9] = [
     "flush_latency_ms",
 ];
 
-/// A header or a trial. What has another shape is left as it is, for serde to refuse.
+/// Converts a header or a trial. A value of any other shape stays as it is, and serde refuses it.
 pub(super) fn converted(mut line: Value) -> Value {
     if let Some(Value::Array(cells)) = line.get_mut("cells") {
         cells.iter_mut().for_each(convert_cell);
@@ -40,7 +40,7 @@ fn convert_cell(cell: &mut Value) {
     }
 }
 
-/// Of a cell or a replica.
+/// Converts the mounts of a cell or a replica.
 fn convert_mounts(server: &mut Map<String, Value>) {
     if let Some(stack) = server.remove("stack") {
         let data = json!({ "classes": ["data"], "files": "", "stack": stack });

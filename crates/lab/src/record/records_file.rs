@@ -1,8 +1,8 @@
-//! The records file of a run: opened and locked before the first trial, appended one flushed line at a time,
-//! and read back when a run is resumed.
+//! The records file of a run. It is opened and locked before the first trial, grows by one flushed line at a
+//! time, and is read back when a run is resumed.
 //!
-//! A line counts once its newline is on the disk. A torn last line, as `kill -9` or a full disk leaves it, is
-//! cut off.
+//! A line counts once its newline is on the disk. A torn last line, left by `kill -9` or a full disk, is cut
+//! off.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -24,21 +24,21 @@ const PAGE_NAME: &str = "report.html";
 pub struct RecordsFile {
     path: PathBuf,
     file: File,
-    /// Held as long as this run lives; the kernel lets go of it even after `kill -9`.
+    /// Held as long as this process lives; the kernel releases it even after `kill -9`.
     _lock: File,
 }
 
-/// What to do with what an earlier run left.
+/// Which records of an earlier run are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resume {
-    /// Forget everything.
+    /// All of them.
     pub fresh: bool,
-    /// Forget failed trials, so that they run again.
+    /// Failed trials, so that they run again.
     pub retry_failed: bool,
 }
 
 impl RecordsFile {
-    /// Opens or makes `directory/records.jsonl`, and returns the trials that stay.
+    /// Opens or creates `directory/records.jsonl`, and returns the trials that are kept.
     pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
         let header = &masked(header);
         let place = open_directory(directory)?;
@@ -88,7 +88,7 @@ impl RecordsFile {
         &self.path
     }
 
-    /// Returns when the line is on the disk.
+    /// Returns once the line is on the disk.
     pub fn append(&mut self, trial: &Trial) -> Result<()> {
         let line = encode(Line::Trial(trial.clone()));
         self.file
@@ -98,7 +98,7 @@ impl RecordsFile {
     }
 }
 
-/// Header and trials of a whole file.
+/// Reads header and trials of a file.
 pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
@@ -108,12 +108,12 @@ pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
     }
 }
 
-/// Where the records go, and the page beside them; made if need be.
+/// Opens the directory of the records and the page; created if missing.
 fn open_directory(directory: &Path) -> Result<PrivateDirectory> {
     PrivateDirectory::make(directory, 0o755)
 }
 
-/// Before any work: a directory of results that is there must be ours, with all that a run opens in it.
+/// Checks before any work that an existing results directory and the files that a run opens in it are ours.
 ///
 /// # Errors
 /// [`Mistake`].
@@ -124,7 +124,7 @@ pub(crate) fn check_directory(directory: &Path) -> Result<()> {
     }
 }
 
-/// The page, beside the records.
+/// Writes the page next to the records.
 pub(crate) fn write_page(records: &Path, page: &str) -> Result<PathBuf> {
     let directory = records.parent().context("records are in a directory")?;
     open_directory(directory)?.replace(PAGE_NAME, |file| file.write_all(page.as_bytes()))?;
@@ -145,7 +145,7 @@ fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
 }
 
 /// # Errors
-/// The line that is none of ours. Somebody chose a file that is something else, or changed one.
+/// A line that is not a record: the file is of another kind, or has been changed.
 fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), Mistake> {
     let mut header: Option<Header> = None;
     let mut trials = Vec::new();

@@ -1,26 +1,26 @@
-//! What the storage of a cell did over the measured window: as the emulator saw it, and as the kernel did.
+//! Storage activity of a cell over the measured window, as seen by the emulator and by the kernel.
 
 use serde::{Deserialize, Serialize};
 
-/// What one mount did over the measured window.
+/// Activity of one mount over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct MountView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulator: Option<EmulatorSummary>,
-    /// The same storage as the kernel above it saw it; `None` where there is no block device.
+    /// The kernel's view of the same storage; `None` without a block device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostView>,
     pub series: StorageSeries,
-    /// The devices under the mount where there are several, the data's own first; `emulator` is their sum
-    /// then, and `host` the first of them.
+    /// The devices of the mount if there are several, the data's first. Then `emulator` is their sum, and
+    /// `host` is the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceView>,
 }
 
-/// What one of several devices of a mount did over the measured window.
+/// Activity of one of a mount's devices over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct DeviceView {
-    /// Of a ZFS pool `data`, `log` or `cache`.
+    /// `data`, `log` or `cache` of a ZFS pool.
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulator: Option<EmulatorSummary>,
@@ -39,18 +39,18 @@ pub struct StorageSeries {
     pub write_mb_per_s: Vec<f64>,
     /// Mean number of requests inside the emulated device.
     pub queue_depth: Vec<f64>,
-    /// Mean over the second as the emulated device answered; zero when there was none.
+    /// Mean over the second, as the emulated device answered; zero without a read.
     pub read_latency_ms: Vec<f64>,
     pub write_latency_ms: Vec<f64>,
     pub flush_latency_ms: Vec<f64>,
 }
 
-/// What the emulator says about itself over the measured window.
+/// The emulator's report about itself over the measured window.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct EmulatorSummary {
     /// `SCHED_FIFO`, or `SCHED_OTHER` where real time was refused.
     pub scheduler: String,
-    /// How requests reach the emulator: `io_uring`, or `threads` on kernels without FUSE over io_uring.
+    /// Path of requests to the emulator: `io_uring`, or `threads` on kernels without FUSE over io_uring.
     #[serde(default)]
     pub transport: String,
     /// Subtracted from every service time.
@@ -61,7 +61,7 @@ pub struct EmulatorSummary {
     pub lateness_max_us: f64,
     /// Share of requests answered later than 5 % of their service time.
     pub late_share: f64,
-    /// Share of the time that requests took for which the emulator's lateness is to blame, beyond the floor.
+    /// Share of all request time that is due to the emulator's lateness beyond the floor.
     #[serde(default)]
     pub late_time_share: f64,
     pub reads: u64,
@@ -76,8 +76,8 @@ pub struct EmulatorSummary {
     pub seeks: u64,
 }
 
-/// From the block device's own counters (Linux, Documentation/block/stat.rst). Requests that wait in the
-/// kernel, for example behind a FLUSH, are slower here than inside the emulator.
+/// From the block device's own counters (Linux, Documentation/block/stat.rst). They include waits in the
+/// kernel, for example behind a FLUSH, which the emulator does not see.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct HostView {
     pub reads: u64,
@@ -90,7 +90,7 @@ pub struct HostView {
     pub read_bytes: u64,
     #[serde(default)]
     pub write_bytes: u64,
-    /// Mean number of requests between their making and their completion.
+    /// Mean number of requests between their creation and their completion.
     #[serde(default)]
     pub queue_depth_mean: f64,
 }

@@ -1,51 +1,51 @@
-//! What a reader must know before believing a number.
+//! Reservations about a result.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that a reader must know before believing a number.
+/// A reservation about a result.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Warning {
-    /// The emulator answered later than the model said.
-    /// `share` is of the time that requests took.
+    /// The emulator answered later than the model prescribed. `share` is of all request time.
     Late { p99_us: f64, share: f64 },
-    /// The machine's cores, not the storage, set the pace. `client`: the load generator's share of all cores.
+    /// The machine's cores, not the storage, are the bottleneck. `client`: the load generator's share of all
+    /// cores.
     CpuSaturated {
         busy: f64,
         #[serde(default)]
         client: f64,
     },
-    /// The load generator itself used up the cores that it can use.
+    /// The load generator used all the cores available to it.
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
     NoRealTime,
-    /// The kernel refused the emulator PR_SET_IO_FLUSHER.
+    /// The kernel refused PR_SET_IO_FLUSHER for the emulator.
     NoIoFlusher,
     /// Throughput still had a trend in the measured window.
     NotSteady { drift: f64 },
     /// The server failed some transactions.
     TransactionsFailed { share: f64 },
-    /// Open loop: the server did less than it was asked, and transactions waited this long for their turn in
-    /// the end.
+    /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
+    /// their turn.
     BehindSchedule { behind_s: f64 },
-    /// The host's own disk was read while the emulated one was timed.
+    /// The host's own disk was read while the emulated one was measured.
     HostDiskReads { major_faults: u64 },
-    /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all of them.
+    /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all commits.
     SemiSyncFellBack { transactions: u64, share: f64 },
-    /// A replica took this long after the window to apply what the primary had written in it; `None` when it
-    /// had not after `waited_s`.
+    /// Time after the window until a replica had applied everything that the primary wrote in it; `None` if
+    /// not done after `waited_s`.
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
-    /// A replica did not answer when it was asked, once a second, for its progress.
+    /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
 }
 
 impl Warning {
-    /// Whether it is the same in every trial on a machine, so that saying it once is enough.
+    /// Whether it is the same in every trial on a machine, so that it is printed once.
     pub fn is_of_machine(&self) -> bool {
         matches!(self, Warning::NoIoFlusher)
     }
 
-    /// The fact, and what to do about it.
+    /// The fact and the remedy.
     pub fn sentence(&self) -> String {
         match self {
             Warning::Late { p99_us, share } => format!(

@@ -1,6 +1,6 @@
-//! The load generator as a process of its own: pinned, killed and accounted for alone.
+//! The load generator as a separate process: pinned, killed and accounted for alone.
 //!
-//! The other side of the pipe is `spindle load client`, which is [`spindle_load::process`].
+//! The other end of the pipe is `spindle load client`, which is [`spindle_load::process`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -13,12 +13,12 @@ use spindle_load::{Command, Event, RunSpec, Second, Summary};
 
 use spindle_base::child::die_with_parent;
 
-/// A summary that is later than this will not come: the client does not wait for the server to write it.
+/// Maximum delay of a summary. The client does not wait for the server to write it.
 const SUMMARY_PATIENCE: Duration = Duration::from_secs(30);
-/// The client itself waits ten seconds for its transactions.
+/// Longer than the ten seconds that the client waits for its transactions.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
-/// For the killed process.
+/// Patience with the killed process.
 const DYING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A running load. Dropping it kills the process.
@@ -26,7 +26,7 @@ const DYING_PATIENCE: Duration = Duration::from_secs(10);
 pub struct ClientProcess {
     child: Child,
     commands: Option<ChildStdin>,
-    /// Lines of its output; closed when the process ended.
+    /// Lines of its output; closed when the process ends.
     events: Receiver<Result<Event>>,
 }
 
@@ -59,7 +59,7 @@ impl ClientProcess {
         self.child.id()
     }
 
-    /// Returns when all terminals are connected and have begun.
+    /// Returns once all terminals are connected and have begun.
     pub fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
         match self.next_event(deadline)? {
@@ -69,7 +69,7 @@ impl ClientProcess {
         }
     }
 
-    /// Lets the load run unmeasured.
+    /// Runs the load unmeasured.
     pub fn watch(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<()> {
         let deadline = Instant::now() + duration;
         while let Some(event) = self.next_event(deadline)? {
@@ -81,14 +81,14 @@ impl ClientProcess {
         Ok(())
     }
 
-    /// Clears the histograms and measures; `on_second` sees the whole seconds of the window.
+    /// Clears the histograms and measures. `on_second` gets each whole second of the window.
     pub fn measure(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
         let deadline = Instant::now() + duration + SUMMARY_PATIENCE;
         loop {
             match self.next_event(deadline)? {
                 Some(Event::Second(second)) => {
-                    // One that ended before the window may still have been on its way.
+                    // A second that ended before the window may arrive late.
                     if second.measured {
                         on_second(&second);
                     }
@@ -119,7 +119,7 @@ impl ClientProcess {
         }
     }
 
-    /// `None` when the deadline comes first. The end of the process and its last words are errors.
+    /// `None` if the deadline comes first. The end of the process and its last words are errors.
     fn next_event(&mut self, deadline: Instant) -> Result<Option<Event>> {
         match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Ok(Event::Fatal { message })) => Err(anyhow!("the load cannot go on: {message}")),
@@ -140,7 +140,7 @@ impl ClientProcess {
         let commands = self.commands.as_mut().context("the load process was already stopped")?;
         match writeln!(commands, "{line}").and_then(|()| commands.flush()) {
             Ok(()) => Ok(()),
-            // Its last words say more than the broken pipe.
+            // The process's last words say more than the broken pipe.
             Err(error) => {
                 while let Some(_event) = self.next_event(Instant::now() + SUMMARY_PATIENCE)? {}
                 Err(error).context("writing to the load process")
@@ -151,8 +151,8 @@ impl ClientProcess {
 
 impl Drop for ClientProcess {
     fn drop(&mut self) {
-        // Fails only when it is gone already. One that waits for a disk which does not answer is gone when
-        // the disk is.
+        // Fails only if the process is already gone. A process that waits for a disk without an answer ends
+        // with the disk.
         let _ = self.child.kill();
         let deadline = Instant::now() + DYING_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {

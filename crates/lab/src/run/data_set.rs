@@ -1,8 +1,8 @@
-//! The database that trials start from: loaded once with the timing off, shut down cleanly, kept as a
-//! snapshot.
+//! The database that trials start from. It is loaded once with the timing off, shut down cleanly, and kept as
+//! a snapshot.
 //!
-//! Snapshots lie next to the records under a hash of everything that shaped them, so a resumed run loads
-//! nothing again and trials that differ only in memory or commit settings share one.
+//! Snapshots lie next to the records, named by a hash of everything that shaped them. A resumed run loads
+//! nothing again, and trials that differ only in memory or commit settings share a snapshot.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,12 +29,12 @@ use crate::stack::layout::{Layout, LayoutMount};
 use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
-/// A clean shutdown writes every dirty page; with the timing off that is quick, but the pool may be large.
+/// A clean shutdown writes every dirty page. This is quick with the timing off, but the pool may be large.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 
 const LOAD_PATIENCE: Duration = Duration::from_secs(1800);
 const SNAPSHOTS: &str = "snapshots";
-/// A database is in it.
+/// Mode of a directory with a database.
 const CLOSED: u32 = 0o700;
 
 fn close(directory: &Path) -> Result<()> {
@@ -42,7 +42,7 @@ fn close(directory: &Path) -> Result<()> {
         .with_context(|| format!("closing {} to other users", directory.display()))
 }
 
-/// Before any work: snapshots that are there must be ours.
+/// Checks before any work that existing snapshots are ours.
 ///
 /// # Errors
 /// [`spindle_base::Mistake`].
@@ -63,11 +63,11 @@ pub(super) fn check_directory(results: &Path) -> Result<()> {
 pub(super) struct Recipe<'a> {
     pub server_kind: &'a str,
     pub server_version: &'a str,
-    /// Which program makes the files, and with an adapter how.
+    /// The program that makes the files, or the adapter's commands.
     #[serde(skip_serializing_if = "Source::is_installed")]
     pub server_source: &'a Source,
     pub settings: BTreeMap<String, String>,
-    /// [`WorkloadSpec::data_set`].
+    /// See [`WorkloadSpec::data_set`].
     pub data_set: String,
     #[serde(skip)]
     pub workload: &'a WorkloadSpec,
@@ -75,17 +75,17 @@ pub(super) struct Recipe<'a> {
     pub mounts: Vec<MountRecipe<'a>>,
 }
 
-/// What shapes the part of a snapshot that lies on one mount.
+/// Everything that shapes the part of a snapshot on one mount.
 #[derive(Debug, Serialize)]
 pub(super) struct MountRecipe<'a> {
     pub classes: &'a [FileClass],
-    /// How the part is kept.
+    /// The form in which the part is stored.
     pub form: Form<'a>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) enum Form<'a> {
-    /// Of an emulated disk.
+    /// Image of an emulated disk.
     Image {
         file_system: &'a str,
         mkfs_options: &'a [String],
@@ -94,7 +94,7 @@ pub(super) enum Form<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         zfs: Option<[Option<u64>; 3]>,
     },
-    /// Copied from a real disk: they fit anywhere.
+    /// Files copied from a real disk; they fit on any disk.
     Files,
 }
 
@@ -122,7 +122,8 @@ impl<'a> MountRecipe<'a> {
 #[derive(Debug)]
 pub(super) struct DataSets {
     directory: PathBuf,
-    /// Loads that failed are not tried again in the same run: the next trial would wait for the same failure.
+    /// Failed loads. They are not repeated in the same run, because each later trial would wait for the same
+    /// failure.
     failures: BTreeMap<String, String>,
 }
 
@@ -132,12 +133,12 @@ impl DataSets {
         let directory =
             std::path::absolute(results.join(SNAPSHOTS)).context("looking for the working directory")?;
         PrivateDirectory::make(&directory, CLOSED)?;
-        // An earlier version left it open to readers.
+        // An earlier version left it readable by others.
         close(&directory)?;
         Ok(DataSets { directory, failures: BTreeMap::new() })
     }
 
-    /// The directory of the snapshot, made now if need be.
+    /// The directory of the snapshot, which is made now if missing.
     pub(super) fn snapshot(
         &mut self,
         recipe: &Recipe<'_>,
@@ -162,12 +163,12 @@ impl DataSets {
         let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
         if result.is_err() {
-            // A full disk is not made fuller; what cannot be removed now, the next run removes.
+            // Frees space if the disk is full. The next run removes any remains.
             let _ = fs::remove_dir_all(&draft);
         }
         interrupt.check()?;
         match result {
-            // The name appears only when the snapshot is whole.
+            // The final name appears only once the snapshot is complete.
             Ok(()) => close(&draft)
                 .and_then(|()| Ok(fs::rename(&draft, &directory)?))
                 .with_context(|| format!("moving {} to {}", draft.display(), directory.display()))?,
@@ -181,7 +182,7 @@ impl DataSets {
     }
 }
 
-/// On what a database is loaded.
+/// The storage on which a database is loaded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Storage<'a> {
     pub layout: &'a Layout,
@@ -215,7 +216,7 @@ impl Load<'_> {
         mounts.into_snapshot(snapshot).context("keeping the loaded database as a snapshot")
     }
 
-    /// Makes the database on the storage, and shuts it down cleanly.
+    /// Makes the database on the storage and shuts it down cleanly.
     fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
         let instance = Instance {
             data_directory: mounts.data_directory(),
@@ -227,7 +228,7 @@ impl Load<'_> {
         for directory in directories.into_iter().chain(instance.class_directories.values()) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
-        // Its own programs are killed by a signal.
+        // The server's own programs are killed by a signal.
         self.interrupt.kill_on_signal(0, || self.server.prepare(&instance))?;
         self.interrupt.check()?;
         let mut running = self.server.start(&instance).context("starting the server")?;
@@ -249,9 +250,9 @@ impl Load<'_> {
             // A foreign tool is a child of this thread.
             interrupt.kill_on_signal(0, || {
                 workload.load(&endpoint, seed, &mut |loaded| {
-                    // Nobody listens any more to a load that was given up.
+                    // The receiver is gone if the load was given up.
                     let _ = sender.send(loaded);
-                    // Where no process could be killed: SQLite, and a server that runs already.
+                    // For loads without a process to kill: SQLite, and a server that runs already.
                     Ok(interrupt.check()?)
                 })
             })
@@ -270,7 +271,7 @@ impl Load<'_> {
         wait.for_work_with(show, load)
     }
 
-    /// For work that goes through all data so many times.
+    /// Patience with work that goes through all data `times` times.
     fn patience(&self, least: Duration, times: u64) -> Duration {
         let data_bytes = self.recipe.workload.data().map_or(0, |data| data.bytes);
         patience::for_data(least, data_bytes.saturating_mul(times))

@@ -1,7 +1,8 @@
-//! A run: every trial of a plan that has no record yet, each from the same snapshot, each leaving one line.
+//! A run: every trial of a plan without a record, each from the same snapshot, each writing one line.
 //!
-//! A trial that fails is a row with `error`; the run goes on. What stops a run is what would stop every
-//! trial: no server on this machine, a records file that cannot be written, or the user.
+//! A trial that fails is a row with `error`, and the run goes on. A run stops at a failure that every trial
+//! would share: no server on this machine, a records file that cannot be written. It also stops at the user's
+//! request.
 
 mod cause;
 pub mod client;
@@ -41,7 +42,7 @@ pub struct Options {
     pub scenario_path: PathBuf,
     pub directory: PathBuf,
     pub resume: Resume,
-    /// This binary: the load generator is one of its sub-commands.
+    /// This binary. The load generator is one of its sub-commands.
     pub program: PathBuf,
 }
 
@@ -49,11 +50,11 @@ pub struct Options {
 pub struct Outcome {
     pub records: PathBuf,
     pub trials_run: usize,
-    /// In the file, from this run or an earlier one.
+    /// Failed trials in the file, of this run and of earlier ones.
     pub trials_failed: usize,
 }
 
-/// Where results go by default, in the working directory.
+/// Default directory of results, relative to the working directory.
 pub(crate) const RESULTS: &str = "spindle-results";
 
 /// `spindle-results/NAME-HASH` in the working directory.
@@ -61,7 +62,7 @@ pub fn default_directory(scenario: &Scenario) -> PathBuf {
     Path::new(RESULTS).join(format!("{}-{}", scenario.name, &scenario.hash()[..8]))
 }
 
-/// Before any work: what an earlier run left in the directory must be ours.
+/// Checks before any work that files of an earlier run in the directory are ours.
 ///
 /// # Errors
 /// [`Mistake`].
@@ -117,7 +118,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
 }
 
-/// For a tool that is asked what it is.
+/// Patience with a tool that is asked for its version.
 const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
 
 type Servers = BTreeMap<String, Box<dyn Server>>;
@@ -126,7 +127,7 @@ fn servers(scenario: &Scenario) -> Servers {
     scenario.matrix.server.iter().map(|name| (name.clone(), scenario.servers[name].server())).collect()
 }
 
-/// What only the server itself knows about its settings; nothing is started for it.
+/// Checks that need the server itself to judge its settings. Nothing is started.
 fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> Result<()> {
     for (name, server) in servers {
         let spec = &scenario.servers[name];
@@ -147,7 +148,7 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
     Ok(())
 }
 
-/// What only mkfs and mount themselves know about their options, and only the kernel about a real disk.
+/// Checks that need mkfs and mount to judge their options, and the kernel to judge a real disk.
 fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
     if scenario.matrix.server.iter().all(|name| scenario.servers[name].facts().is_for_tests) {
         return Ok(());
@@ -161,7 +162,7 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
     Ok(())
 }
 
-/// Of the workloads whose clients are foreign: their names, and what the tool says of itself.
+/// Names and versions of the tools that are clients of a workload, as the tools report them.
 ///
 /// # Errors
 /// A tool is missing.

@@ -1,4 +1,4 @@
-//! The phases of a trial: timed, shown, and with a look for signals in between.
+//! The phases of a trial: timed, displayed, and with a check for signals in between.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ use crate::server::telemetry::Durability;
 use crate::stack::layout::Layout;
 use crate::volume::mounts::Mounts;
 
-/// How long a signal may go unnoticed during a warm-up.
+/// Maximum time before a signal is noticed during a warm-up.
 const WATCH_STEP: Duration = Duration::from_millis(100);
 
-/// Times the phases of a trial, shows them, and looks for signals in between.
+/// Times the phases of a trial, displays them, and checks for signals in between.
 pub(super) struct Phases<'a> {
     title: String,
     pub(super) progress: &'a mut Progress,
@@ -36,7 +36,7 @@ impl<'a> Phases<'a> {
         Phases { title, progress, interrupt, spent_s: BTreeMap::new(), current: None }
     }
 
-    /// How long each of them took.
+    /// Duration of each phase.
     pub(super) fn end(mut self) -> BTreeMap<String, f64> {
         self.leave();
         self.spent_s

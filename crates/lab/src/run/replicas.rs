@@ -1,5 +1,5 @@
-//! The replicas of a trial: each a private server on storage of its own, from the same database as the
-//! primary's.
+//! The replicas of a trial. Each is a private server on its own storage, and starts from the same database as
+//! the primary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::volume::mounts::Mounts;
 
 /// A cold start on a hard disk reads everything it needs in random order.
 pub(super) const READY_PATIENCE: Duration = Duration::from_secs(600);
-/// From START SLAVE until everybody replicates; nothing is written meanwhile.
+/// From START SLAVE until all replicas replicate; nothing is written meanwhile.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a replica may stay where it is, at memory speed, when there is more to apply; a transaction is
+/// How long a replica may make no progress at memory speed while it has more to apply. A transaction is
 /// applied as a whole.
 const STALL_PATIENCE: Duration = Duration::from_secs(60);
-/// Also how exactly a catch-up is timed.
+/// Also the resolution of a catch-up time.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a sentence, a table and a record call a replica; `index` is from 0.
+/// Name of a replica in sentences, tables and records; `index` is from 0.
 fn name(index: usize, layout: &str) -> String {
     format!("replica {} ({layout})", index + 1)
 }
@@ -35,7 +35,7 @@ fn has_applied(position: Option<&Position>, bytes: u64) -> bool {
     position.is_some_and(|position| position.applied_bytes >= bytes)
 }
 
-/// How the servers of a cell are started, where it has replicas.
+/// Starts the servers of a cell in their roles, if it has replicas.
 #[derive(Clone, Copy)]
 pub(super) struct Roles<'a> {
     pub spec: &'a ReplicationSpec,
@@ -48,10 +48,10 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// Of one trial; none for a server that is alone. Dropped servers before storage.
+/// The replicas of one trial; none for a single server. Servers are dropped before storage.
 pub(super) struct Replicas<'a> {
     roles: Option<Roles<'a>>,
-    /// Where it was started, and how it is reached.
+    /// The primary's instance, and how its replicas reach it.
     primary: Option<(Instance, Access)>,
     set: Option<Box<dyn ReplicaSet>>,
     replicas: Vec<Replica>,
@@ -66,7 +66,7 @@ struct Replica {
 }
 
 impl<'a> Replicas<'a> {
-    /// `mounts` are those of the replicas, in their order.
+    /// `mounts` are the replicas' mounts, in the order of the replicas.
     pub(super) fn new(
         roles: Option<Roles<'a>>,
         mounts: Vec<Mounts>,
@@ -93,14 +93,14 @@ impl<'a> Replicas<'a> {
         })
     }
 
-    /// An error when what is measured on the storage of any of them from now on means nothing.
+    /// An error if measurements on the storage of any replica are meaningless from now on.
     pub(super) fn check(&mut self) -> Result<()> {
         self.replicas
             .iter_mut()
             .try_for_each(|replica| replica.mounts.check().with_context(|| replica.name.clone()))
     }
 
-    /// The server that the clients use: of a server without replicas, the only one.
+    /// Starts the server that the clients use: the primary, or the only server.
     pub(super) fn start_primary(
         &mut self,
         server: &dyn Server,
@@ -111,12 +111,12 @@ impl<'a> Replicas<'a> {
         replication.start_primary(instance, spec, access)
     }
 
-    /// Settings besides the user's that say what was measured.
+    /// Settings besides the user's that describe the measured configuration.
     pub(super) fn told_settings(&self) -> Vec<String> {
         self.roles.map(|roles| roles.replication.told_settings(roles.spec)).unwrap_or_default()
     }
 
-    /// Starts all of them and lets them follow the primary; returns when they do.
+    /// Starts all replicas, and returns once they follow the primary.
     pub(super) fn follow(&mut self, work_directory: &Path) -> Result<()> {
         let (Some(Roles { spec, replication }), Some((primary, access))) = (self.roles, &self.primary) else {
             return Ok(());
@@ -155,10 +155,10 @@ impl<'a> Replicas<'a> {
         Ok(())
     }
 
-    /// Adds the replicas to a look at everything.
+    /// Adds the replicas to a sample.
     ///
     /// # Errors
-    /// One is dead or has stopped.
+    /// A replica is dead or has stopped.
     pub(super) fn look(&mut self, sample: &mut Sample) -> Result<()> {
         let Some(progress) = self.progress()? else { return Ok(()) };
         sample.binlog_bytes = Some(progress.written_bytes);
@@ -172,7 +172,7 @@ impl<'a> Replicas<'a> {
 
     fn progress(&mut self) -> Result<Option<Progress>> {
         let Some(set) = &mut self.set else { return Ok(None) };
-        // One that is dead does not answer, and nor does one that stands still.
+        // A replica that is dead or stalled does not answer.
         for replica in &mut self.replicas {
             if let Some(running) = &mut replica.running {
                 running.check_alive(Duration::ZERO).with_context(|| replica.name.clone())?;
@@ -181,8 +181,8 @@ impl<'a> Replicas<'a> {
         set.look().map(Some)
     }
 
-    /// After the window, with the clients gone: times how long the replicas need for what was written in it,
-    /// then lets them apply the rest at memory speed.
+    /// Runs after the window, without clients. Times how long the replicas need to apply the writes of the
+    /// window, then lets them apply the rest at memory speed.
     pub(super) fn catch_up(&mut self, window: &mut Window) -> Result<()> {
         let (Some(Roles { spec, .. }), Some(target_bytes)) = (self.roles, window.last.binlog_bytes) else {
             return Ok(());
@@ -207,10 +207,10 @@ impl<'a> Replicas<'a> {
         Ok(())
     }
 
-    /// At memory speed, whatever it is.
+    /// Applies the rest at memory speed, of any size.
     ///
     /// # Errors
-    /// One of them does not get any further.
+    /// A replica makes no more progress.
     fn apply_all(&mut self) -> Result<()> {
         let mut behind = Vec::new();
         let (mut applied_bytes, mut since) = (0, Instant::now());
@@ -235,7 +235,7 @@ impl<'a> Replicas<'a> {
         Ok(())
     }
 
-    /// Looks until `is_done`.
+    /// Polls until `is_done`.
     fn wait(&mut self, mut is_done: impl FnMut(&mut [Replica], &Progress) -> bool) -> Result<()> {
         loop {
             self.interrupt.check()?;
@@ -248,7 +248,7 @@ impl<'a> Replicas<'a> {
         }
     }
 
-    /// What the workload checks on the primary, on every replica, and whether its tables are the primary's.
+    /// Runs the workload's checks on every replica, and compares its tables with the primary's.
     pub(super) fn verify(&mut self, workload: &Arc<dyn Workload>, patience: Duration) -> Result<Vec<Check>> {
         let mut checks = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
@@ -275,7 +275,7 @@ impl<'a> Replicas<'a> {
         Ok(checks)
     }
 
-    /// A clean shutdown.
+    /// Shuts the replicas down cleanly.
     pub(super) fn stop(&mut self, patience: Duration) -> Result<()> {
         self.set = None;
         for replica in &mut self.replicas {
@@ -294,8 +294,7 @@ impl<'a> Replicas<'a> {
         })
     }
 
-    /// What is wrong with a replica's server or storage, if anything is, in the place of what others noticed
-    /// of it.
+    /// The fault of a replica's server or storage, if any; otherwise the error that was noticed.
     pub(super) fn cause(&mut self, noticed: Error) -> Error {
         for replica in &mut self.replicas {
             let storage = replica.mounts.check().err();

@@ -1,5 +1,5 @@
-//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification, and
-//! everything down again, whatever happens.
+//! One trial: storage from the snapshot, server, client, warm-up, measured window, verification. Everything
+//! is taken down again, after any failure too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,14 @@ use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 
-/// For a server with little data; [`patience::for_data`].
+/// For a server with little data; see [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
 
 /// Seeds of neighbouring mounts differ by one, and those of a pool's devices by 2^16.
 const SEED_STEP: u64 = 1 << 32;
 
-/// What all trials of a run share, and the cell of this one.
+/// Shared by all trials of a run, and the cell of this trial.
 pub(super) struct Laboratory<'a> {
     pub scenario: &'a Scenario,
     pub cell: &'a Cell,
@@ -54,7 +54,7 @@ struct Finding {
 }
 
 impl Laboratory<'_> {
-    /// An error only when the user asked to stop; every other failure is in the trial.
+    /// An error only if the user asked to stop. Every other failure is in the trial.
     pub(super) fn run(
         &self,
         planned: &PlannedTrial,
@@ -67,7 +67,7 @@ impl Laboratory<'_> {
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
         let phases_s = phases.end();
-        // The signal reaches our children too, so their deaths are no findings.
+        // The signal reaches our children too, so their deaths are not findings.
         self.interrupt.check()?;
         let (measurement, warnings) = finding.measured.unzip();
         Ok(Trial {
@@ -86,15 +86,15 @@ impl Laboratory<'_> {
             },
             started_at,
             phases_s,
-            // A number without a clean end is not a number.
+            // A result counts only after a clean end.
             measurement: if result.is_ok() { measurement } else { None },
             error: result.err().map(|error| one_sentence(&error)),
             warnings: warnings.unwrap_or_default(),
         })
     }
 
-    /// Values are dropped in reverse order, so on every way out the client goes first, then the server, then
-    /// the replicas, then the storage.
+    /// Values are dropped in reverse order. On every path the client goes first, then the server, then the
+    /// replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,
@@ -148,12 +148,12 @@ impl Laboratory<'_> {
         self.scenario.servers[&self.cell.server].replication.as_ref()
     }
 
-    /// The cell's own, and those of its replicas.
+    /// The layouts of the cell and of its replicas.
     fn layouts(&self) -> impl Iterator<Item = &Layout> {
         std::iter::once(self.layout()).chain(self.replication().into_iter().flat_map(|spec| &spec.replicas))
     }
 
-    /// One for each mount, in the order of the layout; those of replicas follow.
+    /// One hash for each mount, in the order of the layout; those of replicas follow.
     fn stack_hash(&self) -> String {
         let of_layout = |layout: &Layout| {
             let stacks = layout.mounts.iter().map(|mount| self.scenario.stacks[&mount.stack].hash());
@@ -235,7 +235,7 @@ impl Laboratory<'_> {
         self.interrupt.kill_on_signal(server_id, || running.stop(patience))
     }
 
-    /// What the server says of its settings, which the finding keeps, and what a commit waits for.
+    /// Asks the server for its settings, which the finding keeps, and returns the durability of its commits.
     fn ask(
         &self,
         running: &mut dyn Running,
@@ -251,7 +251,7 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Until the timing is on, and the load is as it will be when it is measured.
+    /// Returns once the timing is on and the load is the one to be measured.
     fn warm_up(
         &self,
         client: &mut ClientProcess,
@@ -270,7 +270,7 @@ impl Laboratory<'_> {
         phases.watch(client, run.settle)
     }
 
-    /// What the workload checks on the server and on every replica; one that fails is an error.
+    /// Runs the workload's checks on the server and on every replica. A failed check is an error.
     fn verify(&self, run_spec: &RunSpec, server_id: u32, replicas: &mut Replicas<'_>) -> Result<Vec<Check>> {
         let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
         let wait = self.wait(VERIFY_PATIENCE);
@@ -291,7 +291,7 @@ impl Laboratory<'_> {
             .collect())
     }
 
-    /// For the server, with as much patience as its data needs.
+    /// A wait for the server, with patience for the size of its data.
     fn wait(&self, least: Duration) -> Wait<'_> {
         let data_bytes = self.scenario.data_bytes();
         Wait {

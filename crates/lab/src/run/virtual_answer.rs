@@ -1,18 +1,18 @@
-//! A scenario's question in virtual time: what each stack can do by itself, for machines on which nothing can
-//! be mounted.
+//! A scenario's question in virtual time: the performance of each stack alone, for machines that cannot mount
+//! anything.
 //!
-//! Three figures that a database lives on: one read after the other, many reads at once, and one commit after
-//! the other (a write and a FLUSH). Reads are spread over as much of the device as the scenario's data would
-//! fill.
+//! Three figures that determine a database's speed: one read after the other, many reads at once, and one
+//! commit after the other (a write and a FLUSH). Reads are spread over the part of the device that the
+//! scenario's data would fill.
 
 use spindle_model::{ClosedLoop, Measured, Operation, Order, VirtualTime};
 
 use crate::scenario::Scenario;
 use crate::stack::StackSpec;
 
-/// A page of InnoDB.
+/// Size of an InnoDB page.
 const READ_BYTES: u64 = 16 << 10;
-/// A short record in a log.
+/// Size of a short log record.
 const WRITE_BYTES: u64 = 4 << 10;
 const QUEUE_DEPTH: u64 = 16;
 const REQUESTS: u64 = 20_000;

@@ -1,5 +1,5 @@
-//! Where a run keeps sockets, logs and process ids: outside the storage under test, short enough for the path
-//! of a unix socket, and open to the server's own user.
+//! The directory for sockets, logs and process ids of a run. It is outside the storage under test, has a path
+//! short enough for a unix socket, and is open to the server's own user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -12,16 +12,16 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "spindle-run-";
 
-/// Removed when dropped; what stays is removed by the next run.
+/// Removed when dropped; the next run removes any remains.
 #[derive(Debug)]
 pub(super) struct WorkDirectory(TempDir);
 
 impl WorkDirectory {
     pub(super) fn make() -> Result<WorkDirectory> {
-        // A name that nobody can plant a directory under.
+        // An unpredictable name, so that nobody can create the directory first.
         let made = tempfile::Builder::new()
             .prefix(&format!("{PREFIX}{}-", std::process::id()))
-            // Others may pass through, which the server's user needs, and not look.
+            // Others may pass through, as the server's user must, but not list it.
             .permissions(fs::Permissions::from_mode(0o711))
             .tempdir();
         made.map(WorkDirectory).context("making a directory for sockets and logs")
@@ -32,13 +32,13 @@ impl WorkDirectory {
     }
 }
 
-/// Removes the directories of runs that were killed. Others than our own are not ours to judge, so errors are
-/// passed over.
+/// Removes the directories of killed runs. Errors are ignored, because directories of other users are not
+/// ours to judge.
 pub fn clear_leftovers() {
     let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
     for entry in entries.flatten() {
         let is_gone = |id: u32| !proc::is_there(id) || id == std::process::id();
-        // Of the entry itself: a link is no directory.
+        // Metadata of the entry itself: a link is not a directory.
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
         if entry.file_name().to_str().and_then(process_id).is_some_and(is_gone) && is_ours {
             let _ = fs::remove_dir_all(entry.path());
@@ -46,7 +46,7 @@ pub fn clear_leftovers() {
     }
 }
 
-/// Of the run that made a directory of this name.
+/// Process id of the run that made a directory of this name.
 fn process_id(name: &str) -> Option<u32> {
     let rest = name.strip_prefix(PREFIX)?;
     rest.split_once('-').map_or(rest, |(id, _)| id).parse().ok()

@@ -1,4 +1,4 @@
-//! The scenario file as it is written: serde structures, and what serde says about it as sentences.
+//! The scenario file as written: serde structures, and sentences for serde's errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use spindle_base::units;
 #[serde(deny_unknown_fields)]
 pub(super) struct ScenarioFile {
     pub title: String,
-    /// Why anyone would want to know; goes into the report.
+    /// The purpose of the comparison; printed in the report.
     pub question: String,
     pub stacks: BTreeMap<String, StackTable>,
     #[serde(default)]
     pub layouts: BTreeMap<String, LayoutTable>,
-    /// Without any, one that the machine has.
+    /// If empty, a server that the machine has.
     #[serde(default)]
     pub servers: BTreeMap<String, ServerTable>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
@@ -31,7 +31,7 @@ pub(super) struct ScenarioFile {
     pub run: RunTable,
 }
 
-/// Names of stacks.
+/// Stack names by class of file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LayoutTable {
@@ -45,7 +45,7 @@ pub(super) struct LayoutTable {
 }
 
 impl LayoutTable {
-    /// Every class that is named, the data's first.
+    /// Every named class, the data's first.
     pub(super) fn named(&self) -> Vec<(FileClass, &str)> {
         let others = [
             (FileClass::Redo, &self.redo),
@@ -67,9 +67,9 @@ pub(super) struct ServerTable {
     pub program: Option<PathBuf>,
     /// Path of an adapter.
     pub file: Option<PathBuf>,
-    /// Of a server that runs already.
+    /// URL of a server that runs already.
     pub url: Option<String>,
-    /// Of a server that `spindle server get` fetches.
+    /// Version of a server that `spindle server get` fetches.
     pub version: Option<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
@@ -86,13 +86,12 @@ pub(super) struct ReplicationTable {
     pub wait_point: Option<WaitPoint>,
     pub timeout: Option<DurationText>,
     pub catch_up: Option<DurationText>,
-    /// On top of the primary's.
+    /// Added to the primary's settings; they take precedence.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
 }
 
-/// Settings are the server's own; TOML's numbers and booleans are accepted because that is how people write
-/// them.
+/// The value of a server's own setting. TOML's numbers and booleans are accepted because users write them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SettingValue {
@@ -116,7 +115,7 @@ impl SettingValue {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Matrix {
-    /// One of the two.
+    /// Exactly one of the two is set.
     pub stack: Option<Vec<String>>,
     pub layout: Option<Vec<String>>,
     #[serde(default)]
@@ -132,12 +131,12 @@ pub(super) struct RunTable {
     pub warm_up: Option<DurationText>,
     pub settle: Option<DurationText>,
     pub measure: Measure,
-    /// The most that fixed work may take.
+    /// Time limit of fixed work.
     pub at_most: Option<DurationText>,
     pub seed: i64,
 }
 
-/// How long a trial measures.
+/// Length of a trial's measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) enum Measure {
@@ -157,7 +156,7 @@ impl TryFrom<String> for Measure {
     }
 }
 
-/// A duration as people write it: `"30 s"`, `"5 min"`.
+/// A duration such as `"30 s"` or `"5 min"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct DurationText(pub Duration);
@@ -177,7 +176,7 @@ pub(super) fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
     })
 }
 
-/// Puts the content of the files that workloads name into them; paths are relative to the scenario.
+/// Replaces the file names in workloads by the files' content; paths are relative to the scenario.
 pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> Result<(), Mistake> {
     for (name, workload) in &mut file.workloads {
         workload
@@ -187,7 +186,7 @@ pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> 
     Ok(())
 }
 
-/// Which key of a workload is wrong: serde buffers what `kind` chooses among, and forgets the path below it.
+/// The wrong key of a workload. Serde buffers the variants that `kind` selects and loses the path below it.
 fn in_workload(text: &str, path: &str) -> Option<Mistake> {
     let name = path.strip_prefix("workloads.")?;
     let mut table = text.parse::<toml::Table>().ok()?.remove("workloads")?.get(name)?.as_table()?.clone();

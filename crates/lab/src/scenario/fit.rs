@@ -1,4 +1,4 @@
-//! Whether what a scenario asks for has room: servers in this machine's memory, databases on their stacks.
+//! Checks capacity: servers in this machine's memory, databases on their stacks.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use spindle_base::text;
 
 use crate::server::reserved;
 
-/// A server's own choice of its redo log is in every workload's figure: MariaDB's is of 96 MiB, MySQL's of
-/// 100 from 8.0.30.
+/// A server's default redo log is included in every workload's figure: MariaDB's is 96 MiB, MySQL's from
+/// 8.0.30 is 100 MiB.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
@@ -30,7 +30,7 @@ pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Boun
     Ok(())
 }
 
-/// A primary and its replicas are on this machine together.
+/// A primary and its replicas share this machine.
 pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
     let known = spec.server().memory_settings();
@@ -50,13 +50,13 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
     Ok(())
 }
 
-/// The largest of the servers of the matrix, by what `of` says of one.
+/// The maximum of `of` over the servers of the matrix.
 fn largest(scenario: &Scenario, of: impl Fn(&ServerSpec) -> u64) -> u64 {
     scenario.matrix.server.iter().map(|name| of(&scenario.servers[name])).max().unwrap_or(0)
 }
 
-/// Every data set of the matrix must fit on every disk of the matrix that holds data, and every disk is fit
-/// for a database.
+/// Checks that every data set of the matrix fits on every data disk of the matrix, and that every disk is
+/// suitable for a database.
 pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     for workload in &scenario.matrix.workload {
         let spec = &scenario.workloads[workload];
@@ -68,7 +68,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 return Err(Mistake::at(format!("stacks.{name}.file_system"), message));
             }
         }
-        // InnoDB's is made in full before anything else, PostgreSQL's grows between checkpoints.
+        // InnoDB creates its redo log in full before anything else; PostgreSQL's grows between checkpoints.
         let redo_bytes =
             largest(scenario, |spec| spec.server().redo_bytes(&spec.settings).unwrap_or(DEFAULT_REDO_BYTES));
         let empty_bytes = largest(scenario, |spec| spec.server().empty_bytes());
@@ -101,7 +101,7 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// A mount of its own need not hold the data, but what grows there needs room.
+/// A separate mount does not hold the data, but needs room for files that grow there.
 fn check_apart(
     scenario: &Scenario,
     layout: &Layout,
@@ -123,7 +123,7 @@ fn check_apart(
     Ok(())
 }
 
-/// Where the size of a stack comes from.
+/// The key that sets the size of a stack.
 fn size_key(scenario: &Scenario, name: &str) -> String {
     let key = if scenario.stacks[name].real().is_some() { "path" } else { "size" };
     format!("stacks.{name}.{key}")

@@ -1,7 +1,7 @@
 //! A scenario: prose plus a matrix of stacks, servers and workloads, in one TOML file.
 //!
-//! [`Scenario::read`] gives only scenarios that can be run on this machine as far as that can be known
-//! without doing any work; everything else is a [`Mistake`] of one sentence: file, key, bound.
+//! [`Scenario::read`] returns a scenario that passed every check possible on this machine without work. Any
+//! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 mod file;
 mod fit;
@@ -32,10 +32,10 @@ pub struct Scenario {
     pub name: String,
     pub title: String,
     pub question: String,
-    /// The file as it was.
+    /// The unchanged file.
     pub text: String,
     pub stacks: BTreeMap<String, StackSpec>,
-    /// The storage of the cells, in their order; a stack of the matrix is a layout with nothing but data.
+    /// The storage of the cells, in their order. A stack of the matrix is a layout with nothing but data.
     pub layouts: Vec<Layout>,
     pub servers: BTreeMap<String, ServerSpec>,
     pub workloads: BTreeMap<String, WorkloadSpec>,
@@ -48,11 +48,11 @@ pub struct ServerSpec {
     pub kind: String,
     #[serde(flatten, skip_serializing_if = "Source::is_installed")]
     pub source: Source,
-    /// The server's own names and spelling.
+    /// By the server's own names and spelling.
     pub settings: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replication: Option<ReplicationSpec>,
-    /// Not the scenario's to say.
+    /// Decided by the caller, never by the scenario.
     #[serde(skip)]
     pub trust: Trust,
 }
@@ -68,7 +68,7 @@ impl ServerSpec {
     }
 }
 
-/// Names in the order of the cells; the first of each axis belongs to the base of comparisons.
+/// Names in the order of the cells. The first of each axis belongs to the baseline of comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Matrix {
     /// Empty when the matrix has layouts.
@@ -85,15 +85,15 @@ pub struct RunSettings {
     pub start: StartState,
     pub warm_up: Duration,
     pub settle: Duration,
-    /// Of fixed work: the most that it may take.
+    /// For fixed work, its time limit.
     pub measure: Duration,
-    /// The workload is fixed work, which is done once.
+    /// The workload is fixed work, done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
     pub seed: u64,
 }
 
-/// What a scenario must fit into, and what reading it may do.
+/// Limits of a scenario, and the actions allowed while it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub memory_bytes: u64,
@@ -109,7 +109,7 @@ impl Scenario {
         Scenario::parse_in(directory, &name, &text, bounds).map_err(|mistake| mistake.in_file(path.display()))
     }
 
-    /// The error has no file name in front of it. Files that it names are looked for in the working
+    /// The error has no file name in front of it. Paths in the scenario are relative to the working
     /// directory.
     pub fn parse(name: &str, text: &str, bounds: &Bounds) -> Result<Scenario, Mistake> {
         Scenario::parse_in(Path::new(""), name, text, bounds)
@@ -121,8 +121,8 @@ impl Scenario {
         validate::validate(name, text, file, bounds)
     }
 
-    /// Two scenarios with the same hash ask for the same cells in the same way: prose, comments and the
-    /// number of trials may differ, so that a run can be lengthened without losing what it has.
+    /// Scenarios with the same hash have the same cells and the same procedure. Prose, comments and the
+    /// number of trials may differ, so a run can be extended and keeps its records.
     pub fn hash(&self) -> String {
         let stacks: BTreeMap<&str, String> =
             self.stacks_in_use().into_iter().map(|name| (name, self.stacks[name].hash())).collect();
@@ -137,7 +137,7 @@ impl Scenario {
         content_hash(&(stacks, servers, workloads, &self.matrix, run, &self.layouts))
     }
 
-    /// The stacks of the cells by their names, each once, in the order in which they appear.
+    /// The stacks of the cells by their names, each once, in the order of appearance.
     pub fn stacks_in_use(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for mount in self.layouts.iter().chain(self.replica_layouts()).flat_map(|layout| &layout.mounts) {
@@ -148,19 +148,19 @@ impl Scenario {
         names
     }
 
-    /// Of all replicas of the matrix.
+    /// The layouts of all replicas of the matrix.
     pub fn replica_layouts(&self) -> impl Iterator<Item = &Layout> {
         let specs = self.matrix.server.iter().filter_map(|name| self.servers[name].replication.as_ref());
         specs.flat_map(|spec| &spec.replicas)
     }
 
-    /// Of one of the scenario's own cells.
+    /// The layout of one of the scenario's own cells.
     pub fn layout_of(&self, cell: &Cell) -> &Layout {
         let is_it = |layout: &&Layout| layout.name == cell.layout_name();
         self.layouts.iter().find(is_it).expect("a cell is made from a layout")
     }
 
-    /// Size of the largest freshly loaded database of the matrix, about.
+    /// Approximate size of the largest freshly loaded database of the matrix.
     pub fn data_bytes(&self) -> u64 {
         let data_sets = self.matrix.workload.iter().filter_map(|name| self.workloads[name].data());
         data_sets.map(|data| data.bytes).max().unwrap_or(0)

@@ -1,7 +1,7 @@
-//! What a run will do: cells, and trials in shuffled blocks.
+//! The plan of a run: cells, and trials in shuffled blocks.
 //!
-//! A block has each cell once, so that a drift of the machine hits all cells alike; the order within a block
-//! is shuffled by the scenario's seed (randomized complete blocks: Montgomery, Design and Analysis of
+//! A block has each cell once, so a drift of the machine affects all cells alike. The scenario's seed
+//! shuffles the order within a block (randomized complete blocks: Montgomery, Design and Analysis of
 //! Experiments, ch. 4). All trials of a block draw the same random numbers, so cells are compared under the
 //! same load.
 
@@ -19,7 +19,7 @@ use crate::stack::layout::{Layout, LayoutMount};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub cells: Vec<Cell>,
-    /// In the order in which they run.
+    /// In the order of execution.
     pub trials: Vec<PlannedTrial>,
     pub estimate: Estimate,
 }
@@ -35,10 +35,10 @@ pub struct PlannedTrial {
     pub seed: u64,
 }
 
-/// Phases that the scenario sets are exact; the rest is a guess from one machine.
+/// Phases that the scenario sets are exact; the rest is an estimate from one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// Databases that have to be loaded.
+    /// Time for loading databases.
     pub load: Duration,
     pub per_trial: Duration,
     pub total: Duration,
@@ -51,7 +51,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     Plan { cells, trials, estimate }
 }
 
-/// Storage varies fastest: what is compared stands together.
+/// Storage varies fastest, so that the compared cells are adjacent.
 fn cells(scenario: &Scenario) -> Vec<Cell> {
     let matrix = &scenario.matrix;
     let mut cells = Vec::new();
@@ -95,7 +95,7 @@ fn replication(scenario: &Scenario, server: &str) -> Option<ReplicationHead> {
     })
 }
 
-/// The data's first, which needs no words for its files.
+/// The data's mount first; it needs no words for its files.
 fn mounts(
     scenario: &Scenario,
     layout: &Layout,
@@ -120,7 +120,7 @@ fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTria
     for block in 1..=trials_per_cell {
         // Every block has its own sequence, so a longer run begins with the blocks of the shorter one.
         let mut random = Random::new(seed ^ u64::from(block).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        // 53 bits, so that a reader whose numbers are doubles (JavaScript, jq) sees the same seed.
+        // 53 bits, so that a reader with numbers in double precision (JavaScript, jq) sees the same seed.
         let seed = random.next_u64() >> 11;
         let mut order: Vec<usize> = (0..cell_count).collect();
         for last in (1..order.len()).rev() {
@@ -143,9 +143,9 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     let mut overhead = Duration::ZERO;
     for workload in &scenario.matrix.workload {
         let (loading, around) = match scenario.workloads[workload].data() {
-            // Preparing an empty database and loading it; a restore, a start, the checks and a stop. With ten
-            // warehouses (1,000 MiB) the quickstart took 26 s and 5 s on two cores; a little more is
-            // promised.
+            // First the time to prepare an empty database and load it, then the time for restore, start,
+            // checks and stop. With ten warehouses (1,000 MiB) the quickstart took 26 s and 5 s on two cores;
+            // the estimate is slightly higher.
             Some(data) => {
                 let warehouses = data.bytes as f64 / f64::from(100 << 20);
                 (
@@ -166,7 +166,7 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
             let layouts = scenario.servers[server].replication.iter().flat_map(|spec| &spec.replicas);
             layouts.fold((0, 0), |(servers, mounts), layout| (servers + 1, mounts + disks(layout)))
         };
-        // Each replica is a server more that starts, is verified and stops.
+        // Each replica adds a server that starts, is verified and stops.
         let (replicas, their_disks) =
             scenario.matrix.server.iter().map(of_replicas).max().unwrap_or_default();
         let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1 + their_disks;

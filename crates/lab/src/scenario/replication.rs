@@ -1,4 +1,4 @@
-//! What a server table says of replicas.
+//! Replicas in a server table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
 
-/// Each is a server and an emulator beside the primary's.
+/// Each replica adds a server and an emulator to the primary's.
 const REPLICAS_MAX: usize = 8;
 const TIMEOUT_MIN: Duration = Duration::from_millis(1);
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
 const CATCH_UP_MAX: Duration = Duration::from_secs(3600);
 const CATCH_UP: Duration = Duration::from_secs(60);
 
-/// Puts the replicas, and what they need of the server's settings, into its spec.
+/// Adds the replicas, and the settings that they require, to the server's spec.
 pub(super) fn check(
     name: &str,
     table: &ReplicationTable,
@@ -87,7 +87,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A layout of that name, or else a stack.
+/// The layout of that name, or else the stack.
 fn storage(name: &str, file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>) -> Result<Layout, String> {
     if let Some(table) = file.layouts.get(name) {
         return Ok(layout(name, table));
@@ -99,7 +99,7 @@ fn storage(name: &str, file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>
     Err(format!("`{name}` is not defined under [layouts] or [stacks]{}", near::hint(name, &known)))
 }
 
-/// Emulated drives are made anew for each server; of a real one there is one only.
+/// Emulated drives are made anew for each server; a real drive exists only once.
 pub(super) fn check_drives(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,

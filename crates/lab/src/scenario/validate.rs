@@ -1,4 +1,4 @@
-//! What a scenario must satisfy before any work is done.
+//! Checks of a scenario before any work is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
 
-/// A trial table longer than this is a mistake, not a plan.
+/// A longer table of trials is a mistake.
 const TRIALS_MAX: i64 = 1000;
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Shorter windows hold too few transactions of any workload to mean anything.
+/// In a shorter window any workload has too few transactions for a meaningful result.
 const MEASURE_MIN: Duration = Duration::from_millis(100);
 
 pub(super) fn validate(
@@ -94,7 +94,7 @@ pub(super) fn validate(
     Ok(scenario)
 }
 
-/// For a scenario that says nothing about servers.
+/// Used by a scenario without servers.
 fn add_default_server(file: &mut ScenarioFile) -> Result<(), Mistake> {
     if !file.servers.is_empty() || !file.matrix.server.is_empty() {
         return Ok(());
@@ -145,7 +145,7 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Mistake> {
     }
 }
 
-/// Every server of the matrix meets every workload of it.
+/// Checks every server of the matrix with every workload.
 fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Mistake> {
     for server in &file.matrix.server {
         let accepted = servers[server].server().accepted_workloads();
@@ -171,7 +171,7 @@ fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> R
     Ok(())
 }
 
-/// What a server that runs already cannot be asked for: it stays as it is, and is never without its data.
+/// Checks the limits of a server that runs already: it is not restarted or reset, and it keeps its data.
 fn check_running(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
@@ -224,7 +224,7 @@ fn check_axis<'a>(
     Ok(())
 }
 
-/// What the matrix or a layout names without a table of its own may be a ready-made stack or a profile.
+/// Adds ready-made stacks and profiles that the matrix or a layout names without a table.
 fn add_built_in_stacks(file: &mut ScenarioFile) {
     let in_layouts = file.layouts.values().flat_map(|table| table.named()).map(|(_, stack)| stack.to_owned());
     let of_replicas = file.servers.values().filter_map(|table| table.replication.as_ref());
@@ -239,7 +239,7 @@ fn add_built_in_stacks(file: &mut ScenarioFile) {
     }
 }
 
-/// The stacks that a layout names exist, and are drives of their own.
+/// Checks that the stacks of a layout exist and are separate drives.
 fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<(), Mistake> {
     let defined: Vec<&str> = file.stacks.keys().map(String::as_str).collect();
     let named = table.named();
@@ -249,7 +249,7 @@ fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<
             return Err(Mistake::at(format!("layouts.{name}.{}", class.key()), message));
         }
     }
-    // Two partitions would each get an emulated drive of its own, and the one arm would be in two places.
+    // Each partition would get its own emulated drive, and the single arm would be in two places at once.
     let drive = |stack: &str| match &file.stacks[stack] {
         StackTable { layer: Some(layer), on: Some(On::One(on)), .. }
             if layer == "partition" && file.stacks.contains_key(on) =>
@@ -275,7 +275,7 @@ fn check_layout(name: &str, table: &LayoutTable, file: &ScenarioFile) -> Result<
     Ok(())
 }
 
-/// The axis of the storage: stacks or layouts.
+/// The storage axis: stacks or layouts.
 fn check_storage(file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>) -> Result<Vec<Layout>, Mistake> {
     match (&file.matrix.stack, &file.matrix.layout) {
         (Some(names), None) => {
@@ -300,7 +300,7 @@ pub(super) fn layout(name: &str, table: &LayoutTable) -> Layout {
     Layout::new(name, label, &table.data, &table.named()[1..])
 }
 
-/// Every server of the matrix can keep apart what every layout of it wants apart.
+/// Checks that every server of the matrix can separate the classes of files that its layouts separate.
 fn check_placement(
     file: &ScenarioFile,
     servers: &BTreeMap<String, ServerSpec>,
@@ -420,7 +420,7 @@ fn check_windows(scenario: &Scenario) -> Result<(), Mistake> {
     }
 }
 
-/// As scenarios write it.
+/// Key in a scenario.
 fn start_name(start: StartState) -> &'static str {
     match start {
         StartState::Cold => "cold",

@@ -1,5 +1,4 @@
-//! The kinds of server, each with a line. Nothing else lists them: what differs is a fact of [`Kind`] or a
-//! verb.
+//! The list of server kinds. Nothing else lists them: kinds differ by facts of [`Kind`] and by verbs.
 
 use spindle_base::near;
 
@@ -10,7 +9,7 @@ use super::source::{Source, SourceForm, SourceKeys, Trust};
 use super::verbs::{Kind, Server};
 use super::{files, mock, mysql, package, postgres, sqlite};
 
-/// In the order in which a scenario that names no server gets one.
+/// A scenario without a server gets the first suitable default in this order.
 pub static KINDS: &[&Kind] = &[
     &mysql::MARIADB,
     &mysql::MYSQL,
@@ -26,14 +25,14 @@ pub fn find(name: &str) -> Option<&'static Kind> {
     KINDS.iter().copied().find(|kind| kind.name == name)
 }
 
-/// Names of the kinds of which something holds, in alphabetical order.
+/// Names of the kinds for which `holds` is true, in alphabetical order.
 pub fn names_where(holds: impl Fn(&Kind) -> bool) -> Vec<&'static str> {
     let mut names: Vec<&str> = KINDS.iter().filter(|kind| holds(kind)).map(|kind| kind.name).collect();
     names.sort_unstable();
     names
 }
 
-/// For sentences about a name that is none of them.
+/// All names, for error messages about an unknown name.
 pub fn names() -> Vec<&'static str> {
     names_where(|_| true)
 }
@@ -50,8 +49,8 @@ pub fn with_trust(name: &str, source: &Source, trust: Trust) -> Option<Box<dyn S
     (find(name)?.make)(source, trust)
 }
 
-/// The kind that runs all these kinds of workload where a scenario names none: one that is always here when
-/// no server is.
+/// The default kind for these workloads: the first available one that runs all of them. Kinds without a
+/// server program are always available.
 pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) -> Option<&'static str> {
     KINDS.iter().filter(|kind| kind.is_default).find_map(|kind| {
         let server = by_kind(kind.name)?;
@@ -64,7 +63,7 @@ pub fn default_for(workloads: &[&str], is_here: impl Fn(&dyn Server) -> bool) ->
 /// The source that a scenario names for a server of this kind.
 ///
 /// # Errors
-/// The key, and what is wrong with its value, as the end of a sentence.
+/// The key, and the fault of its value as the end of a sentence.
 pub fn source(kind: &Kind, keys: &SourceKeys<'_>) -> Result<Source, (&'static str, String)> {
     let (file, url) = (("file", SourceForm::File), ("url", SourceForm::Url));
     check_place(kind, file, keys.file.is_some(), "name the file of the adapter")?;
@@ -95,7 +94,7 @@ pub fn source(kind: &Kind, keys: &SourceKeys<'_>) -> Result<Source, (&'static st
     }
 }
 
-/// A key that belongs to the kinds of one form is there for these and no others.
+/// Checks that a key is present exactly for the kinds whose source has its form.
 fn check_place(
     kind: &Kind,
     (key, form): (&'static str, SourceForm),

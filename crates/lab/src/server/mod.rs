@@ -1,6 +1,6 @@
-//! The database servers under test, each behind the same verbs and facts. Names of settings, counters and
-//! files of a server stay in here. What belongs here knows no scenario, no trial and no report, and no other
-//! kind of server than its own; [`catalog`] lists the kinds.
+//! The database servers under test, each behind the same verbs and facts. A server's names of settings,
+//! counters and files stay in here. Code of a kind knows no scenario, no trial, no report, and no other kind;
+//! [`catalog`] lists the kinds.
 
 pub mod catalog;
 mod connection;
@@ -29,5 +29,5 @@ pub use settings::{MemorySetting, Refusal, Reserved, reserved};
 pub use source::{Source, SourceForm, SourceKeys, Trust};
 pub use verbs::{Kind, Program, Server};
 
-/// Who runs the programs that a scenario names as the clients of a server.
+/// The user that runs the foreign tools which a scenario names as the clients of a server.
 pub(crate) const FOREIGN_TOOLS: RunAs = RunAs::User(process::own_user::TOOLS.0);

@@ -1,32 +1,32 @@
-//! What a `my.cnf` or a `cubrid.conf` says, as the settings of a scenario.
+//! Reads a `my.cnf` or a `cubrid.conf` as settings of a scenario.
 //!
 //! Syntax: "Using Option Files" of MySQL's reference manual, and MariaDB's "Configuring MariaDB with Option
-//! Files"; "Scope of Server Configuration" of CUBRID's manual. Groups are read in the order of the file, and
-//! of two values of one setting the later one counts, as in the server.
+//! Files"; "Scope of Server Configuration" of CUBRID's manual. Groups are read in the order of the file. As
+//! in the server, the last value of a repeated setting counts.
 
 use std::fmt;
 
 use super::mysql::objection;
 
-/// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. `[mysqld-8.0]` and
-/// the like are for one version.
+/// Groups that servers read; others (`[client]`, `[mysqldump]`) are for other programs. Groups such as
+/// `[mysqld-8.0]` are for one version.
 const GROUPS: [&str; 6] = ["mysqld", "mariadbd", "mariadb", "server", "mysqld_safe", "galera"];
-/// Of a wrapper around the server: its settings are no settings of the server.
+/// Group of a wrapper around the server, whose settings are not the server's.
 const WRAPPER: &str = "mysqld_safe";
 
-/// Of CUBRID: the group of all databases, the one that says which processes to start, and the prefix of those
-/// of one database.
+/// CUBRID's groups: of all databases, of the processes to start, and the prefix of the groups of one
+/// database.
 const CUBRID_COMMON: &str = "common";
 const CUBRID_SERVICE: &str = "service";
 const CUBRID_DATABASE: char = '@';
-/// Where CUBRID listens and keeps its files.
+/// Settings for CUBRID's port and files.
 const CUBRID_OWN: [&str; 2] = ["cubrid_port_id", "error_log"];
 
-/// How switches are written in these files.
+/// Values of switches in these files.
 const ON: [&str; 5] = ["1", "on", "yes", "true", "y"];
 const OFF: [&str; 5] = ["0", "off", "no", "false", "n"];
 
-/// Whose file it is, which its groups tell.
+/// The family of servers that the file is for, recognized by its groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Family {
     #[default]
@@ -49,7 +49,7 @@ impl Family {
         if text.lines().any(is_cubrids) { Family::Cubrid } else { Family::Mysql }
     }
 
-    /// What the table of a server of this family begins with in a scenario.
+    /// The first lines of the table of such a server in a scenario.
     pub fn kind_lines(self) -> &'static str {
         match self {
             Family::Mysql => "kind = \"mariadb\"",
@@ -65,11 +65,11 @@ pub struct OptionFile {
     pub family: Family,
     /// By plain name, in the order of the file.
     pub settings: Vec<(String, String)>,
-    /// What was left out, with the reason.
+    /// Omitted settings, with the reason.
     pub dropped: Vec<String>,
 }
 
-/// A line that cannot be taken over, by its number.
+/// A line that cannot be converted, by its number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct Misfit {
@@ -78,7 +78,7 @@ pub struct Misfit {
 }
 
 /// # Errors
-/// `!include`, or a line that is none of an option file.
+/// `!include`, or a line that does not belong in an option file.
 pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
     let mut file = OptionFile { family: Family::of(text), ..OptionFile::default() };
     let mut group: Option<String> = None;
@@ -129,7 +129,7 @@ impl OptionFile {
         if group != base {
             return self.dropped.push(format!("{name}: of [{group}], which is for one version only"));
         }
-        // `skip_name_resolve` and `skip_log_bin` are names of their own or switch `name_resolve` off: the
+        // `skip_name_resolve` and `skip_log_bin` are names of their own, or switch `name_resolve` off. The
         // server knows both forms.
         if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) {
             self.dropped.push(
@@ -166,8 +166,8 @@ impl OptionFile {
         }
     }
 
-    /// What a comparison with another server must not overlook: a commit that was answered may be lost in
-    /// these ways.
+    /// Warnings for a comparison with another server: the settings by which an acknowledged commit may be
+    /// lost.
     fn durability(&self) -> Vec<String> {
         let value = |name: &str| {
             let found = self.settings.iter().find(|(setting, _)| setting == name);
@@ -201,7 +201,7 @@ impl OptionFile {
         remarks.into_iter().filter(|(applies, _)| *applies).map(|(_, words)| words.to_owned()).collect()
     }
 
-    /// The later one counts.
+    /// The last value counts.
     fn set(&mut self, name: String, value: String) {
         if let Some(index) = self.settings.iter().position(|(earlier, _)| *earlier == name) {
             let (_, earlier) = self.settings.remove(index);
@@ -213,7 +213,7 @@ impl OptionFile {
     }
 }
 
-/// The `settings` table of a server, ready for a scenario.
+/// The `settings` table of a server, in the syntax of a scenario.
 impl fmt::Display for OptionFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for dropped in &self.dropped {
@@ -231,7 +231,7 @@ impl fmt::Display for OptionFile {
 
 fn toml_value(value: &str) -> String {
     match value.parse::<i64>() {
-        // A leading zero or plus would not come back as it was.
+        // A leading zero or plus would be lost.
         Ok(number) if number.to_string() == value => value.to_owned(),
         _ => toml::Value::String(value.to_owned()).to_string(),
     }

@@ -1,4 +1,4 @@
-//! Replication, known only through its verbs: a primary and the servers that copy it.
+//! Replication by its verbs: a primary and the servers that copy it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,22 +16,21 @@ use super::settings::Refusal;
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::stack::layout::Layout;
 
-/// The replicas of a server, as a scenario has them.
+/// The replicas of a server in a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReplicationSpec {
     pub mode: ReplicationMode,
     /// The storage of each replica.
     pub replicas: Vec<Layout>,
-    /// `None` leaves it to the server.
+    /// `None` for the server's default.
     pub wait_point: Option<WaitPoint>,
-    /// How long a semi-synchronous commit waits for its acknowledgement; `None` leaves it to the server.
+    /// Maximum wait of a semi-synchronous commit for its acknowledgement; `None` for the server's default.
     pub timeout: Option<Duration>,
-    /// How long a trial waits, with the timing on, until the replicas have applied what was written in the
-    /// window.
+    /// Maximum wait of a trial, with the timing on, until the replicas have applied the writes of the window.
     pub catch_up: Duration,
-    /// Of every replica: the primary's settings with the replica's own in their place.
+    /// Settings of every replica: the primary's, overridden by the replica's own.
     pub settings: BTreeMap<String, String>,
-    /// Names of the replica's own.
+    /// Names of the replica's own settings.
     pub own_settings: Vec<String>,
 }
 
@@ -41,7 +40,7 @@ impl ReplicationSpec {
     }
 }
 
-/// How the replicas reach their primary: on the loopback interface, as a user of their own.
+/// Access of the replicas to their primary: on the loopback interface, as a separate user.
 #[derive(Debug, Clone)]
 pub struct Access {
     pub port: u16,
@@ -49,7 +48,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// A port that is free now, and a password that nobody knows.
+    /// A free port, and an unpredictable password.
     ///
     /// # Errors
     /// The machine has no port or no random numbers.
@@ -66,11 +65,11 @@ impl Access {
 
 /// A kind of server whose replicas Spindle can set up.
 pub trait Replication {
-    /// What primary and replicas are served with: the user's settings, and what replication needs of them.
-    /// `own` are the replica's own.
+    /// Settings of primary and replicas: the user's, and those that replication needs. `own` are the
+    /// replica's own.
     ///
     /// # Errors
-    /// A setting, or the version of the server, that does not go with it.
+    /// A setting, or a version of the server, that does not work with replication.
     fn settings(
         &self,
         mode: ReplicationMode,
@@ -78,10 +77,10 @@ pub trait Replication {
         own: &BTreeMap<String, String>,
     ) -> Result<MemberSettings, Refusal>;
 
-    /// Settings besides the user's that say what was measured.
+    /// Settings besides the user's that describe the measured configuration.
     fn told_settings(&self, spec: &ReplicationSpec) -> Vec<String>;
 
-    /// As [`super::Server::start`].
+    /// See [`super::Server::start`].
     fn start_primary(
         &self,
         instance: &Instance,
@@ -89,7 +88,7 @@ pub trait Replication {
         access: &Access,
     ) -> Result<Box<dyn Running>>;
 
-    /// As [`super::Server::start`]; it does not replicate yet. `number` is from 1.
+    /// See [`super::Server::start`]; the server does not replicate yet. `number` is from 1.
     fn start_replica(
         &self,
         instance: &Instance,
@@ -97,7 +96,7 @@ pub trait Replication {
         number: usize,
     ) -> Result<Box<dyn Running>>;
 
-    /// Lets the replicas follow the primary from its first transaction on; all of them answer.
+    /// Makes the replicas follow the primary from its first transaction on. All of them answer already.
     fn connect(
         &self,
         primary: &Instance,
@@ -119,33 +118,33 @@ pub trait ReplicaSet: Debug + Send {
     /// Whether all replicas receive and apply, and, if commits wait for them, acknowledge.
     ///
     /// # Errors
-    /// As [`ReplicaSet::look`].
+    /// See [`ReplicaSet::look`].
     fn is_running(&mut self) -> Result<bool>;
 
-    /// How far everybody is.
+    /// The progress of primary and replicas.
     ///
     /// # Errors
-    /// A replica that has stopped, with its own words; a primary that does not answer.
+    /// A replica that has stopped, with its own message; a primary that does not answer.
     fn look(&mut self) -> Result<Progress>;
 
-    /// Tables of the users that are not the same on the primary and on the replica of this index, where both
-    /// stand still.
+    /// Compares the users' tables on the primary and on the replica of this index, with neither being written
+    /// to.
     fn compare(&mut self, replica: usize) -> Result<Check>;
 }
 
-/// One look at a [`ReplicaSet`].
+/// A sample of a [`ReplicaSet`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
-    /// Bytes of binary log since the primary was started.
+    /// Bytes of binary log since the start of the primary.
     pub written_bytes: u64,
-    /// `None` for one that did not answer in time.
+    /// `None` for a replica that did not answer in time.
     pub replicas: Vec<Option<Position>>,
 }
 
-/// Where a replica is.
+/// A replica's position.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Position {
-    /// Of the primary's binary log.
+    /// Bytes of the primary's binary log.
     pub applied_bytes: u64,
     /// `Seconds_Behind_Master`; `None` when the replica does not know it.
     pub behind_s: Option<f64>,

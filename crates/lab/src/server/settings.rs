@@ -1,37 +1,37 @@
-//! What settings of several servers have in common: they are refused, their names are compared, and some
-//! reserve memory.
+//! Common handling of servers' settings: refusals, comparison of names, and settings that reserve memory.
 
 use std::collections::BTreeMap;
 
 use crate::host::provenance;
 
-/// The user's mistake: a sentence that names the setting and its bound. No work was begun.
+/// A mistake of the user's: a sentence with the setting and its bound. No work was begun.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// As servers compare names: a dash is an underscore, and case means nothing.
+/// A name as servers compare it: a dash equals an underscore, and case is ignored.
 pub(super) fn plain_name(name: &str) -> String {
     name.replace('-', "_").to_ascii_lowercase()
 }
 
-/// Settings of one server by names of another's are left to that server to refuse.
+/// A server's own setting that reserves memory. A setting by another server's name is left to the server to
+/// refuse.
 #[derive(Debug, Clone, Copy)]
 pub struct MemorySetting {
     /// In plain spelling.
     pub name: &'static str,
-    /// As the server reads a size; `None` for what is none.
+    /// Bytes, as the server reads a size; `None` if it is not a size.
     pub bytes: fn(&str) -> Option<u64>,
-    /// A size as the server writes it.
+    /// A size in the server's syntax.
     pub example: &'static str,
 }
 
-/// A setting that reserves memory, as somebody wrote it.
+/// A setting that reserves memory, as the user wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved<'a> {
     pub name: &'a str,
     pub value: &'a str,
-    /// `None` when the value is no size.
+    /// `None` if the value is not a size.
     pub bytes: Option<u64>,
     pub example: &'static str,
 }
@@ -45,10 +45,10 @@ pub fn reserved<'a>(settings: &'a BTreeMap<String, String>, known: &[MemorySetti
     found.collect()
 }
 
-/// The server would start with more memory than there is, and the trial would measure the swap.
+/// Prevents a server with more memory than the machine has: the trial would measure the swap.
 ///
 /// # Errors
-/// A setting whose value is no size, or a larger one than this machine's memory.
+/// A setting whose value is not a size, or exceeds this machine's memory.
 pub(super) fn check_memory(
     settings: &BTreeMap<String, String>,
     known: &[MemorySetting],
@@ -67,7 +67,8 @@ pub(super) fn check_memory(
     Ok(())
 }
 
-/// A number and a suffix of these, or none for so many times `unit_bytes`. `None` when it is no size.
+/// Bytes of a number with one of these suffixes; the unit of a number without one is `unit_bytes`. `None` if
+/// it is not a size.
 pub(super) fn size_bytes(text: &str, unit_bytes: u64, suffixes: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! Where the program of a server comes from, and what a scenario may say of it.
+//! The source of a server's program, and the keys for it in a scenario.
 
 use std::path::{Path, PathBuf};
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::foreign::commands::Commands;
 
-/// Where the program of a server comes from.
+/// The source of a server's program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// Whatever the machine has.
+    /// Any program installed on the machine.
     #[default]
     Installed,
     Program(PathBuf),
-    /// One of [`super::package::PACKAGES`].
+    /// A version from [`super::package::PACKAGES`].
     Version(String),
-    /// Commands of the user's.
+    /// The user's commands.
     Adapter(Box<Commands>),
-    /// Of a server that runs already.
+    /// URL of a server that runs already.
     Url(String),
 }
 
@@ -28,16 +28,16 @@ impl Source {
     }
 }
 
-/// What a scenario says of a server's program besides the kind.
+/// The key besides the kind that names a server's source in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceForm {
-    /// Nothing: there is one, or none at all.
+    /// None: there is one program, or none at all.
     Installed,
-    /// A program or a version, if it likes.
+    /// A program or a version, both optional.
     Program,
     /// A file with commands.
     File,
-    /// Where the server answers.
+    /// The server's URL.
     Url,
 }
 
@@ -50,12 +50,12 @@ pub struct SourceKeys<'a> {
     pub url: Option<&'a str>,
 }
 
-/// Whether a program that a file names may be run to see what it is.
+/// Whether a program that a file names may be run for its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Trust {
     /// As its own user.
     #[default]
     MayRun,
-    /// Whoever reads a scenario to see what it would do runs nothing of it.
+    /// Nothing is run: the scenario is only read to show its plan.
     ReadOnly,
 }

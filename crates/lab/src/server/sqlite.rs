@@ -1,8 +1,8 @@
 //! SQLite: a library in the clients' process, so there is nothing to start. Its settings are pragmas.
 //!
-//! It reads through the machine's page cache, which no setting bounds: only what was never read, or does not
-//! fit into memory, is read from the storage under test. Writes and the fsync of every commit always reach
-//! it.
+//! It reads through the machine's page cache, which no setting bounds. The storage under test is read only
+//! for pages that were never read or do not fit into memory. Writes and the fsync of every commit always
+//! reach it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use super::settings::Refusal;
 use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
-/// Decided when the first page is written.
+/// Settings that take effect when the first page is written.
 const SHAPING_SETTINGS: [&str; 4] = ["auto_vacuum", "encoding", "journal_mode", "page_size"];
-/// Words that SQLite takes for numbers (sqlite.org/pragma.html).
+/// Words that SQLite accepts for numbers (sqlite.org/pragma.html).
 const WORDS: [(&str, &[&str]); 4] = [
     ("synchronous", &["OFF", "NORMAL", "FULL", "EXTRA"]),
     ("auto_vacuum", &["NONE", "FULL", "INCREMENTAL"]),
@@ -48,7 +48,7 @@ impl Server for Sqlite {
         Ok(sqlite::version().to_owned())
     }
 
-    /// Sets each in a database that is thrown away, and reads it back.
+    /// Sets each setting in a temporary database, and reads it back.
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         let failed = |error: anyhow::Error| Refusal(format!("SQLite: {error:#}"));
         for (name, value) in &instance.settings {
@@ -96,7 +96,7 @@ fn file(instance: &Instance) -> PathBuf {
     instance.data_directory.join(FILE)
 }
 
-/// One spelling for what means the same.
+/// One spelling for equal values.
 fn plain(name: &str, value: &str) -> String {
     let value = value.trim().trim_matches(['\'', '"']).to_ascii_uppercase();
     let words = WORDS.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, words)| words);
@@ -162,7 +162,7 @@ impl Running for Opened {
         Ok(())
     }
 
-    /// The clients' process is the one that crashes.
+    /// Does nothing: the clients' process is the one that crashes.
     fn crash(&mut self) -> Result<()> {
         Ok(())
     }

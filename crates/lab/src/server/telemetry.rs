@@ -1,20 +1,20 @@
-//! What servers count and keep durable, in words that hold for all of them. The file of a family of servers
-//! translates its own counters and settings; whoever measures knows these words only.
+//! Counters and durability of servers, in terms common to all of them. The file of a family of servers
+//! translates its own counters and settings; the measuring code knows only these terms.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use crate::record::{FileClass, WaitPoint};
 
-/// What the counters and settings of a family of servers mean.
+/// The meaning of the counters and settings of a family of servers.
 pub trait Telemetry: Debug + Sync {
-    /// Counters that are worth a chart.
+    /// Counters that are charted.
     fn charts(&self) -> &'static [Chart];
 
-    /// What a server counted in a measured window.
+    /// Interprets the counters of a measured window.
     fn counters(&self, readings: &Readings<'_>) -> Counters;
 
-    /// Settings that [`Telemetry::durability`] is told, as far as the server has them.
+    /// Names of the settings for [`Telemetry::durability`], as far as the server has them.
     fn commit_settings(&self) -> &'static [&'static str];
 
     fn durability(&self, settings: &BTreeMap<String, String>) -> Durability;
@@ -23,11 +23,11 @@ pub trait Telemetry: Debug + Sync {
 /// A counter in the series of a record.
 #[derive(Debug, Clone, Copy)]
 pub struct Chart {
-    /// In the record. Versions of a server may have different counters for one chart.
+    /// Name in the record. Versions of a server may have different counters for one chart.
     pub name: &'static str,
-    /// At the server.
+    /// Name at the server.
     pub counter: &'static str,
-    /// It goes up and down, and its difference over a window means nothing.
+    /// A level goes up and down; its difference over a window has no meaning.
     pub is_level: bool,
 }
 
@@ -44,15 +44,15 @@ impl Chart {
 /// A server's own counters over a measured window.
 #[derive(Debug)]
 pub struct Readings<'a> {
-    /// Those that moved, and by how much.
+    /// Differences of the counters over the window.
     pub moved: &'a BTreeMap<String, f64>,
-    /// At the end of each second, and of the window.
+    /// Values at the end of each second, and of the window.
     pub looks: Vec<&'a BTreeMap<String, f64>>,
     pub duration_s: f64,
 }
 
 impl Readings<'_> {
-    /// How much a counter moved; zero for one that is not there.
+    /// Difference of a counter over the window; zero if the server lacks it.
     pub fn moved(&self, name: &str) -> f64 {
         self.moved.get(name).copied().unwrap_or(0.0)
     }
@@ -66,24 +66,23 @@ impl Readings<'_> {
         self.looks.last().is_some_and(|last| last.contains_key(name))
     }
 
-    /// Of a level; zero where it is not there.
+    /// Mean of a level; zero if the server lacks it.
     pub fn mean(&self, name: &str) -> f64 {
         let values: Vec<f64> = self.looks.iter().filter_map(|look| look.get(name).copied()).collect();
         if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
     }
 }
 
-/// What a server counted in a window; `None` for what it does not count.
+/// A server's counts over a window; `None` for a count that it lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counters {
-    /// Reads of pages that somebody waited for, without read-ahead. The machine's page cache may have
-    /// answered.
+    /// Reads of pages in the foreground, without read-ahead. The machine's page cache may have answered them.
     pub foreground_reads: Option<f64>,
-    /// Transactions that changed something, if the server's logs have all of them.
+    /// Transactions with changes, if the server's logs have all of them.
     pub commits: Option<f64>,
-    /// Summed over sessions.
+    /// Sum over sessions.
     pub lock_wait_s: Option<f64>,
-    /// Transactions that one write of the binary log has.
+    /// Transactions per write of the binary log.
     pub commits_per_group: Option<f64>,
     pub semi_sync: Option<SemiSync>,
 }
@@ -92,24 +91,24 @@ pub struct Counters {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SemiSync {
     pub acknowledged: f64,
-    /// Those that went on without.
+    /// Commits that went on without an acknowledgement.
     pub unacknowledged: f64,
-    /// Waits for a replica, and their time together.
+    /// Number of waits for a replica, and their total time.
     pub waits: f64,
     pub wait_s: f64,
 }
 
-/// What a commit waits for.
+/// The logs and replicas that a commit waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Durability {
-    /// The logs that are on their storage when it returns; empty where it waits for none, `None` where that
-    /// is not known.
+    /// The logs that are on their storage when the commit returns; empty if it waits for none, `None` if
+    /// unknown.
     pub flushed_logs: Option<Vec<FileClass>>,
-    /// Of a semi-synchronous primary.
+    /// Only for a semi-synchronous primary.
     pub wait_point: Option<WaitPoint>,
 }
 
-/// Of whatever has no counters that mean anything here.
+/// Telemetry of a server without meaningful counters.
 #[derive(Debug)]
 pub struct Silent;
 

@@ -1,5 +1,4 @@
-//! What every kind of server can be asked for: its facts, what it makes of settings, and how one is made and
-//! started.
+//! The facts and verbs of every kind of server: its handling of settings, its creation and its start.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,18 +12,19 @@ use super::settings::{MemorySetting, Refusal};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
 
-/// What is known of a kind of server before there is one. Its file declares it, [`super::catalog`] lists it.
+/// Facts about a kind of server, known before there is a server. Its file declares it, [`super::catalog`]
+/// lists it.
 #[derive(Debug)]
 pub struct Kind {
-    /// As scenarios write it.
+    /// Name in a scenario.
     pub name: &'static str,
-    /// What a scenario says of the program.
+    /// The keys of a scenario for the program.
     pub source: SourceForm,
     /// `None` for a source of another form.
     pub make: fn(&Source, Trust) -> Option<Box<dyn Server>>,
-    /// A scenario that names no server may get it.
+    /// Available as the default of a scenario that names no server.
     pub is_default: bool,
-    /// It tests what is above it: directories take the place of emulated disks, and nobody is told of it.
+    /// Only for tests of the code above it: directories replace emulated disks, and no list shows it.
     pub is_for_tests: bool,
     /// A workload may name the engine that keeps its tables.
     pub has_storage_engines: bool,
@@ -32,12 +32,12 @@ pub struct Kind {
     pub program: Option<Program>,
     /// Other programs that it needs.
     pub tools: &'static [Program],
-    /// How to get the server, where the error of [`Server::path`] does not say enough.
+    /// Instructions for installing the server, if the error of [`Server::path`] is not enough.
     pub how_to_get: Option<&'static str>,
 }
 
 impl Kind {
-    /// Without programs, engines or a source.
+    /// A kind without programs, engines or a source.
     pub const fn new(name: &'static str, make: fn(&Source, Trust) -> Option<Box<dyn Server>>) -> Kind {
         Kind {
             name,
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Its storage, settings and process are its own: it is neither started nor stopped.
+    /// Whether it is neither started nor stopped: its storage, settings and process are not ours.
     pub fn runs_already(&self) -> bool {
         self.source == SourceForm::Url
     }
@@ -62,9 +62,9 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     pub name: &'static str,
-    /// Debian's package that brings it; `None` where installing one is not enough.
+    /// Debian's package of the program; `None` if installing one is not enough.
     pub package: Option<&'static str>,
-    /// A real scenario cannot run without it.
+    /// Whether a real scenario cannot run without it.
     pub is_required: bool,
     pub purpose: &'static str,
 }
@@ -73,21 +73,21 @@ pub struct Program {
 pub trait Server: Debug {
     fn kind(&self) -> &'static Kind;
 
-    /// Kinds of workload that it can be driven with, as [`spindle_load::WorkloadSpec`] names them.
+    /// Kinds of workload that it accepts, by their names in [`spindle_load::WorkloadSpec`].
     fn accepted_workloads(&self) -> Vec<&'static str>;
 
-    /// Whether a workload of an accepted kind can be run with these settings.
+    /// Checks a workload of an accepted kind with these settings.
     ///
     /// # Errors
-    /// It cannot; continues a sentence that begins with the server's name.
+    /// The workload cannot run; continues a sentence that begins with the server's name.
     fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// What it keeps in the files of a class that does not lie with the data, for example `ib_logfile0`.
+    /// Names the files of a class that can have a mount of its own, for example `ib_logfile0`.
     ///
     /// # Errors
-    /// It cannot keep them apart, or not with these settings; continues a sentence that begins with the
+    /// The server cannot separate them, or not with these settings; continues a sentence that begins with the
     /// server's name.
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
@@ -98,19 +98,19 @@ pub trait Server: Debug {
         Vec::new()
     }
 
-    /// How large these settings let the redo log become; `None` where they leave it to a server whose own
-    /// choice is in every workload's figure.
+    /// Maximum size of the redo log under these settings; `None` for the server's default, which is included
+    /// in every workload's figure.
     fn redo_bytes(&self, _settings: &BTreeMap<String, String>) -> Option<u64> {
         None
     }
 
-    /// What a database has before any row, its redo log included; an upper bound for the kinds that we have.
-    /// An empty MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
+    /// Size of a database without rows, with its redo log; an upper bound for the present kinds. An empty
+    /// MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
     fn empty_bytes(&self) -> u64 {
         512 << 20
     }
 
-    /// Where its program is; `None` for one that has none. Errors name the command that installs it.
+    /// Path of its program; `None` without one. Errors name the command that installs it.
     fn path(&self) -> Result<Option<PathBuf>> {
         Ok(None)
     }
@@ -118,11 +118,11 @@ pub trait Server: Debug {
     /// The version string of the installed binary. Errors name the command that installs it.
     fn version(&self) -> Result<String>;
 
-    /// Looks at the settings without touching anything: a wrong one is refused before any work.
+    /// Checks the settings without side effects, before any work.
     fn check(&self, instance: &Instance) -> Result<(), Refusal>;
 
     /// Settings for loading a database that will be served with `settings`: those that shape the files, and
-    /// whatever makes loading fast. Databases that are loaded with equal settings are interchangeable.
+    /// those that make loading fast. Databases that are loaded with equal settings are interchangeable.
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         settings.clone()
     }
@@ -133,7 +133,7 @@ pub trait Server: Debug {
     /// Starts the process; it may not be ready yet.
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
 
-    /// How replicas of it are set up; `None` where Spindle cannot.
+    /// The setup of its replicas; `None` if Spindle has none.
     fn replication(&self) -> Option<&dyn Replication> {
         None
     }

@@ -1,5 +1,4 @@
-//! What is inside the binary, for use by name: profiles (`profiles/*.toml`) and ready-made stacks
-//! (`stacks/*.toml`).
+//! Profiles (`profiles/*.toml`) and ready-made stacks (`stacks/*.toml`) in the binary, for use by name.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,7 +7,7 @@ use spindle_base::near::did_you_mean;
 
 use super::table::{StackFile, StackTable};
 
-/// The profiles inside the binary, by name.
+/// The profiles in the binary, by name.
 pub const PROFILES: [(&str, &str); 34] = [
     ("660p-1024", include_str!("../../../../profiles/660p-1024.toml")),
     ("850evo-250", include_str!("../../../../profiles/850evo-250.toml")),
@@ -67,12 +66,12 @@ pub fn ready_made_names() -> impl Iterator<Item = &'static str> {
     READY_MADE.keys().map(String::as_str)
 }
 
-/// Of profiles, then of ready-made stacks.
+/// Names of profiles, then of ready-made stacks.
 pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     PROFILES.iter().map(|(name, _)| *name).chain(ready_made_names())
 }
 
-/// A ready-made stack, or a stack of nothing but the profile of that name.
+/// A ready-made stack, or a stack of only the profile of that name.
 pub fn built_in_stack(name: &str) -> Option<StackTable> {
     let profile = || {
         let is_known = PROFILES.iter().any(|(known, _)| *known == name);
@@ -81,7 +80,7 @@ pub fn built_in_stack(name: &str) -> Option<StackTable> {
     ready_made(name).cloned().or_else(profile)
 }
 
-/// Of a name that is none of them.
+/// Message for an unknown name.
 pub(super) fn unknown(name: &str) -> String {
     let near = did_you_mean(name, &built_in_names().collect::<Vec<_>>());
     format!(

@@ -1,8 +1,9 @@
-//! A stack as JSON that does not depend on how a program calls things: keys as files spell them and in
-//! alphabetical order, values in the smallest units, names of kinds and layers as declared. Its hash names
-//! the stack in records, and the emulator's process gets it.
+//! A stack as JSON, independent of names in the code: keys in the spelling of files and in alphabetical
+//! order, values in the smallest units, names of kinds and layers as declared. Its hash identifies the stack
+//! in records. The emulator's process receives this JSON.
 //!
-//! This is a format: a change in it changes the hash of every stack, and runs are not resumed across it.
+//! This is a format: a change to it changes the hash of every stack, and runs cannot be resumed across the
+//! change.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ use super::values::{self, Form};
 struct Node {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     below: Vec<Node>,
-    /// Of a device.
+    /// Kind of a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +34,7 @@ struct Node {
     size: String,
 }
 
-/// What decides how a stack behaves; no names and no prose.
+/// Everything that determines a stack's behaviour, without names and prose.
 #[derive(Debug, Serialize)]
 struct Whole {
     file_system: String,
@@ -41,7 +42,7 @@ struct Whole {
     mkfs_options: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mount_options: Vec<String>,
-    /// Of a real disk.
+    /// Path of a real disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,10 +70,10 @@ pub(super) fn served(stack: &StackSpec) -> String {
     serde_json::to_string(&node(&stack.tree, stack.size_bytes())).expect("plain data always becomes JSON")
 }
 
-/// The device of [`StackSpec::to_served`].
+/// Builds the device from the output of [`StackSpec::to_served`].
 ///
 /// # Errors
-/// A text that does not come from there, or from another version.
+/// A text of another origin, or of another version.
 pub fn served_device(text: &str, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>> {
     let Branch { size_bytes: own_bytes, stack } = parse(text)?;
     ensure!(own_bytes == size_bytes, "the stack's size has changed");
@@ -86,7 +87,7 @@ pub(super) fn parse(text: &str) -> Result<Branch> {
 
 fn whole(stack: &StackSpec) -> Whole {
     let head = &stack.head;
-    // A directory without its size and its file system, because these are not the stack's to say.
+    // Size and file system of a directory are left out, because the stack does not determine them.
     let path = stack.real.as_ref().map(|place| match place {
         Place::Directory { path } | Place::BlockDevice { path, .. } => path.display().to_string(),
     });

@@ -1,20 +1,21 @@
-//! Where partitioning tools and LVM put the first byte of data, in bytes from the start of what they divide.
+//! Positions of the first byte of data under partitioning tools and LVM, in bytes from the start of the
+//! divided device.
 
-/// Where LVM puts the first extent of a physical volume (`pvs -o pe_start`).
+/// Position of the first extent of a physical volume in LVM (`pvs -o pe_start`).
 ///
-/// Source: "change default alignment of pe_start to 1MB", lvm-devel, 2010-08-05, which also says what went
-/// before: an alignment of 64 KiB, which with the default metadata area came to 192 KiB. That 64 KiB itself
-/// occurred, without such an area, is an assumption.
+/// Source: "change default alignment of pe_start to 1MB", lvm-devel, 2010-08-05. It also gives the earlier
+/// value: an alignment of 64 KiB, which with the default metadata area came to 192 KiB. A start at 64 KiB
+/// itself, without such an area, is an assumption.
 pub const LVM_DATA_STARTS_BYTES: [(&str, u64); 3] = [
     ("LVM2 since August 2010", 1 << 20),
     ("LVM2 before", 192 << 10),
     ("LVM2 before, metadata within 64 KiB", 64 << 10),
 ];
 
-/// Where partitioning tools put the first partition.
+/// Position of the first partition.
 ///
-/// Sector 63 is the second track of the geometry of 63 sectors a track that BIOSes report. What replaced it
-/// is 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
+/// Sector 63 is the start of the second track in the geometry of 63 sectors a track that BIOSes report. Its
+/// successor is 1 MiB (fdisk, parted: the same message as for [`LVM_DATA_STARTS_BYTES`]).
 pub const PARTITION_STARTS_BYTES: [(&str, u64); 2] = [("sector 63", 63 * 512), ("1 MiB", 1 << 20)];
 
 #[cfg(test)]

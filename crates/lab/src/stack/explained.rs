@@ -1,4 +1,4 @@
-//! A stack with every parameter: its value, and where that comes from.
+//! A stack with every parameter, its value and its origin.
 
 use serde::Serialize;
 use spindle_base::units::format_size_bytes;
@@ -9,13 +9,13 @@ use super::values::{Entries, Origin};
 /// A device or a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
-    /// Of its table, or of the profile.
+    /// Name of its table or of the profile.
     pub name: String,
-    /// The name of the layer, or the kind of the device.
+    /// Name of the layer, or kind of the device.
     pub kind: String,
     pub size_bytes: u64,
     pub parameters: Vec<Explanation>,
-    /// By the keys that name them.
+    /// The devices or layers below, by the keys that name them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<ExplainedBelow>,
 }
@@ -23,7 +23,7 @@ pub struct Explained {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExplainedBelow {
     pub key: String,
-    /// That many of the same.
+    /// Number of identical stacks.
     pub count: usize,
     pub stack: Explained,
 }
@@ -36,7 +36,7 @@ pub struct Explanation {
     pub origin: Origin,
 }
 
-/// In the order in which they are declared; what is not there has no row. `given` are the values with an
+/// Explanations in the order of declaration; an absent value has no row. `given` are the values with an
 /// origin of their own.
 pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -> Vec<Explanation> {
     let explain = |field: &Field| {
@@ -56,7 +56,7 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
 }
 
 impl Explained {
-    /// As text.
+    /// The explanation as text.
     pub fn table(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, 0);

@@ -1,7 +1,7 @@
-//! Layouts: which class of database file lies on which volume mount.
+//! Layouts: the volume mount of each class of database file.
 //!
-//! A layout names a stack per class; classes with the same stack share one mount, and what is not named lies
-//! with the data. A stack alone is a layout with nothing but data.
+//! A layout names a stack per class. Classes with the same stack share a mount; classes without a name are on
+//! the data's mount. A stack alone is a layout with nothing but data.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::record::FileClass;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layout {
     pub name: String,
-    /// What reports call it.
+    /// Name in reports.
     #[serde(skip)]
     pub label: String,
     /// The data's first.
@@ -19,14 +19,14 @@ pub struct Layout {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LayoutMount {
-    /// Named in the layout; never empty. The mount of the data has every class that no mount names.
+    /// Classes named in the layout; never empty. The data's mount has every class that no mount names.
     pub classes: Vec<FileClass>,
-    /// By its name in the scenario.
+    /// Name of the stack in the scenario.
     pub stack: String,
 }
 
 impl Layout {
-    /// `others` are the classes besides the data that are named, in any order.
+    /// `others` are the named classes besides the data, in any order.
     pub fn new(name: &str, label: &str, data: &str, others: &[(FileClass, &str)]) -> Layout {
         let mut mounts = vec![LayoutMount { classes: vec![FileClass::Data], stack: data.to_owned() }];
         let mut others = others.to_vec();
@@ -45,7 +45,7 @@ impl Layout {
         Layout::new(stack, label, stack, &[])
     }
 
-    /// Index of the mount on which a class lies.
+    /// Index of a class's mount.
     pub fn mount_of(&self, class: FileClass) -> usize {
         self.mounts.iter().position(|mount| mount.classes.contains(&class)).unwrap_or(0)
     }
@@ -55,7 +55,7 @@ impl Layout {
         &self.mounts[self.mount_of(class)].stack
     }
 
-    /// Classes that do not lie with the data, and the stacks they lie on.
+    /// Classes apart from the data, with their stacks.
     pub fn apart(&self) -> impl Iterator<Item = (FileClass, &str)> {
         let mounts = self.mounts.iter().skip(1);
         mounts.flat_map(|mount| mount.classes.iter().map(|class| (*class, mount.stack.as_str())))
@@ -63,7 +63,7 @@ impl Layout {
 }
 
 impl LayoutMount {
-    /// Unique among the mounts of a layout: names directories and disks.
+    /// Unique among the mounts of a layout; part of the names of directories and disks.
     pub fn key(&self) -> &'static str {
         self.classes[0].key()
     }

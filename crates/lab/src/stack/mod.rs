@@ -1,7 +1,6 @@
-//! Stacks: what storage a name stands for. Profiles and stack tables are read here, resolved to a tree of the
-//! model, told, hashed and handed to the process that serves them. What keys there are, the model's
-//! declarations say; nothing here names a layer or a device. This room knows no scenario, no run and no disk
-//! that is up.
+//! Stacks: the storage behind a name. Profiles and stack tables are read here, resolved to a tree of the
+//! model, explained, hashed and passed to the process that serves them. The model's declarations define the
+//! keys; nothing here names a layer or a device. This module knows no scenario, no run and no running disk.
 
 mod built_in;
 mod canonical;

@@ -1,8 +1,8 @@
-//! Profiles: one TOML file describes a device, and every parameter says where it comes from.
+//! Profiles: one TOML file describes a device, and every parameter has its origin.
 //!
-//! `key = { value = "8.5 ms", source = "..." }`, or `assumption = "..."` where no text was found; one of the
-//! two, always. A number that nobody can check must not pass for a fact, so a source marked `[UNVERIFIED]` is
-//! refused.
+//! Each parameter is `key = { value = "8.5 ms", source = "..." }`, or has `assumption = "..."` if no text was
+//! found; exactly one of the two. An unverifiable number must not pass for a fact, so a source marked
+//! `[UNVERIFIED]` is refused.
 
 pub(super) mod deviations;
 
@@ -20,18 +20,18 @@ use super::built_in::{PROFILES, unknown};
 use super::values::{self, Entries, Form, Origin};
 use deviations::KnownDeviation;
 
-/// Of a profile's file.
+/// Size limit of a profile's file.
 const TEXT_BYTES_MOST: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     pub name: String,
-    /// One sentence: what is emulated.
+    /// The emulated device in one sentence.
     pub summary: String,
     pub parameters: Parameters,
     /// Parameters without a source, as sentences.
     pub assumptions: Vec<String>,
-    /// Published figures that it does not meet.
+    /// Published figures that the profile does not meet.
     pub known_deviations: Vec<KnownDeviation>,
     pub(super) entries: Entries,
 }
@@ -47,7 +47,7 @@ struct ProfileFile {
 }
 
 impl Profile {
-    /// A built-in profile by its name, or the user's own by its path (one that has a `/` or ends in `.toml`).
+    /// A built-in profile by its name, or the user's own by its path (with a `/` or ending in `.toml`).
     pub fn find(name: &str) -> Result<Profile, Mistake> {
         if name.contains('/') || name.ends_with(".toml") {
             let text = read(Path::new(name))
@@ -61,7 +61,7 @@ impl Profile {
         }
     }
 
-    /// `file` is what errors call it.
+    /// `file` is its name in errors.
     pub fn parse(file: &str, name: &str, text: &str) -> Result<Profile, Mistake> {
         Profile::of_text(name, text).map_err(|mistake| mistake.in_file(file))
     }
@@ -93,7 +93,7 @@ fn assumption(field: &Field, entries: &Entries) -> Option<String> {
 }
 
 /// # Errors
-/// It is far too long for a profile, as `/dev/zero` is.
+/// The file is far too long for a profile, as `/dev/zero` is.
 fn read(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(TEXT_BYTES_MOST + 1).read_to_string(&mut text)?;

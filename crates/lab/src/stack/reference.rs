@@ -1,4 +1,4 @@
-//! The reference page of all parameters, as the fields declare them: `docs/parameters.md`.
+//! The reference page of all parameters, from the fields' declarations: `docs/parameters.md`.
 
 use spindle_model::parameter::Step;
 use spindle_model::{Declared as _, Field, Kind, Layer, Parameters, Style, Value};
@@ -12,7 +12,7 @@ device its parameters, each with a source or an assumption; a stack table (`[sta
 some of a device other values. `spindle disk profile NAME` shows what a profile or a stack has, and why.
 ";
 
-/// Markdown.
+/// The page in Markdown.
 pub fn page() -> String {
     let mut text = HEAD.to_owned();
     text.push_str("\n## Devices\n");

@@ -1,4 +1,4 @@
-//! From stack tables to a stack that can be built.
+//! Resolves stack tables to a stack that can be built.
 
 mod device;
 mod layer;
@@ -22,25 +22,25 @@ use super::values::{self, Entries, Form};
 use crate::record::StackHead;
 use pool::PoolSpec;
 
-/// Size of a stack whose table names none, or the drive's capacity if that is smaller.
+/// Size of a stack whose table has none, unless the drive's capacity is smaller.
 const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
 
-/// Of the emulator's store.
+/// Block size of the emulator's store.
 const BLOCK_BYTES: u64 = 4096;
 
-/// A file of a few lines can name a stack twice in each of its layers, and so on downwards. Beyond any
-/// storage that was ever built.
+/// Limits against a file of a few lines that names a stack twice in each of many layers. They are beyond any
+/// storage ever built.
 const DEVICES_MOST: usize = 256;
 const DEPTH_MOST: usize = 16;
 
-/// Where the names of other stacks are looked up.
+/// Lookup of the names of other stacks.
 pub(super) struct Context<'a> {
     tables: &'a BTreeMap<String, StackTable>,
-    /// From the stack that was asked for down to the present one.
+    /// Names from the requested stack down to the present one.
     path: Vec<String>,
-    /// In that stack so far.
+    /// Devices in the requested stack so far.
     device_count: usize,
-    /// The last mistake is about the stack that was asked for, and about none below it.
+    /// The last mistake is about the requested stack, and about no stack below it.
     is_whole: bool,
 }
 
@@ -50,7 +50,7 @@ struct Parts {
     size_bytes: u64,
     summary: String,
     assumptions: Vec<String>,
-    /// Of the device or layer.
+    /// Kind of the device or layer.
     kind: String,
     parameters: Vec<Explanation>,
     below: Vec<ExplainedBelow>,
@@ -66,7 +66,8 @@ pub(super) fn resolve(
 }
 
 impl Context<'_> {
-    /// The stack of that name, as a layer's `key` gives it; `size_bytes` counts if its own table has none.
+    /// The stack of that name, which a layer's `key` gives. `size_bytes` applies if its own table has no
+    /// size.
     pub(super) fn below(
         &mut self,
         key: &str,
@@ -164,7 +165,7 @@ impl Context<'_> {
         })
     }
 
-    /// The pool, of which the parts get to know.
+    /// Resolves the pool, and adds it to the parts.
     fn pool(&mut self, entries: &Entries, parts: &mut Parts) -> Result<PoolSpec, Mistake> {
         let pool = PoolSpec::resolve(entries, parts.size_bytes, self)?;
         parts.summary.push_str(&pool.summary());
@@ -179,7 +180,7 @@ impl Context<'_> {
         Ok(pool)
     }
 
-    /// The second is what the table says about a ZFS pool, if it is one.
+    /// The second value is the part of the table about a ZFS pool, if any.
     fn device(
         &mut self,
         profile: &str,
@@ -201,7 +202,8 @@ impl Context<'_> {
         let (own, pool) = keys(table, &device::of_table(&fields))?;
         let (parameters, entries, told) = device::overridden(&profile, &fields, &own)?;
         let capacity = parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
-        // In whole blocks of the emulator, as a drive's capacity is in whole sectors whatever its label says.
+        // Rounded down to whole blocks of the emulator. A drive's capacity is whole sectors in the same way,
+        // whatever its label says.
         let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
         let parts = Parts {
             size_bytes,
@@ -255,7 +257,7 @@ impl Context<'_> {
     }
 }
 
-/// Those that are not there yet.
+/// Adds the assumptions that are not in the list yet.
 fn extend<'a>(assumptions: &mut Vec<String>, more: impl Iterator<Item = &'a String>) {
     for assumption in more {
         if !assumptions.contains(assumption) {
@@ -285,8 +287,8 @@ fn file_system(table: &StackTable) -> Result<&str, Mistake> {
     Ok(file_system)
 }
 
-/// The keys of the device or layer, and if the file system is ZFS those of the pool, less what the layer
-/// calls the same.
+/// The keys of the device or layer, and those of the pool if the file system is ZFS, without keys that the
+/// layer has too.
 fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>), Mistake> {
     let is_own = |key: &str| own.iter().any(|field| field.key == key);
     let of_pool: Vec<Field> = pool::fields().into_iter().filter(|field| !is_own(&field.key)).collect();

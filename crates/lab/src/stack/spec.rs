@@ -1,4 +1,4 @@
-//! A stack that can be built: its tree, and what a record says about it.
+//! A stack that can be built: its tree, and its description for records.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use crate::record::StackHead;
 pub struct StackSpec {
     pub(super) head: StackHead,
     pub(super) label: String,
-    /// Of a real disk a device that is never built.
+    /// For a real disk, a device that is never built.
     pub(super) tree: Tree,
     pub(super) explained: Explained,
     pub(super) real: Option<Place>,
     pub(super) pool: Option<Box<PoolSpec>>,
-    /// Its own table, and those that its layers may be on.
+    /// Its own table, and those of stacks that its layers may be on.
     pub(super) table: StackTable,
     pub(super) tables: BTreeMap<String, StackTable>,
 }
 
 impl StackSpec {
-    /// `tables` are those that a layer may be on. The mistake is at a key of the table.
+    /// `tables` are those of stacks that a layer may be on. A mistake names a key of the table.
     pub fn resolve(
         name: &str,
         table: &StackTable,
@@ -38,7 +38,7 @@ impl StackSpec {
         resolve(name, table, tables)
     }
 
-    /// A ready-made stack or a profile alone, as `spindle disk up NAME --size SIZE` wants it.
+    /// A ready-made stack or a profile alone, as in `spindle disk up NAME --size SIZE`.
     pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, Mistake> {
         if StackSpec::usual_file_system(name) == pool::FILE_SYSTEM && file_system != pool::FILE_SYSTEM {
             return Err(Mistake::new(format!(
@@ -56,16 +56,16 @@ impl StackSpec {
         })
     }
 
-    /// The same of another size.
+    /// The same stack with another size.
     ///
     /// # Errors
-    /// A size that it cannot have.
+    /// The stack cannot have this size.
     pub fn with_size(&self, size_bytes: u64) -> Result<StackSpec, Mistake> {
         let table = StackTable { size: Some(format!("{size_bytes} B")), ..self.table.clone() };
         resolve(&self.head.name, &table, &self.tables)
     }
 
-    /// What `spindle disk up NAME` mounts unless another is asked for.
+    /// The default file system of `spindle disk up NAME`.
     pub fn usual_file_system(name: &str) -> &'static str {
         let is_pool =
             ready_made(name).is_some_and(|table| table.file_system.as_deref() == Some(pool::FILE_SYSTEM));
@@ -88,7 +88,7 @@ impl StackSpec {
         self.head.size_bytes
     }
 
-    /// One sentence: what is emulated.
+    /// The emulated storage in one sentence.
     pub fn summary(&self) -> &str {
         &self.head.summary
     }
@@ -98,22 +98,22 @@ impl StackSpec {
         &self.head.assumptions
     }
 
-    /// Every parameter, and where it comes from.
+    /// Every parameter, with its origin.
     pub fn explained(&self) -> &Explained {
         &self.explained
     }
 
-    /// Where it is, when it is a real disk and not emulated.
+    /// The location of a real disk; `None` for an emulated one.
     pub fn real(&self) -> Option<&Place> {
         self.real.as_ref()
     }
 
-    /// What belongs to it besides its device, when its file system is ZFS.
+    /// The pool's parts besides the data device, if the file system is ZFS.
     pub fn pool(&self) -> Option<&PoolSpec> {
         self.pool.as_deref()
     }
 
-    /// A running device. The stack was validated when it was resolved.
+    /// Builds a running device. The stack was validated when it was resolved.
     ///
     /// # Panics
     /// The stack is a real disk.
@@ -122,12 +122,12 @@ impl StackSpec {
         self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
     }
 
-    /// Its device, to hand it to the process that serves it; [`super::served_device`] reads it.
+    /// The device as text for the process that serves it; [`super::served_device`] reads it.
     pub fn to_served(&self) -> String {
         canonical::served(self)
     }
 
-    /// Names what decides how the stack behaves: equal hashes, equal devices.
+    /// Hash of everything that determines the stack's behaviour: equal hashes, equal devices.
     pub fn hash(&self) -> String {
         canonical::hash(self)
     }

@@ -1,4 +1,4 @@
-//! Stack tables as they are written: `[stacks.NAME]` in a file of their own or in a scenario.
+//! Stack tables as written: `[stacks.NAME]` in a file of their own or in a scenario.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::spec::StackSpec;
 /// One `[stacks.NAME]`: a device from a profile, a ready-made stack, or a layer on other stacks.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 pub struct StackTable {
-    /// The name of a built-in profile or of a ready-made stack, or the path of a profile.
+    /// Name of a built-in profile or of a ready-made stack, or path of a profile.
     pub profile: Option<String>,
     /// `raid`, `cache`, `partition` and so on.
     pub layer: Option<String>,
-    /// What the layer is on.
+    /// The stacks below the layer.
     pub on: Option<On>,
     pub size: Option<String>,
     /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of [`super::PoolSpec`].
@@ -31,12 +31,12 @@ pub struct StackTable {
     pub path: Option<String>,
     /// Allows a file system to be made on a block device.
     pub destroy_content: Option<bool>,
-    /// What reports call it; the table's name by default.
+    /// Name in reports; by default the table's name.
     pub label: Option<String>,
-    /// Published figures that it does not meet; they change nothing in what it does.
+    /// Published figures that it does not meet; without effect on its behaviour.
     #[serde(default, alias = "misses")]
     pub known_deviations: Vec<KnownDeviation>,
-    /// What only this layer or this kind of device has.
+    /// Keys of this layer or kind of device only.
     #[serde(flatten)]
     pub keys: toml::Table,
 }
@@ -73,7 +73,7 @@ impl On {
 }
 
 impl StackTable {
-    /// Where `profile` names a ready-made stack: that one, with what this table says besides.
+    /// The ready-made stack that `profile` names, if any, with the other keys of this table.
     pub(super) fn with_ready_made(&self) -> StackTable {
         let base = self.profile.as_deref().and_then(ready_made).filter(|_| self.layer.is_none());
         let Some(base) = base else { return self.clone() };
@@ -97,7 +97,7 @@ impl StackTable {
     }
 }
 
-/// A file of stacks, on its own.
+/// A separate file of stacks.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackFile {
@@ -105,7 +105,7 @@ pub struct StackFile {
 }
 
 impl StackFile {
-    /// `file` is what errors call it.
+    /// `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<StackFile, Mistake> {
         read_toml(text).map_err(|mistake| mistake.in_file(file))
     }

@@ -1,6 +1,6 @@
-//! Values of declared parameters as serde reads and writes them: the one reader of profiles, stack tables and
-//! what travels to the emulator. A key that is not declared, a unit that does not fit and a word that is not
-//! known are serde's errors, with their path.
+//! Serde reader and writer for values of declared parameters: the single reader of profiles, stack tables and
+//! the emulator's input. An undeclared key, a unit of the wrong kind and an unknown word are serde's errors,
+//! with their path.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,17 +13,17 @@ use spindle_base::near;
 use spindle_base::units;
 use spindle_model::{Field, Kind, Style, Value, Values, Written};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A text that gives it.
     Source(String),
-    /// No text does; why it is this value.
+    /// No text gives it; the reason for this value.
     Assumption(String),
-    /// A table of a stack.
+    /// A stack table.
     Given,
-    /// Nobody gave it.
+    /// The default; nothing gives it.
     Default,
 }
 
@@ -31,14 +31,14 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) value: Value,
-    /// As the table has it.
+    /// As written in the table.
     pub(super) written: String,
     pub(super) origin: Origin,
 }
 
 pub(super) type Entries = BTreeMap<String, Entry>;
 
-/// How a table gives its values.
+/// Form of the values in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `key = value`.
@@ -47,10 +47,10 @@ pub(super) enum Form {
     Sourced,
 }
 
-/// Reads a table of declared keys. `others` are keys that somebody else has read.
+/// Reads a table of declared keys. `others` are keys that are read elsewhere.
 ///
 /// # Errors
-/// The key is not declared, or its value is none.
+/// The key is not declared, or its value is invalid.
 pub(super) fn read<'de, D>(
     table: D,
     form: Form,
@@ -68,12 +68,12 @@ where
     })
 }
 
-/// Without where they come from.
+/// The values without their origins.
 pub(super) fn values(entries: &Entries) -> Values {
     entries.iter().map(|(key, entry)| (key.clone(), entry.value.clone())).collect()
 }
 
-/// In the smallest units, by their keys: equal texts, equal values.
+/// Values in the smallest units, by their keys: equal texts, equal values.
 pub(super) fn canonical(fields: &[Field], values: &Values) -> BTreeMap<String, serde_json::Value> {
     let of_field = |field: &Field| {
         let written = field.written(values.get(field.key.as_ref())?, Style::Canonical);
@@ -91,7 +91,7 @@ fn json(written: &Written) -> serde_json::Value {
     }
 }
 
-/// As TOML files write it.
+/// The value in TOML's syntax.
 pub fn toml_text(written: &Written) -> String {
     match written {
         Written::Text(text) => toml::Value::from(text.as_str()).to_string(),
@@ -171,7 +171,7 @@ impl<'de> DeserializeSeed<'de> for Cell<'_> {
     }
 }
 
-/// A number that nobody can check must not pass for a fact.
+/// Requires an origin: an unverifiable number must not pass for a fact.
 fn origin(source: Option<String>, assumption: Option<String>) -> Result<Origin, &'static str> {
     match (source, assumption) {
         (Some(source), None) if source.contains("UNVERIFIED") => {
@@ -214,7 +214,7 @@ fn parse(field: &Field, written: &toml::Value) -> Result<Value, String> {
     }
 }
 
-/// A list; where its rows have one value, that alone is a list of one.
+/// Reads a list. If its rows have one value, a bare value is a list of one.
 fn rows(field: &Field, written: &toml::Value) -> Result<Vec<Vec<u64>>, String> {
     let row = |written: &toml::Value| match (field.columns, written.as_array()) {
         ([kind], None) => Ok(vec![number(*kind, written)?]),
@@ -244,7 +244,7 @@ fn example(kind: Kind) -> &'static str {
     }
 }
 
-/// In the unit of its kind.
+/// Reads a number in the unit of its kind.
 fn number(kind: Kind, written: &toml::Value) -> Result<u64, String> {
     let parse: fn(&str) -> Result<u64, String> = match kind {
         Kind::Size => units::parse_size_bytes,

@@ -1,4 +1,4 @@
-//! The emulated disk under a trial: a stack of the scenario, served by a process of its own.
+//! The emulated disk under a trial: a stack of the scenario, served by its own process.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::volume::Volume;
 use spindle_base::Mistake;
 use spindle_base::units;
 
-/// What a disk may be asked for besides its stack.
+/// Options of a disk besides its stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wishes<'a> {
     pub name: String,
@@ -28,15 +28,14 @@ pub struct Wishes<'a> {
 const MEMORY_SHARE: u64 = 2;
 const MEMORY_VARIABLE: &str = "SPINDLE_OVERLAY_MEMORY";
 
-/// A database file grows by up to this much at a time (InnoDB: four extents of 1 MiB), so that with less the
+/// Maximum growth of a database file in one step (InnoDB: four extents of 1 MiB). With less free space the
 /// next growth fails.
 const GROWTH_BYTES: u64 = 4 << 20;
 
-/// How much of what is written to a disk stays in memory: `$SPINDLE_OVERLAY_MEMORY`, or half of the
-/// machine's.
+/// Memory limit of the data written to a disk: `$SPINDLE_OVERLAY_MEMORY`, or half of the machine's.
 ///
 /// # Errors
-/// The variable is no size.
+/// The variable is not a size.
 pub fn memory_budget_bytes() -> Result<u64, Mistake> {
     match std::env::var(MEMORY_VARIABLE) {
         Ok(text) => units::parse_size_bytes(&text).map_err(|problem| {
@@ -47,12 +46,12 @@ pub fn memory_budget_bytes() -> Result<u64, Mistake> {
 }
 
 /// # Errors
-/// A name that cannot be a directory's, a size that no disk can have; see also [`memory_budget_bytes`].
+/// A name that is not valid for a directory, a size that no disk can have; see also [`memory_budget_bytes`].
 pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
     if let Some(words) = size_refusal(stack.size_bytes()) {
         return Err(Mistake::new(format!("--size: {words}")).into());
     }
-    // ZFS wants the raw device.
+    // ZFS uses the raw device.
     let file_system = match stack.pool() {
         Some(_) => FileSystem::None,
         None => FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
@@ -74,8 +73,8 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
-            // What waits for a ring's disk cannot be freed while the ring waits for it too: the kernel would
-            // need the ring's own lock.
+            // With io_uring, a task that waits for this disk could not be freed while the ring waits for it
+            // too: the kernel would need the ring's own lock.
             over_io_uring: std::env::var_os("SPINDLE_FUSE").is_none_or(|way| way != "threads")
                 && !provenance::emulators_can_wait_for_themselves(),
             die_with_parent: wishes.die_with_parent,
@@ -83,7 +82,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
     })
 }
 
-/// The running model of a disk that [`options`] described.
+/// Builds the model of a disk that [`options`] described.
 ///
 /// # Errors
 /// The description is not ours.
@@ -112,10 +111,10 @@ pub struct EmulatedVolume {
 }
 
 impl EmulatedVolume {
-    /// `mount_count` volumes share the memory that written data may take.
+    /// `mount_count` volumes share the memory for written data.
     ///
     /// # Errors
-    /// Whatever keeps a disk from coming up, with what we were doing.
+    /// Any failure to bring up the disk, with the failed step.
     pub fn up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<EmulatedVolume> {
         let program = std::env::current_exe().context("looking for our own binary")?;
         let mut options = options(stack, wishes)?;

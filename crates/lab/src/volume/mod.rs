@@ -1,5 +1,5 @@
-//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several, a real disk, or
-//! a plain directory for the mock.
+//! The storage under a trial, as the runner sees it: an emulated disk, a ZFS pool of several disks, a real
+//! disk, or a plain directory for the mock.
 
 pub mod emulated;
 pub mod mounts;
@@ -22,22 +22,22 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 
-/// One volume mount that is up. Dropping it takes everything down again.
+/// A volume mount that is up. Dropping it takes everything down again.
 pub trait Volume: Debug {
-    /// Where the file system is mounted.
+    /// Mount point of the file system.
     fn path(&self) -> &Path;
 
-    /// With the timing off, requests are answered at memory speed. That of a real disk is always on.
+    /// With the timing off, requests are answered at memory speed. A real disk's timing is always on.
     fn set_timing(&mut self, on: bool) -> Result<()>;
 
-    /// An error when what is measured on it from now on means nothing: it lost a write, its emulator died, or
-    /// its file system is full.
+    /// An error if measurements on it are meaningless from now on: it lost a write, its emulator died, or its
+    /// file system is full.
     fn check(&mut self) -> Result<()>;
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
     fn statistics(&mut self) -> Result<Option<Statistics>>;
 
-    /// One look at it, and at each of the devices that it lies on where there are several.
+    /// A sample of the volume, and of each of its devices if there are several.
     fn sample(&mut self) -> Result<MountSample> {
         Ok(MountSample {
             statistics: self.statistics().context("asking the emulated disk for its statistics")?,
@@ -46,41 +46,42 @@ pub trait Volume: Debug {
         })
     }
 
-    /// Whose counters the kernel keeps; `None` where there is none. A real one may have other users than us.
+    /// The device whose counters the kernel keeps; `None` without one. A real one may have other users than
+    /// us.
     fn block_device(&self) -> Option<&Path>;
 
     /// The processes that emulate it, for CPU accounting.
     fn process_ids(&self) -> Vec<u32>;
 
-    /// Unmounts, keeps what is stored in `directory` (an immutable image, or a copy of the files) and takes
-    /// the volume down.
+    /// Unmounts, stores the content in `directory` (an immutable image, or a copy of the files) and takes the
+    /// volume down.
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()>;
 
-    /// Unmounts and forgets what was written.
+    /// Unmounts and discards the written data.
     fn down(self: Box<Self>) -> Result<()>;
 }
 
-/// What [`bring_up`] is asked for.
+/// Arguments of [`bring_up`].
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeRequest<'a> {
     pub stack: &'a StackSpec,
-    /// Of the mount among those that are up together: names the disk.
+    /// Name of the disk; unique among the mounts that are up together.
     pub name: &'a str,
     /// Mounts that are up together share the machine's memory.
     pub mount_count: u64,
-    /// Of the model's random choices.
+    /// Seed of the model's random choices.
     pub seed: u64,
-    /// What an earlier volume of the same size and file system left with [`Volume::into_snapshot`]; otherwise
-    /// a new, empty file system.
+    /// The output of [`Volume::into_snapshot`] of an earlier volume with the same size and file system;
+    /// `None` for a new, empty file system.
     pub snapshot: Option<&'a Path>,
-    /// Of this run; for whatever the volume needs besides its store.
+    /// The run's directory for the volume's files besides its store.
     pub work_directory: &'a Path,
 }
 
-/// The volume comes up with the timing off.
+/// Brings the volume up with the timing off.
 ///
 /// # Errors
-/// Whatever keeps a disk from coming up, with what we were doing.
+/// Any failure to bring up a disk, with the failed step.
 pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
     let name = match request.name {
         "data" => format!("run-{}", std::process::id()),
@@ -104,12 +105,12 @@ pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
     Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
-/// Why a stack cannot be used, and because of which key: a block device in use, a size that no emulated disk
-/// can have, or options for mkfs or mount that reach beyond the disk or that these do not know, tried on a
-/// sparse file in `directory`.
+/// The reason why a stack cannot be used, with the key at fault: a block device in use, a size that no
+/// emulated disk can have, or an option for mkfs or mount that reaches beyond the disk or is unknown. Options
+/// are tried on a sparse file in `directory`.
 ///
 /// # Errors
-/// The attempt itself was not possible.
+/// The attempt could not be made.
 pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static str, String)>> {
     if let Some(Place::BlockDevice { path, .. }) = stack.real()
         && let Err(error) = spindle_mount::real::check_unused(path)
@@ -127,8 +128,8 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
     }
 }
 
-/// What of it needs no trying: a size that no disk has, or an option for mkfs or mount that reaches beyond
-/// the disk; with its key.
+/// The part of [`complaint`] that needs no attempt: a size that no disk can have, or an option for mkfs or
+/// mount that reaches beyond the disk; with its key.
 pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
     let head = stack.head();
     if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {
@@ -137,22 +138,22 @@ pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
     formatting(stack)?.refusal()
 }
 
-/// `None` of a ZFS pool.
+/// `None` for a ZFS pool.
 fn formatting(stack: &StackSpec) -> Option<Formatting<'_>> {
     let head = stack.head();
     let file_system = FileSystem::by_name(&head.file_system)?;
     Some(Formatting { file_system, mkfs_options: &head.mkfs_options, mount_options: &head.mount_options })
 }
 
-/// What the user can do wrong outside the scenario.
+/// Checks the user's environment outside the scenario.
 ///
 /// # Errors
-/// An environment variable that is not what it should be.
+/// An environment variable with an invalid value.
 pub fn check_environment() -> Result<(), Mistake> {
     emulated::memory_budget_bytes().map(drop)
 }
 
-/// Takes down pools and disks whose process is dead, and real disks: those of runs that were killed.
+/// Takes down the remains of killed runs: pools and disks whose process is dead, and real disks.
 ///
 /// # Errors
 /// A pool or disk that cannot be taken down, by name.

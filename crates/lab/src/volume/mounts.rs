@@ -1,5 +1,5 @@
-//! The storage of a cell: a volume mount per stack of its layout, brought up, switched and taken down
-//! together.
+//! The storage of a cell: a volume mount per stack of its layout. The mounts are brought up, switched and
+//! taken down together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,31 +29,32 @@ struct Mount {
     volume: Box<dyn Volume>,
 }
 
-/// What [`Mounts::up`] is asked for.
+/// Arguments of [`Mounts::up`].
 #[derive(Debug, Clone, Copy)]
 pub struct MountsRequest<'a> {
     pub layout: &'a Layout,
     pub stacks: &'a BTreeMap<String, StackSpec>,
-    /// Directories take the place of emulated disks, so that the whole pipeline runs anywhere in
+    /// Uses directories instead of emulated disks, so that the whole pipeline runs on any machine in
     /// milliseconds.
     pub plain_directories: bool,
-    /// What an earlier layout of the same shape left with [`Mounts::into_snapshot`]; otherwise new, empty
+    /// The output of [`Mounts::into_snapshot`] of an earlier layout of the same shape; `None` for new, empty
     /// file systems.
     pub snapshot: Option<&'a Path>,
-    /// Of this run; for whatever a mount needs besides its store.
+    /// The run's directory for a mount's files besides its store.
     pub work_directory: &'a Path,
     pub seed: u64,
-    /// Whose they are: `replica-1`; empty for the only server or the primary. Names directories and disks.
+    /// The owner: `replica-1`, or empty for the only server or the primary. Part of the names of directories
+    /// and disks.
     pub owner: &'a str,
-    /// Mounts that are up together, these and those of other owners.
+    /// Number of mounts that are up together, with those of other owners.
     pub mount_count: usize,
 }
 
 impl Mounts {
-    /// Mounts come up with the timing off.
+    /// Brings the mounts up with the timing off.
     ///
     /// # Errors
-    /// Whatever keeps one from coming up, with its class; the others are down again then.
+    /// Any failure to bring up a mount, with its class; the others are down again then.
     pub fn up(request: &MountsRequest<'_>) -> Result<Mounts> {
         let mut mounts = Vec::new();
         let mount_count = request.layout.mounts.len();
@@ -75,7 +76,7 @@ impl Mounts {
                         stack,
                         name: &name,
                         mount_count: request.mount_count as u64,
-                        // Two drives of one kind do not turn in step.
+                        // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
                         snapshot: snapshot.as_deref(),
                         work_directory: request.work_directory,
@@ -93,7 +94,7 @@ impl Mounts {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
     }
 
-    /// An error when what is measured on any of them from now on means nothing.
+    /// An error if measurements on any of them are meaningless from now on.
     pub fn check(&mut self) -> Result<()> {
         let mount_count = self.mounts.len();
         self.mounts.iter_mut().try_for_each(|mount| {
@@ -105,17 +106,17 @@ impl Mounts {
         self.mounts[0].volume.path().join("data")
     }
 
-    /// Of the classes that do not lie with the data.
+    /// The directories of the classes with a mount of their own.
     pub fn class_directories(&self) -> BTreeMap<FileClass, PathBuf> {
         let others = self.mounts.iter().skip(1);
         let directory = |mount: &Mount, class: FileClass| mount.volume.path().join(class.key());
         others.flat_map(|mount| mount.classes.iter().map(|&class| (class, directory(mount, class)))).collect()
     }
 
-    /// In the order of the layout.
+    /// Samples in the order of the layout.
     ///
     /// # Errors
-    /// An emulator that is dead.
+    /// An emulator is dead.
     pub fn samples(&mut self) -> Result<Vec<MountSample>> {
         self.mounts.iter_mut().map(|mount| mount.volume.sample()).collect()
     }
@@ -125,7 +126,7 @@ impl Mounts {
         self.mounts.iter().flat_map(|mount| mount.volume.process_ids()).map(process_cpu_s).sum()
     }
 
-    /// Unmounts, keeps what is stored in `directory`, a part per mount, and takes everything down.
+    /// Unmounts, stores the content in `directory`, one part per mount, and takes everything down.
     pub fn into_snapshot(self, directory: &Path) -> Result<()> {
         let mount_count = self.mounts.len();
         self.mounts.into_iter().try_for_each(|mount| {
@@ -134,13 +135,13 @@ impl Mounts {
         })
     }
 
-    /// Unmounts and forgets what was written.
+    /// Unmounts and discards the written data.
     pub fn down(self) -> Result<()> {
         self.mounts.into_iter().try_for_each(|mount| mount.volume.down())
     }
 }
 
-/// Where there is one mount only, naming it would say nothing.
+/// Names the mount in an error, unless it is the only one.
 fn named<T>(result: Result<T>, mount_count: usize, name: impl FnOnce() -> String) -> Result<T> {
     if mount_count > 1 { result.with_context(name) } else { result }
 }

@@ -1,5 +1,4 @@
-//! The smallest volume: a directory on the machine's own disk. Nothing is emulated; the mock server lives
-//! here.
+//! The smallest volume: a directory on the machine's own disk. Nothing is emulated; used by the mock server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ pub struct PlainDirectory {
 }
 
 impl PlainDirectory {
-    /// An empty directory at `path`, or a copy of a snapshot. What was there before is removed.
+    /// An empty directory at `path`, or a copy of a snapshot. Any previous content is removed.
     pub fn up(path: &Path, snapshot: Option<&Path>) -> Result<PlainDirectory> {
         remove(path)?;
         if let Some(parent) = path.parent() {
@@ -90,7 +89,7 @@ impl Volume for PlainDirectory {
 
 impl Drop for PlainDirectory {
     fn drop(&mut self) {
-        // After a snapshot it is gone already; after a failure the next start removes it.
+        // After a snapshot the directory is already gone; after a failure the next start removes it.
         let _ = remove(&self.path);
     }
 }

@@ -1,5 +1,5 @@
-//! The real disk under a trial. Its timing is its own and cannot be switched off, and its snapshot is a copy
-//! of the files.
+//! The real disk under a trial. Its timing is its own and cannot be switched off. Its snapshot is a copy of
+//! the files.
 
 use std::fs;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub struct RealVolume {
 
 impl RealVolume {
     /// # Errors
-    /// Whatever keeps the disk from being used, with what we were doing.
+    /// Any failure to use the disk, with the failed step.
     pub fn up(name: &str, place: &Place, snapshot: Option<&Path>) -> Result<RealVolume> {
         let disk = RealDisk::up(name, place)?;
         if let Some(snapshot) = snapshot {
-            // The dot: into the directory that is there already.
+            // The dot copies into the existing directory.
             copy(&snapshot.join(FILES).join("."), disk.path())?;
             write_back_and_forget(disk.path())?;
         }
@@ -39,7 +39,7 @@ impl Volume for RealVolume {
         Ok(())
     }
 
-    /// What a real disk lost, the kernel told whoever wrote it.
+    /// The kernel reports lost writes of a real disk to the process that wrote them.
     fn check(&mut self) -> Result<()> {
         let path = self.disk.path();
         let status = rustix::fs::statvfs(path).with_context(|| format!("looking at {}", path.display()))?;

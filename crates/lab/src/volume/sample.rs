@@ -1,18 +1,18 @@
-//! One look at what a volume has done: by the emulator's own words, and by the kernel's.
+//! A sample of a volume's counters, from the emulator and from the kernel.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use spindle_mount::Statistics;
 
-/// One look at a volume mount.
+/// A sample of a volume mount.
 #[derive(Debug, Clone, Default)]
 pub struct MountSample {
     /// `None` when nothing is emulated.
     pub statistics: Option<Statistics>,
-    /// The kernel's view of the same storage; `None` when there is no block device.
+    /// The kernel's view of the same storage; `None` without a block device.
     pub block_device: Option<BlockCounters>,
-    /// Of the devices it lies on, by their names, where there are several; these have none of their own.
+    /// Samples of its devices by name, if there are several; these have no devices of their own.
     pub devices: Vec<(&'static str, MountSample)>,
 }
 
@@ -28,17 +28,17 @@ pub struct BlockCounters {
 pub struct BlockOperation {
     pub count: u64,
     pub bytes: u64,
-    /// Sum of the times from the request's making to its completion.
+    /// Sum of the times from a request's creation to its completion.
     pub milliseconds: u64,
 }
 
-/// Of the kernel's statistics, whatever the device's own sectors are.
+/// Sector size in the kernel's statistics, independent of the device's own sectors.
 const SECTOR_BYTES: u64 = 512;
 
 impl BlockCounters {
     pub(crate) fn read(device: &Path) -> Result<BlockCounters> {
         let name = device.file_name().context("a block device without a name")?;
-        // Partitions are here too, as they are when a real disk is measured.
+        // Lists partitions too, and a measured real disk may be a partition.
         let path = Path::new("/sys/class/block").join(name).join("stat");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         BlockCounters::parse(&text)

@@ -1,13 +1,12 @@
-//! The ZFS pool under a trial: an emulated disk for its data, perhaps others for its intent log and its read
+//! The ZFS pool under a trial: an emulated disk for its data, optional ones for its intent log and its read
 //! cache, and a zfs-fuse process above them.
 //!
-//! Each device is looked at by itself ([`Volume::sample`]). What is said of the volume as a whole, and what
-//! it means:
+//! Each device is sampled separately ([`Volume::sample`]). Figures of the volume as a whole mean:
 //! * Statistics are sums over the disks. Counts, bytes and the mean queue depth are those of all devices
-//!   together; a mean latency is that of a request to any of them, so that many flushes of a fast log hide a
-//!   few slow reads of the data disk.
+//!   together. A mean latency is that of a request to any of them, so many flushes of a fast log hide a few
+//!   slow reads of the data disk.
 //! * The block device is the data disk.
-//! * The CPU time is that of all emulators and of zfs-fuse, where the file system's work is done.
+//! * The CPU time is that of all emulators and of zfs-fuse, which does the file system's work.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ use crate::volume::sample::{BlockCounters, MountSample};
 
 #[derive(Debug)]
 pub struct ZfsVolume {
-    // Dropped in this order: the pool before what it lies on.
+    // Dropped in this order: the pool before its disks.
     pool: Pool,
     /// The data's first.
     disks: Vec<PoolDisk>,
@@ -49,11 +48,10 @@ pub fn is_device_of(disk: &str, pool: &str) -> bool {
 const SEED_STEP: u64 = 1 << 16;
 
 impl ZfsVolume {
-    /// A new pool, or the one of a snapshot. `mount_count` volumes share the memory that written data may
-    /// take.
+    /// A new pool, or the pool of a snapshot. `mount_count` volumes share the memory for written data.
     ///
     /// # Errors
-    /// Whatever keeps a disk or the pool from coming up, with what we were doing; nothing is up then.
+    /// Any failure to bring up a disk or the pool, with the failed step; nothing is up then.
     pub fn up(
         stack: &StackSpec,
         pool: &PoolSpec,
@@ -96,7 +94,7 @@ impl ZfsVolume {
         let bring_up = if wishes.snapshot.is_some() { Pool::import } else { Pool::create };
         let mut pool = bring_up(&wishes.name, &devices, &options)?;
         if wishes.die_with_parent {
-            // Nobody comes back to it, and the next trial has one of the same name.
+            // Nobody retries later, and the next trial has a pool of the same name.
             pool.insist();
         }
         Ok(ZfsVolume { pool, disks })
@@ -108,7 +106,7 @@ impl ZfsVolume {
         &self.pool.mount
     }
 
-    /// The data's.
+    /// The data disk.
     ///
     /// # Panics
     /// Never: a pool has one.
@@ -134,7 +132,7 @@ impl Volume for ZfsVolume {
 
     fn check(&mut self) -> Result<()> {
         self.statistics()?;
-        // A pool goes on without its log or its cache.
+        // A pool continues without its log or its cache.
         let health = self.pool.tool("zpool", &["list", "-H", "-o", "health"])?;
         ensure!(health == "ONLINE", "the ZFS pool is {health}");
         emulated::check_room(&self.pool.mount)
@@ -188,8 +186,7 @@ impl Volume for ZfsVolume {
     }
 
     fn down(mut self: Box<Self>) -> Result<()> {
-        // What is still dirty goes nowhere, and need not go there slowly. Dead disks are taken down all the
-        // same.
+        // Dirty data is discarded, so it need not be written slowly. Dead disks are taken down as well.
         let _ = self.set_timing(false);
         let ZfsVolume { pool, disks } = *self;
         pool.down()?;
@@ -197,8 +194,8 @@ impl Volume for ZfsVolume {
     }
 }
 
-/// Of all devices together; what has no sum (uptime, transport, floor) is the first one's, and the scheduler
-/// is the worst.
+/// Statistics of all devices together. Values without a sum (uptime, transport, floor) are the first
+/// device's; the scheduler is the worst.
 fn sum(each: &[Statistics]) -> Result<Statistics> {
     let (first, others) = each.split_first().context("a pool without a device")?;
     let mut total = first.clone();

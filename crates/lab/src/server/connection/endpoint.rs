@@ -1,15 +1,15 @@
-//! How a user names a server that clients connect to.
+//! Parses the user's name of a server that clients connect to.
 
 use std::collections::BTreeMap;
 
 use spindle_load::Endpoint;
 use spindle_load::sql::postgres;
 
-/// A password that is not in a URL comes from the environment, where the databases' own clients look for it:
+/// A password that is not in a URL comes from the environment variables of the databases' own clients:
 /// everybody can read a command line, and a scenario is kept with the records.
 ///
 /// # Errors
-/// It is none of the forms, which the sentence names.
+/// The text has none of the forms, which the sentence names.
 pub fn parse(text: &str) -> Result<Endpoint, String> {
     let mut endpoint = parse_text(text)?;
     let (password, variable) = match &mut endpoint {

@@ -1,5 +1,5 @@
-//! How a server is reached: the forms in which users name one, and a connection that asks it about itself. It
-//! knows the families of servers by their [`Protocol`] only, and no kind.
+//! Connections to a server: the forms in which users name one, and the queries for its settings and counters.
+//! Families of servers are known by their [`Protocol`] only; kinds are unknown here.
 
 pub mod endpoint;
 
@@ -13,7 +13,7 @@ use spindle_load::Endpoint;
 use super::telemetry::Telemetry;
 use crate::host::patience::Wait;
 
-/// A connection that is open.
+/// An open connection.
 pub(super) trait Monitor: Debug + Send {
     /// See [`super::Running::settings`].
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
@@ -22,7 +22,7 @@ pub(super) trait Monitor: Debug + Send {
     fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
 }
 
-/// How a family of servers is asked about itself.
+/// Queries settings and counters of a family of servers.
 #[derive(Debug)]
 pub(super) struct Protocol {
     pub(super) speaks: fn(&Endpoint) -> bool,
@@ -30,10 +30,10 @@ pub(super) struct Protocol {
     pub(super) telemetry: &'static dyn Telemetry,
 }
 
-/// Longer than a server with every core busy and a slow disk needs for a question about itself.
+/// Longer than such a query takes on a server with every core busy and a slow disk.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks a server about itself, over a connection that is made when it is needed.
+/// Queries a server's settings and counters. The connection is made when it is needed.
 #[derive(Debug)]
 pub(super) struct Inquiry {
     who: String,
@@ -69,7 +69,7 @@ impl Inquiry {
         self.ask(|monitor| monitor.counters()).context("asking the server for its counters")
     }
 
-    /// A connection whose answer does not come is given up.
+    /// Discards the connection if no answer comes in time.
     fn ask<T: Send + 'static>(
         &mut self,
         question: impl FnOnce(&mut dyn Monitor) -> Result<T> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Any server, driven by the commands of one TOML file: see docs/adapters.md.
+//! Any server, run by the commands of a TOML file: see docs/adapters.md.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
 
 const USER: OwnUser = OwnUser(61_419);
-/// Programs for administrators are often outside a user's PATH.
+/// Directories of administrators' programs, which a user's PATH often lacks.
 const MORE_PATH: &str = "/usr/sbin:/sbin";
 
 impl Commands {
@@ -38,7 +38,7 @@ impl Commands {
         settings.map(|(name, value)| form.replace("{name}", name).replace("{value}", value)).collect()
     }
 
-    /// The program, and its arguments with the settings in their place.
+    /// The program and its arguments, with the settings substituted.
     fn arguments(&self, command: &[String], instance: &Instance) -> Vec<String> {
         let arguments = command.iter().flat_map(|argument| match argument.as_str() {
             SETTINGS => self.settings(instance),
@@ -47,7 +47,7 @@ impl Commands {
         arguments.collect()
     }
 
-    /// As the server's own user, with all that it starts.
+    /// Runs it and all its children as the server's own user.
     fn command(&self, command: &[String], instance: &Instance) -> Command {
         let arguments = self.arguments(command, instance);
         let mut made = USER.command_with_all_children(Path::new(&arguments[0]));
@@ -102,7 +102,7 @@ impl Server for Adapter {
         WorkloadSpec::kinds_on(Target::DATABASES)
     }
 
-    /// Whose settings they are is not known.
+    /// The settings of all known families, because the adapter's server is unknown.
     fn memory_settings(&self) -> Vec<MemorySetting> {
         [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
     }
@@ -133,7 +133,7 @@ impl Server for Adapter {
         }
     }
 
-    /// What shapes the files is not known, so all settings do.
+    /// All settings, because any of them may shape the files.
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut chosen = settings.clone();
         chosen.extend(self.0.load_settings.clone());
@@ -162,7 +162,7 @@ impl Server for Adapter {
     }
 }
 
-/// On the storage under test.
+/// A directory on the storage under test.
 fn temporary_directory(instance: &Instance) -> PathBuf {
     instance.data_directory.with_file_name("temp")
 }
@@ -185,7 +185,7 @@ impl Ways for ByCommands {
         let is_ready = commands.ready.is_empty()
             || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
         match is_ready {
-            // Its database is the load's, which makes it in the same way.
+            // The database belongs to the load, which creates it in the same way.
             true => {
                 connect_and_create_database(endpoint).map(drop).map_err(|error| Some(format!("{error:#}")))
             }

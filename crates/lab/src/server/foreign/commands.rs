@@ -1,4 +1,4 @@
-//! The file of an adapter: the commands that run a server. See docs/adapters.md.
+//! The adapter file: the commands that run a server. See docs/adapters.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::connection::endpoint;
 
-/// An argument of `start` in whose place the settings go.
+/// Placeholder argument of `start`, replaced by the settings.
 pub(super) const SETTINGS: &str = "{settings}";
 
-/// The file. Commands are programs with their arguments, without a shell; `{data}` and `{runtime}` in them
-/// are directories.
+/// The adapter file. Commands are programs with their arguments, without a shell. `{data}` and `{runtime}` in
+/// them are directories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
-    /// Prints the version, as one line.
+    /// Prints the version as one line.
     pub(super) version: Vec<String>,
     /// Makes an empty database in `{data}`.
     pub(super) prepare: Vec<String>,
-    /// Stays in the foreground for as long as the server runs.
+    /// Stays in the foreground while the server runs.
     pub(super) start: Vec<String>,
-    /// Succeeds when the server answers; without it, the URL is tried.
+    /// Succeeds when the server answers. Without it, the URL is tried.
     #[serde(default)]
     pub(super) ready: Vec<String>,
-    /// Asks for a clean shutdown, upon which `start` ends; without it, `start` gets a SIGTERM.
+    /// Requests a clean shutdown, which ends `start`. Without it, `start` gets a SIGTERM.
     #[serde(default)]
     pub(super) stop: Vec<String>,
-    /// Where clients connect, as `spindle load --server` takes it.
+    /// URL for clients, in the form of `spindle load --server`.
     pub(super) url: String,
-    /// How `{settings}` of `start` is made of each setting's `{name}` and `{value}`; without it, there are no
-    /// settings.
+    /// The form of a setting in `{settings}` of `start`, with `{name}` and `{value}`. Without it, there are
+    /// no settings.
     #[serde(default)]
     pub(super) setting: Option<String>,
-    /// Settings that the database is loaded with besides those of the scenario.
+    /// Settings for loading the database, in addition to the scenario's.
     #[serde(default)]
     pub(super) load_settings: BTreeMap<String, String>,
 }
 
 impl Commands {
     /// # Errors
-    /// The file cannot be read, or is no adapter: a sentence that begins with its path.
+    /// The file cannot be read, or is not an adapter: a sentence that begins with its path.
     pub fn read(path: &Path) -> Result<Commands, String> {
         let at = |words: String| format!("{}: {words}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| at(error.to_string()))?;

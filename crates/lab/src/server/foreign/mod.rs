@@ -1,5 +1,5 @@
-//! Servers that Spindle does not know by kind: any that a user's commands run, and any that runs already.
-//! They are known by the protocol that they answer in, and by nothing else.
+//! Servers of unknown kinds: servers run by a user's commands, and servers that run already. They are known
+//! by their protocol only.
 
 pub(super) mod adapter;
 pub mod commands;
@@ -17,14 +17,14 @@ fn protocol_of(endpoint: &Endpoint) -> Option<&'static Protocol> {
     PROTOCOLS.into_iter().find(|protocol| (protocol.speaks)(endpoint))
 }
 
-/// What a server that answers there counts; `None` where nothing could be asked.
+/// Telemetry of a server at that endpoint; `None` if no known protocol fits.
 #[cfg(test)]
 pub(crate) fn telemetry_of(endpoint: &Endpoint) -> Option<&'static dyn super::telemetry::Telemetry> {
     protocol_of(endpoint).map(|protocol| protocol.telemetry)
 }
 
 /// # Errors
-/// Nothing at that place could be asked.
+/// The endpoint speaks no known protocol.
 fn inquiry(who: &str, endpoint: Endpoint) -> Result<Inquiry> {
     match protocol_of(&endpoint) {
         Some(protocol) => Ok(Inquiry::new(who, endpoint, protocol)),

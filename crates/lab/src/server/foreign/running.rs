@@ -1,8 +1,8 @@
-//! A server that runs already, by its URL. Its storage, its settings and its process are its own: we connect,
+//! A server that runs already, named by its URL. Its storage, settings and process are not ours: we connect,
 //! load a database, measure, and leave the database there.
 //!
-//! There is no snapshot to go back to, so the database is loaded once a run and each trial goes on with what
-//! the one before left.
+//! It has no snapshot. The database is loaded once a run, and each trial continues with the state that the
+//! previous trial left.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -22,10 +22,10 @@ use crate::server::source::{Source, SourceForm};
 use crate::server::telemetry::Telemetry;
 use crate::server::verbs::{Kind, Server};
 
-/// In the recipe of a data set: which run loaded it.
+/// Key in the recipe of a data set that names the run which loaded it.
 const LOADED_BY: &str = "loaded by the run of";
 
-/// In sentences.
+/// The server's name in sentences.
 const WHO: &str = "the server that runs already";
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 
@@ -64,7 +64,7 @@ impl Server for RunsAlready {
 
     fn version(&self) -> Result<String> {
         let endpoint = self.endpoint()?;
-        // Who asks for a server's version is about to load a database there.
+        // A query for the version precedes a load, which needs the database.
         create_database(&endpoint)?;
         let names = ["version".to_owned(), "server_version".to_owned()];
         inquiry(WHO, endpoint)?
@@ -83,7 +83,7 @@ impl Server for RunsAlready {
         }
     }
 
-    /// What an earlier run loaded may have been changed or dropped since.
+    /// Names the run, because a database of an earlier run may have been changed or dropped since.
     fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         static RUN: OnceLock<String> = OnceLock::new();
         let run = RUN.get_or_init(|| format!("{} by process {}", provenance::now(), std::process::id()));
@@ -124,7 +124,7 @@ impl Running for Connected {
         self.endpoint.clone()
     }
 
-    /// Not ours to signal, and perhaps on another machine.
+    /// Zero: the process is not ours to signal, and may be on another machine.
     fn process_id(&self) -> u32 {
         0
     }
@@ -141,7 +141,7 @@ impl Running for Connected {
         self.inquiry.telemetry()
     }
 
-    /// It goes on.
+    /// Does nothing; the server continues.
     fn stop(&mut self, _: Duration) -> Result<()> {
         Ok(())
     }

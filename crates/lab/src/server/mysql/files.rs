@@ -1,19 +1,19 @@
-//! Where a server keeps which class of file, and the options that move a class to a directory of its own.
+//! Locations of a server's classes of files, and the options that move a class to a directory of its own.
 //!
 //! * data: `datadir`, with everything that is not moved.
 //! * redo: `ib_logfile0` and so on, or `#innodb_redo`, by `innodb_log_group_home_dir`.
-//! * doublewrite: MySQL from 8.0.20 has files of its own for it (`innodb_doublewrite_dir`). Elsewhere the
+//! * doublewrite: MySQL from 8.0.20 has separate files for it (`innodb_doublewrite_dir`). Elsewhere the
 //!   doublewrite buffer is a part of the system tablespace, so this moves `ibdata1`
-//!   (`innodb_data_file_path`), which also has the change buffer, and the undo logs unless they have
+//!   (`innodb_data_file_path`). That file also has the change buffer, and the undo logs unless they have
 //!   tablespaces of their own.
-//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`; only where
-//!   `innodb_undo_tablespaces` makes them, which MySQL 5.5 cannot and 8.0 always does.
-//! * binlog: `log_bin`; only when the settings turn it on (or do not turn it off, in MySQL 8.0), or the
+//! * undo: `undo001` (from MySQL 8.0 `undo_001`) and so on, by `innodb_undo_directory`. Only with
+//!   `innodb_undo_tablespaces`, which MySQL 5.5 lacks and 8.0 always has.
+//! * binlog: `log_bin`. Only if the settings turn it on (in MySQL 8.0, do not turn it off); otherwise the
 //!   layouts of a scenario would not do the same work.
-//! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path` where there is one.
+//! * temp: `tmpdir`, and `ibtmp1` by `innodb_temp_data_file_path` in versions that have it.
 //!
-//! InnoDB puts `innodb_data_home_dir` in front of the paths of `ibdata1` and `ibtmp1` even when they are
-//! absolute, so it is made empty where either is moved.
+//! InnoDB prepends `innodb_data_home_dir` to the paths of `ibdata1` and `ibtmp1` even when they are absolute.
+//! It is set to empty when either is moved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use crate::server::settings::{Refusal, plain_name};
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
 pub(super) const LOG_BIN: &str = "log_bin";
-/// Two names of one switch.
+/// Two names of the same switch.
 const NO_BINLOG: [&str; 2] = ["skip_log_bin", "disable_log_bin"];
 const SERVER_ID: &str = "server_id";
 pub(super) const BINLOG: &str = "binlog";
@@ -98,7 +98,7 @@ fn no_undo_apart(release: &Release) -> String {
     }
 }
 
-/// `log_bin` is a path to the server, but the path is ours.
+/// Whether the binary log is on. To the server `log_bin` may be a path, but Spindle decides the path.
 fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
     let is_on = |name| setting(settings, name).is_some_and(|value| !is_off(value));
     if NO_BINLOG.into_iter().any(is_on) {
@@ -115,13 +115,13 @@ fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Resul
 }
 
 /// # Errors
-/// A binary log whose path is named.
+/// A binary log with a path.
 pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
-/// What the settings say of the redo log; `None` where they leave it to the server, which keeps `file_count`
-/// files unless told otherwise.
+/// Size of the redo log by the settings; `None` if they leave it to the server. `file_count` is the server's
+/// default number of files.
 pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_count: u64) -> Option<u64> {
     if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
         return size_bytes(capacity);
@@ -131,13 +131,13 @@ pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_co
     file_bytes.checked_mul(count.unwrap_or(file_count))
 }
 
-/// Small files that a statement needs, and its `ibtmp1` where that is moved.
+/// Directory of a statement's small temporary files, and of `ibtmp1` if it is moved.
 pub(super) fn temporary_directory(instance: &Instance) -> PathBuf {
     let with_the_data = || instance.data_directory.with_file_name("temp");
     instance.class_directories.get(&FileClass::Temp).cloned().unwrap_or_else(with_the_data)
 }
 
-/// Of the binary log, whose files are [`BINLOG`] and a number.
+/// Directory of the binary log, whose files are named [`BINLOG`] and a number.
 pub(super) fn binlog_directory(instance: &Instance) -> &Path {
     instance.class_directories.get(&FileClass::Binlog).unwrap_or(&instance.data_directory)
 }
@@ -152,8 +152,8 @@ pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
     directories
 }
 
-/// The options that put every class where the instance wants it; those of the settings that are not
-/// [`is_plain`] are in them.
+/// The options that place every class according to the instance. They include the settings that are not
+/// [`is_plain`].
 pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static str, String)> {
     let settings = &instance.settings;
     let directory = |class| instance.class_directories.get(&class);
@@ -194,12 +194,12 @@ pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static s
     options
 }
 
-/// Whether a setting goes to the server as it was written; the others are in [`options`].
+/// Whether a setting is passed to the server unchanged; the others are in [`options`].
 pub(super) fn is_plain(name: &str) -> bool {
     ![DATA_FILE_PATH, TEMP_FILE_PATH, LOG_BIN].contains(&plain_name(name).as_str())
 }
 
-/// `name:size:attributes;...` with a directory before each name.
+/// Adds a directory to each name of `name:size:attributes;...`.
 fn absolute(files: &str, directory: &Path) -> String {
     let files: Vec<String> =
         files.split(';').map(|file| directory.join(file.trim()).to_string_lossy().into_owned()).collect();

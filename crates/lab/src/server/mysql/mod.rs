@@ -1,13 +1,13 @@
-//! MariaDB, MySQL and Percona Server, run privately: those of the distribution's packages, any by its path,
-//! and old ones that Spindle fetches.
+//! MariaDB, MySQL and Percona Server, run privately: from the distribution's packages, from a given path, or
+//! old versions that Spindle fetches.
 //!
-//! A server of ours never touches one that is installed: it reads no option file, has its own directories,
-//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
-//! Root may log in without a password; only root and that user can reach the socket. A primary also listens
-//! on 127.0.0.1, for its replicas (`replication.rs`).
+//! A private server never touches an installed one. It reads no option file, has its own directories, listens
+//! only on a unix socket in its runtime directory, and runs as a numeric user without an account. Root may
+//! log in without a password; only root and that user can reach the socket. A primary also listens on
+//! 127.0.0.1, for its replicas (`replication.rs`).
 //!
-//! What belongs here differs among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It knows
-//! no other server, and not what is measured with its counters.
+//! This module has the differences among MariaDB, MySQL, Percona Server and their versions (`release.rs`). It
+//! knows no other server, and no use of its counters.
 
 mod files;
 mod monitor;
@@ -49,10 +49,10 @@ use running::{Mysqld, endpoint};
 pub(super) use settings::objection;
 
 const USER: OwnUser = OwnUser(61_417);
-/// The workload's schema; made when it is loaded.
+/// The workload's schema, made during the load.
 const DATABASE: &str = "spindle";
 
-/// Settings that shape the files when they are made.
+/// Settings that shape the files at their creation.
 const SHAPING_SETTINGS: [&str; 9] = [
     "innodb_page_size",
     "innodb_checksum_algorithm",
@@ -65,7 +65,7 @@ const SHAPING_SETTINGS: [&str; 9] = [
     "innodb_redo_log_capacity",
 ];
 
-/// Settings that the tables are made with, and those of the plugins that make them.
+/// Settings used at the creation of tables, and those of the plugins that create them.
 const TABLE_SETTINGS: [&str; 6] = [
     "default_storage_engine",
     "storage_engine",
@@ -75,9 +75,9 @@ const TABLE_SETTINGS: [&str; 6] = [
     "plugin_maturity",
 ];
 
-/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole. Without a
-/// dump of the buffer pool a trial starts with an empty one. A binary log of the rows would be a second copy
-/// of them in every snapshot.
+/// Nothing needs to survive a crash during a load; the clean shutdown makes the database complete. Without a
+/// dump of the buffer pool, a trial starts with an empty pool. A binary log of the rows would be a second
+/// copy of them in every snapshot.
 const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("innodb_buffer_pool_size", "512M"),
     ("innodb_flush_log_at_trx_commit", "0"),
@@ -118,7 +118,7 @@ pub(super) static MARIADB: Kind = Kind {
     })
 };
 
-/// Percona Server is of this kind too.
+/// Includes Percona Server.
 pub(super) static MYSQL: Kind = Kind {
     source: SourceForm::Program,
     has_storage_engines: true,
@@ -130,7 +130,7 @@ pub(super) static MYSQL: Kind = Kind {
     })
 };
 
-/// InnoDB's, MyISAM's and Aria's.
+/// Settings of InnoDB, MyISAM and Aria.
 pub(super) const MEMORY_SETTINGS: [MemorySetting; 3] = [
     memory_setting("innodb_buffer_pool_size"),
     memory_setting("key_buffer_size"),
@@ -169,7 +169,7 @@ impl Mysql {
         Ok((program, release))
     }
 
-    /// Of a server that is not here, or that must not be asked, what the newest can do.
+    /// For a server that is missing or must not be asked, the newest known release.
     fn release(&self) -> Release {
         if self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_)) {
             return Release::newest(self.flavour);
@@ -212,7 +212,7 @@ impl Server for Mysql {
         MEMORY_SETTINGS.to_vec()
     }
 
-    /// MariaDB keeps one file unless told otherwise, MySQL two.
+    /// The default is one file in MariaDB and two in MySQL.
     fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
         redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
     }
@@ -230,7 +230,7 @@ impl Server for Mysql {
         check_socket(&socket(instance))?;
         files::check(&self.release(), &instance.settings)?;
         check_memory(&instance.settings, &MEMORY_SETTINGS)?;
-        // A missing server is not the settings' fault and is told elsewhere.
+        // A missing server is not the settings' fault and is reported elsewhere.
         self.program()
             .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
     }
@@ -248,7 +248,7 @@ impl Server for Mysql {
             .collect();
         let known = |name: &str| match name {
             DUMP_OF_THE_POOL => release.can(release::DUMP_OF_THE_POOL),
-            // Elsewhere nothing turns it on.
+            // In the others the default is off.
             files::LOG_BIN => release.can(release::BINLOG_BY_DEFAULT),
             _ => true,
         };
@@ -274,14 +274,14 @@ impl Server for Mysql {
 }
 
 impl Mysql {
-    /// `more` are options besides the instance's.
+    /// `more` are options in addition to the instance's.
     fn start_with(&self, instance: &Instance, more: &[String]) -> Result<Box<dyn Running>> {
         self.check(instance)?;
         own_directories(instance)?;
         let (program, release) = self.program()?;
         let runtime = &instance.runtime_directory;
         let mut command = Command::new(&program.path);
-        // Of two values of one option the server takes the later, which is ours.
+        // The server takes the last value of a repeated option, which is ours.
         command
             .arg("--no-defaults")
             .args(plain_options(&release, &instance.settings))
@@ -312,14 +312,14 @@ fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
     ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
 }
 
-/// Others may be plugins; the loader asks the server about them.
+/// Other engines may be plugins; the loader asks the server about them.
 fn has_no_transactions(engine: &str) -> bool {
     const ENGINES: [&str; 8] =
         ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
     ENGINES.contains(&engine.to_ascii_lowercase().as_str())
 }
 
-/// Gives the instance's directories to the server's user, and closes the runtime directory to everybody else.
+/// Gives the instance's directories to the server's user, and closes the runtime directory to all others.
 fn own_directories(instance: &Instance) -> Result<()> {
     files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
     USER.own_runtime(&instance.runtime_directory)

@@ -1,4 +1,4 @@
-//! A connection to the server that asks it about itself.
+//! A connection that queries the server's settings and counters.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ pub(in crate::server) static PROTOCOL: Protocol = Protocol {
 struct Monitor(Conn);
 
 impl Monitor {
-    /// Levels that MariaDB and Percona Server have among their counters, by their names there. One that is
-    /// told nowhere stays unknown.
+    /// Adds levels that MariaDB and Percona Server have among their counters, by their names there. A level
+    /// that the server does not report stays unknown.
     fn add_levels(&mut self, counters: &mut BTreeMap<String, f64>) {
         const HISTORY: &str = "Innodb_history_list_length";
         const AGE: &str = "Innodb_checkpoint_age";
-        // MySQL before 5.6 has no such table, and another's server may not show it.
+        // MySQL before 5.6 has no such table, and a server that is not ours may not show it.
         const QUERY: &str = "SELECT COUNT FROM information_schema.INNODB_METRICS \
                              WHERE NAME = 'trx_rseg_history_len' AND STATUS = 'enabled'";
         if !counters.contains_key(HISTORY) {
@@ -42,7 +42,7 @@ impl Monitor {
         }
     }
 
-    /// All rows of a statement that has a name and a value per row.
+    /// All rows of a statement with a name and a value per row.
     fn pairs(&mut self, statement: &str) -> Result<Vec<(String, String)>> {
         self.0.query(statement).with_context(|| format!("asking the server: {statement}"))
     }

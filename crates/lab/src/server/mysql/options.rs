@@ -1,5 +1,5 @@
-//! The command line of the server: settings as this version knows them, and what Spindle adds. The server
-//! itself says whether it takes them.
+//! The command line of the server: settings in the form of this version, and Spindle's own options. The
+//! server itself checks whether it takes them.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -12,12 +12,12 @@ use crate::server::process::log::quote;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 
-/// What MySQL would do otherwise: listen in a second protocol, want a directory that only packages make, and
-/// refuse the loader's rows.
+/// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
+/// and the refusal of the loader's rows.
 pub(super) fn own_options(release: &Release) -> Vec<&'static str> {
     match release.flavour {
         Flavour::MariaDb => Vec::new(),
-        // What a workload told the server to keep (SET PERSIST) would override what we say here.
+        // Settings that a workload made persistent (SET PERSIST) would override ours.
         _ if release.can(release::NO_FILES) => {
             vec![
                 "--local-infile=1",
@@ -34,7 +34,7 @@ pub(super) fn option(name: &str, value: &str) -> String {
     format!("--{name}={value}")
 }
 
-/// Settings that the server gets as they were written.
+/// Settings that are passed to the server unchanged.
 pub(super) fn plain_options(
     release: &Release,
     settings: &BTreeMap<String, String>,
@@ -43,7 +43,7 @@ pub(super) fn plain_options(
     plain.map(|(name, value)| option(name, value_for(release, value)))
 }
 
-/// A switch in the words that this version knows.
+/// The value of a switch in the form of this version.
 pub(super) fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
     match value.to_ascii_uppercase().as_str() {
         "ON" | "TRUE" if !release.can(release::WORDS_FOR_SWITCHES) => "1",
@@ -52,21 +52,21 @@ pub(super) fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
     }
 }
 
-/// Lets the server itself read the settings, without starting: it knows its own names and values best.
+/// Lets the server itself read the settings, without starting; it is the authority on its names and values.
 pub(super) fn check_names(
     program: &Program,
     release: &Release,
     settings: &BTreeMap<String, String>,
 ) -> Result<(), Refusal> {
-    /// It looks for plugins in tables that are not there.
+    /// Expected complaint: the server looks for plugins in tables that do not exist.
     const NO_TABLES: &str = "mysql.plugin";
-    /// A wrong value of a switch is passed over.
+    /// Complaint about the wrong value of a switch, which the server ignores.
     const PASSED_OVER: &str = "due to invalid value";
     let mut command = Command::new(&program.path);
     command.arg("--no-defaults").args(plain_options(release, settings));
     command.args(program.options()).args(own_options(release)).stdin(Stdio::null());
     if release.can(release::VALIDATE_CONFIG) {
-        // Values that are passed over are warnings.
+        // Ignored values are warnings.
         command.args(["--validate-config", "--log-error-verbosity=2"]);
     } else {
         command.args(["--help", "--verbose"]);
@@ -75,7 +75,7 @@ pub(super) fn check_names(
     let errors = String::from_utf8_lossy(&output.stderr);
     let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
     let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));
-    // A wrong value of an InnoDB setting disables InnoDB, and is no failure.
+    // A wrong value of an InnoDB setting disables InnoDB without failing.
     if output.status.success() && !lines.clone().any(complains) {
         return Ok(());
     }

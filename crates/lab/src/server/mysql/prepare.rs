@@ -1,9 +1,9 @@
-//! An empty database, made the way that a version wants it.
+//! Creation of an empty database, by the method of each version.
 //!
 //! * MySQL from 5.7: the server itself, `--initialize-insecure`.
-//! * MySQL before: the server reads the SQL files of its share directory, `--bootstrap`, as mysql_install_db
-//!   does.
-//! * MariaDB: its own mariadb-install-db, which was mysql_install_db.
+//! * MySQL before 5.7: the server reads the SQL files of its share directory, `--bootstrap`, as
+//!   mysql_install_db does.
+//! * MariaDB: its own mariadb-install-db, formerly mysql_install_db.
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
@@ -22,7 +22,7 @@ use crate::server::process::{PREPARE_PATIENCE, output_within};
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
-/// Who has no name, and databases that anybody may write to.
+/// Removes anonymous users, and databases that anybody may write to.
 const CLEAN_UP: &str = "DELETE FROM user WHERE User = '';\nDELETE FROM db;\n";
 
 pub(super) fn prepare(program: &Program, release: &Release, instance: &Instance) -> Result<()> {

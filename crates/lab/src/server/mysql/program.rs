@@ -1,4 +1,4 @@
-//! Where the programs and the shared files of a MySQL or MariaDB lie.
+//! Locations of the programs and the shared files of MySQL or MariaDB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,18 +13,18 @@ use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 use crate::server::source::Source;
 
-/// Where packages install it; sbin is often not in the PATH.
+/// Directories of packages' programs; sbin is often missing from the PATH.
 const WELL_KNOWN: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/bin", "/usr/local/mysql/bin"];
-/// Shared files beside the directory of the program.
+/// Shared files, relative to the directory above the program's.
 const SHARES: [&str; 4] = ["share/mysql", "share/mariadb", "share", "share/percona-server"];
-/// In every language's directory of them.
+/// Part of every directory of shared files.
 const MESSAGES: &str = "english/errmsg.sys";
 
-/// The server's program, and what belongs to it.
+/// The server's program, and its companions.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// The directory above `bin`, where it has shared files; `None` for a program that knows its own places.
+    /// The directory above `bin`, with the shared files; `None` for a program with built-in paths.
     pub(super) base: Option<PathBuf>,
     pub(super) share: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ impl Program {
         let (name, hint) = match flavour {
             Flavour::MariaDb => (
                 "mariadbd",
-                // The core packages only: the machine needs no service of its own.
+                // The core packages only, because the machine needs no service.
                 "install it with `apt-get install mariadb-server-core mariadb-client-core`",
             ),
             Flavour::MySql | Flavour::Percona => (
@@ -61,7 +61,7 @@ impl Program {
             .or_else(unpacked)
             .with_context(|| format!("there is no {name} on this machine; {hint}"))?;
         match flavour {
-            // A package knows its own places.
+            // A program from a package has built-in paths.
             Flavour::MariaDb => Ok(Program { path: found, base: None, share: None }),
             Flavour::MySql | Flavour::Percona => Program::at(&found),
         }
@@ -78,12 +78,12 @@ impl Program {
         Ok(Program { base: base.filter(|_| share.is_some()), share, path })
     }
 
-    /// In sentences.
+    /// Name in sentences.
     pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// A program that belongs to it, from beside it or, for one of a package, from the PATH.
+    /// A program from the same directory, or from the PATH for an installed package.
     pub(super) fn companion(&self, names: &[&str]) -> Result<PathBuf> {
         let beside = self.base.iter().flat_map(|base| ["scripts", "bin", "sbin"].map(|part| base.join(part)));
         let beside = beside.flat_map(|directory| names.iter().map(move |name| directory.join(name)));
@@ -94,7 +94,7 @@ impl Program {
             .with_context(|| format!("there is no {} beside {}", names[0], self.path.display()))
     }
 
-    /// Options by which it finds its shared files, wherever it was unpacked.
+    /// Options with the paths of its shared files, for a program at any location.
     pub(super) fn options(&self) -> Vec<String> {
         let option = |name: &str, path: &Path| format!("--{name}={}", path.display());
         let base = self.base.iter().map(|base| option("basedir", base));
@@ -105,7 +105,7 @@ impl Program {
     }
 
     /// # Errors
-    /// It does not run here, with the package that has the library which is missing.
+    /// The program does not run here; the message names the package of a missing library.
     pub(super) fn release(&self) -> Result<Release> {
         let path = self.path.display();
         let mut command = Command::new(&self.path);
@@ -125,7 +125,7 @@ impl Program {
     }
 }
 
-/// MariaDB's packages have a link of MySQL's name to their own server.
+/// Whether the candidate is another server: MariaDB's packages have a link with MySQL's name to their own.
 fn is_another(name: &str, candidate: &Path) -> bool {
     let meant = candidate.canonicalize().unwrap_or_default();
     name == "mysqld" && meant.file_name().is_some_and(|name| name == "mariadbd")
@@ -139,10 +139,10 @@ fn find(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file() && !is_another(name, candidate))
 }
 
-/// The directory with the messages: in it is all else that the server reads.
+/// The directory of the shared files, recognized by its messages.
 fn share(base: &Path) -> Option<PathBuf> {
     let known = SHARES.iter().map(|share| base.join(share));
-    // `share/mysql-8.0` and the like.
+    // `share/mysql-8.0` and similar.
     let named = fs::read_dir(base.join("share")).into_iter().flatten().flatten().map(|entry| entry.path());
     known.chain(named).find(|share| share.join(MESSAGES).is_file())
 }
@@ -152,7 +152,7 @@ fn missing_library(words: &str) -> Option<&str> {
     words.split_once("error while loading shared libraries: ")?.1.split(':').next()
 }
 
-/// Debian's, for the libraries that old binaries want.
+/// Debian's package of a library that old binaries need.
 fn package_of(library: &str) -> Option<&'static str> {
     const PACKAGES: [(&str, &str); 7] = [
         ("libaio.so.1", "libaio1"),

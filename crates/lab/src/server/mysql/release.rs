@@ -1,8 +1,7 @@
-//! Which flavour and version of MySQL a program is, and what that version can do.
+//! Flavour and version of a MySQL program, and the features of that version.
 //!
-//! Where versions differ, the first one that can do something is a [`Since`]; sources are the reference
-//! manuals (dev.mysql.com/doc, mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers
-//! themselves.
+//! A [`Since`] is the first version with a feature. Sources are the reference manuals (dev.mysql.com/doc,
+//! mariadb.com/kb) and, for 5.5.9, 5.6.24, 9.7.4 and 10.11, the servers themselves.
 
 use std::fmt;
 
@@ -16,11 +15,11 @@ pub(super) enum Flavour {
 /// Major, minor, patch.
 type Version = (u16, u16, u16);
 
-/// The first version that can do something.
+/// The first version with a feature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Since {
     mariadb: Version,
-    /// Percona Server's numbers are MySQL's.
+    /// Percona Server has MySQL's version numbers.
     mysql: Version,
 }
 
@@ -28,9 +27,9 @@ const NEVER: Version = (u16::MAX, 0, 0);
 
 /// `--initialize-insecure` makes the system tables.
 pub(super) const INITIALIZE: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
-/// `--validate-config` reads all settings and ends; from 8.0 on `--help` passes over those that are unknown.
+/// `--validate-config` reads all settings and ends. `--help` ignores unknown settings from 8.0 on.
 pub(super) const VALIDATE_CONFIG: Since = Since { mariadb: NEVER, mysql: (8, 0, 16) };
-/// `ON` and `OFF` are values of a switch; before, the server passes them over.
+/// `ON` and `OFF` are values of a switch; earlier versions ignore them.
 pub(super) const WORDS_FOR_SWITCHES: Since = Since { mariadb: (5, 5, 0), mysql: (5, 6, 0) };
 /// `innodb_buffer_pool_dump_at_shutdown`.
 pub(super) const DUMP_OF_THE_POOL: Since = Since { mariadb: (10, 0, 0), mysql: (5, 6, 3) };
@@ -42,23 +41,23 @@ pub(super) const TEMPORARY_TABLESPACES: Since = Since { mariadb: NEVER, mysql: (
 pub(super) const DOUBLEWRITE_FILES: Since = Since { mariadb: NEVER, mysql: (8, 0, 20) };
 /// `innodb_undo_tablespaces`.
 const UNDO_TABLESPACES: Since = Since { mariadb: (10, 0, 0), mysql: (5, 6, 3) };
-/// One undo tablespace alone is none.
+/// A single undo tablespace counts as none.
 const UNDO_FROM_TWO: Since = Since { mariadb: (10, 2, 0), mysql: NEVER };
-/// Undo tablespaces whatever the settings say.
+/// Undo tablespaces under any settings.
 const UNDO_ALWAYS: Since = Since { mariadb: NEVER, mysql: (8, 0, 0) };
-/// One file, or a directory of files.
+/// One redo file instead of several.
 const ONE_REDO_FILE: Since = Since { mariadb: (10, 5, 0), mysql: NEVER };
 const REDO_DIRECTORY: Since = Since { mariadb: NEVER, mysql: (8, 0, 30) };
-/// Unless told otherwise.
+/// The binary log is on by default.
 pub(super) const BINLOG_BY_DEFAULT: Since = Since { mariadb: NEVER, mysql: (8, 0, 0) };
-/// A binary log needs `server_id`; from 8.0 it has one.
+/// A binary log needs `server_id`, which has a default from 8.0.
 pub(super) const NEEDS_SERVER_ID: Since = Since { mariadb: NEVER, mysql: (5, 7, 3) };
-/// `secure_file_priv = NULL`; packages have a directory there that need not exist.
+/// `secure_file_priv = NULL`. In packages the default is a directory that need not exist.
 pub(super) const NO_FILES: Since = Since { mariadb: NEVER, mysql: (5, 7, 6) };
-/// Options of mariadb-install-db by which root logs in without a password, and no database `test` is made.
+/// Options of mariadb-install-db for a root without a password and no database `test`.
 pub(super) const INSTALL_OPTIONS: Since = Since { mariadb: (10, 4, 3), mysql: NEVER };
 
-/// Global transaction identifiers as MariaDB has them.
+/// MariaDB's global transaction identifiers.
 pub(super) const GTID: Since = Since { mariadb: (10, 0, 2), mysql: NEVER };
 /// Accounts are in `mysql.global_priv`, and `mysql.user` is a view of it.
 pub(super) const GLOBAL_PRIVILEGES: Since = Since { mariadb: (10, 4, 1), mysql: NEVER };
@@ -69,21 +68,21 @@ pub(super) const SEMI_SYNC: Since = Since { mariadb: (10, 3, 3), mysql: NEVER };
 pub(super) struct Release {
     pub(super) flavour: Flavour,
     version: Version,
-    /// As the server writes it, for example `10.11.6-MariaDB`.
+    /// As the server prints it, for example `10.11.6-MariaDB`.
     number: String,
 }
 
-/// How many undo tablespaces keep the undo logs out of the system tablespace.
+/// Undo tablespaces that keep the undo logs out of the system tablespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Undo {
     Never,
-    /// Of `innodb_undo_tablespaces`.
+    /// From this value of `innodb_undo_tablespaces` on.
     From(u32),
     Always,
 }
 
 impl Release {
-    /// Of what `--version` prints, for example
+    /// Parses the output of `--version`, for example
     /// `/usr/sbin/mariadbd  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)`.
     pub(super) fn parse(text: &str) -> Option<Release> {
         let (_, rest) = text.split_once("Ver ")?;
@@ -98,7 +97,7 @@ impl Release {
         Some(Release { flavour, version: (next()?, next()?, next()?), number: number.to_owned() })
     }
 
-    /// What is taken for a server that cannot be asked here: the newest that this file knows.
+    /// The newest known release, assumed for a server that cannot be asked here.
     pub(super) fn newest(flavour: Flavour) -> Release {
         let (version, number) = match flavour {
             Flavour::MariaDb => ((10, 11, 0), "10.11"),
@@ -132,11 +131,11 @@ impl Release {
     }
 }
 
-/// As records write it.
+/// The form in records.
 impl fmt::Display for Release {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.flavour {
-            // Its number has its name.
+            // MariaDB's version number includes the name.
             Flavour::MariaDb => formatter.write_str(&self.number),
             Flavour::MySql => write!(formatter, "MySQL {}", self.number),
             Flavour::Percona => write!(formatter, "Percona Server {}", self.number),

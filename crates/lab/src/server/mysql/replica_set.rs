@@ -1,5 +1,5 @@
-//! How far the replicas of a primary are, and whether they have what it has. Positions are bytes of the
-//! primary's binary log.
+//! Progress of a primary's replicas, and the comparison of their tables with its own. Positions are bytes of
+//! the primary's binary log.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,15 +16,15 @@ use spindle_load::{Check, Endpoint};
 use super::files::BINLOG;
 use crate::server::replication::{Position, Progress, ReplicaSet};
 
-/// A server that does not answer within this time stands still, or has no core to answer on.
+/// A server without an answer after this time is stalled, or has no core to answer on.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
-/// Of databases that are the server's own.
+/// The server's own databases.
 const SYSTEM_DATABASES: &str = "'mysql', 'information_schema', 'performance_schema', 'sys'";
 
-/// A primary and its replicas, all asked over their sockets.
+/// A primary and its replicas, all queried over their sockets.
 pub(super) struct Set {
     primary: Endpoint,
-    /// To the primary.
+    /// Connection to the primary.
     monitor: Conn,
     binlog_directory: PathBuf,
     replicas: Vec<Replica>,
@@ -33,7 +33,7 @@ pub(super) struct Set {
 
 struct Replica {
     endpoint: Endpoint,
-    /// Made when it is needed, and again after an answer that did not come.
+    /// Made when needed, and again after a missing answer.
     connection: Option<Conn>,
 }
 
@@ -57,7 +57,7 @@ impl ReplicaSet for Set {
     }
 
     fn look(&mut self) -> Result<Progress> {
-        // The primary is asked last: it has written whatever a replica has applied.
+        // The primary is queried last, so it has written everything that a replica has applied.
         let statuses = self.statuses()?;
         let logs = BinaryLogs::read(&self.binlog_directory)?;
         let position = |status: &Status| Position {
@@ -95,7 +95,7 @@ impl Set {
         Set { primary, monitor, binlog_directory, replicas: replicas.collect(), semi_sync }
     }
 
-    /// `None` for one that does not answer in time.
+    /// `None` for a replica that does not answer in time.
     fn statuses(&mut self) -> Result<Vec<Option<Status>>> {
         let replicas = self.replicas.iter_mut().enumerate();
         let status = |(index, replica): (usize, &mut Replica)| {
@@ -125,7 +125,7 @@ impl BinaryLogs {
         Ok(BinaryLogs(logs))
     }
 
-    /// A replica that has not begun is in no file.
+    /// Bytes in the logs before `file`; a replica that has not begun names no file.
     fn bytes_before(&self, file: &str) -> u64 {
         if !self.0.iter().any(|(name, _)| name == file) {
             return 0;
@@ -134,11 +134,11 @@ impl BinaryLogs {
     }
 }
 
-/// Of SHOW SLAVE STATUS.
+/// A row of SHOW SLAVE STATUS.
 struct Status {
     receives: String,
     applies: String,
-    /// Of the primary's binary log, up to where all is applied.
+    /// Position in the primary's binary log, up to which everything is applied.
     file: String,
     position_bytes: u64,
     behind_s: Option<f64>,
@@ -146,7 +146,7 @@ struct Status {
 
 impl Status {
     /// # Errors
-    /// It has stopped; with what it says of that.
+    /// The replica has stopped; with its own message.
     fn of(row: &Row) -> Result<Status> {
         let field = |name: &str| text(row, name).unwrap_or_default();
         for (thread, words, what) in [
@@ -167,14 +167,14 @@ impl Status {
         })
     }
 
-    /// Its first position is known too.
+    /// Running, with a known first position.
     fn is_running(&self) -> bool {
         self.receives == "Yes" && self.applies == "Yes" && !self.file.is_empty()
     }
 }
 
 impl Replica {
-    /// `None` when it does not answer in time.
+    /// `None` if it does not answer in time.
     fn status(&mut self) -> Result<Option<Status>> {
         let Some(row) = self.ask() else { return Ok(None) };
         Status::of(&row).map(Some)
@@ -192,7 +192,7 @@ impl Replica {
     }
 }
 
-/// A connection whose answers come within `patience`.
+/// A connection with `patience` as the limit of every answer.
 pub(super) fn connect_for(endpoint: &Endpoint, patience: Duration) -> Result<Conn> {
     let Endpoint::MysqlSocket { path, user, .. } = endpoint else { bail!("a private server has a socket") };
     let options = OptsBuilder::new()
@@ -207,7 +207,7 @@ fn text(row: &Row, name: &str) -> Option<String> {
     row.get_opt::<Option<String>, _>(name)?.ok()?
 }
 
-/// Of all tables of the users.
+/// Checksums of all tables of the users.
 fn checksums(endpoint: &Endpoint) -> Result<BTreeMap<String, Option<u64>>> {
     let mut connection = connect(endpoint)?;
     let tables: Vec<String> = connection

@@ -1,13 +1,15 @@
 //! Replication of MariaDB by global transaction identifiers (GTID), asynchronous or semi-synchronous.
 //!
-//! * All servers of a set start from copies of one database that was loaded without a binary log, so that a
-//!   replica begins with the first transaction of the primary's: its `gtid_slave_pos` is empty.
-//! * Replication needs TCP. The primary listens on 127.0.0.1 only, and before it lets anybody in
-//!   (`init_file`) it forgets every account that could log in over TCP but the replicas' own.
-//! * A semi-synchronous commit waits for the first replica that has it in its relay log; that the replica's
-//!   relay log is on its disk then takes `sync_relay_log = 1` (mariadb.com/kb, Semisynchronous Replication).
-//! * Positions are bytes of the primary's binary log and where a replica is in it (SHOW SLAVE STATUS). Sizes
-//!   are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an acknowledgement.
+//! * All servers of a set start from copies of one database that was loaded without a binary log. A replica
+//!   begins with the primary's first transaction: its `gtid_slave_pos` is empty.
+//! * Replication needs TCP. The primary listens on 127.0.0.1 only. Before it accepts connections
+//!   (`init_file`), it removes every account that could log in over TCP except the replicas' own.
+//! * A semi-synchronous commit waits for the first replica that has it in its relay log. Only with
+//!   `sync_relay_log = 1` is that relay log on the replica's disk (mariadb.com/kb, Semisynchronous
+//!   Replication).
+//! * Positions are bytes of the primary's binary log and a replica's position in it (SHOW SLAVE STATUS).
+//!   Sizes are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an
+//!   acknowledgement.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,11 +31,11 @@ use crate::server::replication::{Access, MemberSettings, ReplicaSet, Replication
 use crate::server::settings::{Refusal, plain_name};
 
 const REPLICATION_USER: &str = "spindle_replica";
-/// The primary's; those of the replicas follow.
+/// The primary's id; those of the replicas follow.
 const PRIMARY_SERVER_ID: usize = 1;
-/// For a server that has just become ready, and is told what it has to know.
+/// For a server that has just become ready and gets its replication setup.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// What the scenario's own keys, or Spindle, decide.
+/// Settings decided by the scenario's own keys or by Spindle.
 const DECIDED: [(&str, &str); 10] = [
     ("server_id", "every server of a set has one of its own"),
     ("skip_log_bin", "replicas follow the binary log"),
@@ -46,7 +48,7 @@ const DECIDED: [(&str, &str); 10] = [
     ("rpl_semi_sync_master_wait_point", "`wait_point` says it"),
     ("rpl_semi_sync_master_timeout", "`timeout` says it"),
 ];
-/// By these a replica would leave out what the primary has.
+/// Filters, by which a replica would omit some of the primary's data.
 const FILTERS: [&str; 3] = ["replicate_", "binlog_do_db", "binlog_ignore_db"];
 
 type Settings = BTreeMap<String, String>;
@@ -170,8 +172,8 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Done before anybody can connect, and not written to the binary log. root has no password, and accounts for
-/// TCP too.
+/// Statements that run before anybody can connect and stay out of the binary log. They remove root's accounts
+/// for TCP, which have no password.
 fn accounts(release: &Release, password: &str) -> String {
     let table = if release.can(release::GLOBAL_PRIVILEGES) { "global_priv" } else { "user" };
     format!(
@@ -204,7 +206,7 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// A server that is not here counts as the newest.
+    /// A missing server counts as the newest release.
     fn members(primary: &[(&str, &str)], own: &[(&str, &str)]) -> Result<MemberSettings, Refusal> {
         let source = crate::server::Source::Program("/nowhere".into());
         let server = Mysql::new(Flavour::MariaDb, source, crate::server::Trust::MayRun);

@@ -1,14 +1,14 @@
-//! Which settings of a scenario a private server takes.
+//! The settings of a scenario that a private server accepts.
 //!
-//! The server itself takes more names for a setting than one: any beginning of it that is not ambiguous, and
-//! prefixes (mysys/my_getopt.c: `skip`, `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`;
-//! sql/sql_plugin.cc: `plugin`). A setting that is not for a scenario to say is refused by each of them.
+//! The server accepts several names for a setting: any unambiguous beginning, and prefixes
+//! (mysys/my_getopt.c: `skip`, `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`;
+//! sql/sql_plugin.cc: `plugin`). A refused setting is refused by each of these names.
 
 use std::collections::BTreeMap;
 
 use crate::server::settings::{self, Refusal, plain_name};
 
-/// What an instance decides for itself: where the server listens, whom it lets in, where its own files are.
+/// Settings that the instance decides: its listeners, its access control, the locations of its own files.
 const OWN: [&str; 25] = [
     "datadir",
     "socket",
@@ -37,10 +37,10 @@ const OWN: [&str; 25] = [
     "create_admin_listener_thread",
 ];
 
-/// Whole families of them: more listeners, and clusters, whose members meet over TCP.
+/// Families of such settings: further listeners, and clusters, whose members communicate over TCP.
 const OWN_FAMILIES: [&str; 5] = ["mysqlx_", "admin_", "wsrep_", "group_replication_", "keyring_migration_"];
 
-/// Settings by which a layout could be undone.
+/// Settings that could override a layout.
 const PLACING: [&str; 33] = [
     "innodb_undo_directory",
     "innodb_data_home_dir",
@@ -77,11 +77,11 @@ const PLACING: [&str; 33] = [
     "replica_load_tmpdir",
 ];
 
-/// Their values name files beside the data.
+/// Settings whose values name files beside the data.
 const FILE_NAMES: [&str; 3] =
     ["innodb_data_file_path", "innodb_temp_data_file_path", "innodb_buffer_pool_filename"];
 
-/// Settings whose name is the beginning of one that is refused.
+/// Allowed settings whose name is the beginning of a refused one.
 const BEGINNINGS: [&str; 8] = [
     "general_log",
     "innodb",
@@ -94,7 +94,7 @@ const BEGINNINGS: [&str; 8] = [
 ];
 
 const PREFIXES: [&str; 6] = ["loose_", "enable_", "disable_", "maximum_", "autoset_", "plugin_"];
-/// Settings that begin as if they had such a prefix.
+/// Settings whose name only seems to have such a prefix.
 const NO_PREFIX: [&str; 7] = [
     "disable_log_bin",
     "enable_cascade_triggers",
@@ -105,13 +105,13 @@ const NO_PREFIX: [&str; 7] = [
     "plugin_maturity",
 ];
 
-/// `134217728`, `128M`, `1g`: bytes, with binary suffixes.
+/// Bytes, with binary suffixes: `134217728`, `128M`, `1g`.
 pub(super) fn size_bytes(text: &str) -> Option<u64> {
     let suffixes = [("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)];
     settings::size_bytes(&text.to_ascii_uppercase(), 1, &suffixes)
 }
 
-/// Why a setting is not for a scenario to say, as the end of a sentence; `None` when it may be said.
+/// The reason why a scenario may not set it, as the end of a sentence; `None` if it may.
 pub(in crate::server) fn objection(name: &str) -> Option<String> {
     let plain = plain_name(name);
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
@@ -139,7 +139,8 @@ fn objection_to_plain(name: &str) -> Option<String> {
 }
 
 /// # Errors
-/// A setting that would open the private server to others, or move files away from where the layout has them.
+/// A setting that would open the private server to others, or would move files away from their place in the
+/// layout.
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     for (name, value) in settings {
         if let Some(objection) = objection(name) {

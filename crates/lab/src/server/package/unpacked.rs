@@ -1,5 +1,5 @@
-//! Whose an unpacked server is. An archive carries the users and modes of whoever made it, and the program in
-//! it is started as root before it becomes another user: nobody else may change it.
+//! Ownership of an unpacked server. An archive carries the users and modes of its author. Its program is
+//! started as root before it becomes another user, so nobody else may change it.
 
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
@@ -8,13 +8,13 @@ use std::path::{Component, Path};
 use anyhow::{Context, Result, bail};
 use rustix::process::{getegid, geteuid};
 
-/// Others' right to write, and a program's to become its owner.
+/// Others' right to write, and setuid and setgid.
 const UNWANTED: u32 = 0o6022;
 
-/// Gives all of it to us, for everybody to read and nobody else to write.
+/// Gives the whole tree to us: everybody can read it, nobody else can write it.
 ///
 /// # Errors
-/// It has a link that leads out of it, or something that is neither directory, file nor link.
+/// It has a link that leads out of it, or something other than a directory, file or link.
 pub(super) fn secure(root: &Path) -> Result<()> {
     walk(root, 0, &mut |path, depth, found| {
         lchown(path, Some(geteuid().as_raw()), Some(getegid().as_raw()))
@@ -35,8 +35,8 @@ pub(super) fn secure(root: &Path) -> Result<()> {
     })
 }
 
-/// What is wrong with the first thing in it that somebody else may change; `None` where all of it is as
-/// [`secure`] leaves it.
+/// The fault of the first entry that another user may change; `None` if the whole tree is in the state that
+/// [`secure`] leaves.
 pub(super) fn complaint(root: &Path) -> Option<String> {
     walk(root, 0, &mut |path, _, found| {
         let us = geteuid().as_raw();
@@ -52,7 +52,7 @@ pub(super) fn complaint(root: &Path) -> Option<String> {
     .map(|error| format!("{error:#}"))
 }
 
-/// Everything from the root on, with its depth below it; links are not followed.
+/// Visits everything from the root on, with its depth below the root. Links are not followed.
 fn walk(
     path: &Path,
     depth: usize,

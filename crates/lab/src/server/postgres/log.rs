@@ -1,8 +1,8 @@
-//! The last words of PostgreSQL, whose log has a level, words and perhaps a hint.
+//! The last words of PostgreSQL, whose log has a level, words and sometimes a hint.
 
 use crate::server::process::log::QUOTED_LINES;
 
-/// What a log says went wrong: lines that ended the server. A refused connection ends only itself.
+/// Lines that ended the server. A refused connection ends only itself.
 fn complaints(log: &str) -> Vec<&str> {
     const OF_A_CONNECTION: [&str; 3] =
         ["the database system is", "terminating connection", "connection to client"];
@@ -20,10 +20,10 @@ fn hint(line: &str) -> Option<&str> {
     line.split_once("HINT:").map(|(_, words)| words.trim())
 }
 
-/// The first complaints of a log, because later ones follow from them; otherwise its last lines.
+/// The first complaints of a log, because later ones follow from them. Without complaints, its last lines.
 pub(super) fn quote(log: &str) -> String {
     let found = complaints(log);
-    // A hint alone belongs to something that was no end.
+    // A lone hint belongs to a line that did not end the server.
     let first = found.iter().position(|words| !log.lines().any(|line| hint(line) == Some(words)));
     let quoted: Vec<&str> = match first {
         Some(first) => found[first..].iter().copied().take(QUOTED_LINES).collect(),

@@ -1,17 +1,18 @@
 //! PostgreSQL from the distribution's package, run privately.
 //!
-//! A server of ours never touches one that is installed: it has its own directories and configuration,
-//! listens on a unix socket in its runtime directory only, and runs as a numeric user that no account has.
-//! Whoever reaches the socket may log in; only root and that user can.
+//! A private server never touches an installed one: it has its own directories and configuration, listens
+//! only on a unix socket in its runtime directory, and runs as a numeric user without an account. Any
+//! connection to the socket may log in; only root and that user can reach the socket.
 //!
-//! A connection is a process here. All processes of a server are in a process namespace, so that the kernel
-//! ends them together, and in a namespace of shared memory, so that a server which was killed leaves none
-//! behind.
+//! PostgreSQL has a process per connection. All processes of a server are in a process namespace, so that the
+//! kernel ends them together. They are also in a namespace of shared memory, so that a killed server leaves
+//! none behind.
 //!
-//! It reads through the machine's page cache, which `shared_buffers` does not bound: see METHODOLOGY.md.
+//! The server reads through the machine's page cache, which `shared_buffers` does not bound: see
+//! METHODOLOGY.md.
 //!
-//! What belongs here is PostgreSQL's alone: its programs, settings, log and statistics. It knows no other
-//! server, and not what is measured with its counters.
+//! This module has PostgreSQL's programs, settings, log and statistics. It knows no other server, and no use
+//! of its counters.
 
 mod log;
 mod monitor;
@@ -47,16 +48,16 @@ pub(super) use settings::MEMORY_SETTINGS;
 use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
 const USER: OwnUser = OwnUser(61_418);
-/// The workload's database; made when it is loaded.
+/// The workload's database, made during the load.
 const DATABASE: &str = "spindle";
-/// Of the database, not of the machine.
+/// A superuser of the database, not a user of the machine.
 const SUPERUSER: &str = "postgres";
 
 pub(super) static KIND: Kind = Kind {
     is_default: true,
     program: Some(verbs::Program {
         name: "postgres",
-        // It would also start a server of the machine's own.
+        // The package would also start a server for the machine.
         package: None,
         is_required: false,
         purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
@@ -132,8 +133,8 @@ impl Server for Postgres {
         self.check(instance)?;
         own_directories(instance)?;
         let program = program::find("initdb")?;
-        // It asks for the name of the user that it runs as, who has none: it sees a list of users with that
-        // one only.
+        // initdb looks up the name of its user, which has no account. It gets a list of users with this user
+        // only.
         let users = beside(&instance.runtime_directory, "passwd");
         USER.write(&users, format!("{SUPERUSER}:x:{0}:{0}::/:/bin/false\n", USER.0).as_bytes())?;
         let with_users = ["sh", "-c", "mount --bind \"$0\" /etc/passwd && exec \"$@\""].map(OsStr::new);
@@ -175,7 +176,7 @@ impl Server for Postgres {
         command
             .arg("-D")
             .arg(&instance.data_directory)
-            // Of two values the later counts, which is ours.
+            // The last value of a repeated setting counts, which is ours.
             .args(user.chain(own).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
@@ -197,7 +198,8 @@ fn own_directories(instance: &Instance) -> Result<()> {
     USER.own_runtime(&instance.runtime_directory)
 }
 
-/// The log is a link in the data directory, which was made when the mounts were elsewhere.
+/// Points the log's link in the data directory to its present mount. The link was made with the mounts
+/// elsewhere.
 fn place_log(instance: &Instance) -> Result<()> {
     let Some(directory) = instance.class_directories.get(&FileClass::Redo) else { return Ok(()) };
     let link = instance.data_directory.join("pg_wal");

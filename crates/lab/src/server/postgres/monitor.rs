@@ -1,4 +1,4 @@
-//! A connection to the server that asks it about itself.
+//! A connection that queries the server's settings and counters.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     telemetry: &PostgresTelemetry,
 };
 
-/// A connection, and the question that [`connection::Monitor::counters`] asks.
+/// A connection, and the query of [`connection::Monitor::counters`].
 #[derive(Debug)]
 struct Monitor {
     session: Box<dyn Session>,
@@ -36,7 +36,7 @@ impl Monitor {
 
 impl connection::Monitor for Monitor {
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        // NULL for what it does not know.
+        // NULL for an unknown setting.
         let current = self.session.prepare("SELECT current_setting(?, true)")?;
         let mut known = BTreeMap::new();
         for name in names {
@@ -57,8 +57,8 @@ impl connection::Monitor for Monitor {
     }
 }
 
-/// The cumulative statistics of the database, of checkpoints and of the log, as `view.column`; and two
-/// levels. Views differ between versions.
+/// Query for the cumulative statistics of the database, of checkpoints and of the log, as `view.column`, and
+/// for two levels. Views differ between versions.
 fn counters_question(has_view: impl Fn(&str) -> bool) -> String {
     const VIEWS: [&str; 4] = ["pg_stat_database", "pg_stat_bgwriter", "pg_stat_checkpointer", "pg_stat_wal"];
     let views = VIEWS.iter().filter(|view| has_view(view)).map(|view| {

@@ -1,4 +1,4 @@
-//! PostgreSQL's programs: where they are, which version, and what the server itself says of settings.
+//! PostgreSQL's programs: location, version, and the server's own check of settings.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,13 @@ use super::log::quote;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 
-/// Which programs are looked for where the PATH has none; of several versions the newest.
+/// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
 const INSTALL_HINT: &str =
     "install it with `tools/install postgresql`, which starts no server of the machine's own";
 
-/// From the PATH, or the newest of those that packages install outside of it. All programs of a version lie
-/// together.
+/// A program from the PATH, or the newest of those that packages install outside of it. All programs of a
+/// version are in one directory.
 pub(super) fn find(name: &str) -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -34,14 +34,14 @@ pub(super) fn find(name: &str) -> Result<PathBuf> {
     }
     let server = candidates.into_iter().map(|bin| bin.join("postgres")).find(|server| server.is_file());
     server
-        // A link to it may stand alone.
+        // The PATH may have a lone link to it.
         .and_then(|server| server.canonicalize().ok())
         .map(|server| server.with_file_name(name))
         .filter(|program| program.is_file())
         .with_context(|| format!("there is no {name} of PostgreSQL on this machine; {INSTALL_HINT}"))
 }
 
-/// As records write it.
+/// The form in records.
 pub(super) fn version() -> Result<String> {
     let program = find("postgres")?;
     let mut command = Command::new(&program);
@@ -55,9 +55,9 @@ pub(super) fn version() -> Result<String> {
     Ok(format!("PostgreSQL {version}"))
 }
 
-/// Lets the server itself read the settings, without starting: it knows its own names and values best, and
-/// which do not go together. It gets as far as the control file of a directory that has nothing in it. A
-/// missing server is not the settings' fault and is told elsewhere.
+/// Lets the server itself read the settings, without starting. It is the authority on its names and values,
+/// and on conflicts among them. It gets as far as the control file of an empty directory. A missing server is
+/// not the settings' fault and is reported elsewhere.
 pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
     const CONTROL_FILE_BYTES: usize = 8192;
@@ -89,14 +89,15 @@ pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), 
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
     };
-    // Where the server cannot be asked, its start will tell.
+    // If the server cannot be asked, its start reports the fault.
     match ask() {
         Ok(Some(words)) => Err(Refusal(format!("the server refuses them: {words}"))),
         Ok(None) | Err(_) => Ok(()),
     }
 }
 
-/// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)": 15, as the server writes it into its directory.
+/// Major version, as the server writes it into its directory: 15 of
+/// "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)".
 fn major_version(version: &str) -> &str {
     let number = version.trim_start_matches("PostgreSQL ");
     number.split(|letter: char| !letter.is_ascii_digit()).next().unwrap_or_default()

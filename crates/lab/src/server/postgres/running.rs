@@ -29,7 +29,7 @@ pub(super) fn endpoint(instance: &Instance, database: &str) -> Endpoint {
     }
 }
 
-/// As `pg_ctl` learns it: from the last line of the file of the process id.
+/// Whether the server is ready, by `pg_ctl`'s method: the last line of the file with the process id.
 fn says_ready(data_directory: &Path) -> bool {
     let file = fs::read_to_string(data_directory.join("postmaster.pid")).unwrap_or_default();
     file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
@@ -37,14 +37,14 @@ fn says_ready(data_directory: &Path) -> bool {
 
 impl Ways for Postmaster {
     fn is_ready(&self, _: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>> {
-        // The file may be that of an earlier server, which crashed.
+        // The file may be left from an earlier server that crashed.
         match says_ready(&self.data_directory) {
             true => inquiry.connect().map_err(|error| Some(format!("{error:#}"))),
             false => Err(None),
         }
     }
 
-    /// A fast shutdown: what is connected is disconnected, and a checkpoint is written.
+    /// A fast shutdown: connections are closed, and a checkpoint is written.
     fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()> {
         process.stop(Signal::INT, timeout)
     }

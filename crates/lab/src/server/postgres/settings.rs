@@ -1,11 +1,11 @@
-//! What is known about PostgreSQL's settings besides what the server itself says of them.
+//! Facts about PostgreSQL's settings that the server itself does not report.
 
 use std::collections::BTreeMap;
 
 use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
 
-/// What an instance decides for itself, and how; without a value by its directories. Settings must not name
-/// them.
+/// Settings that the instance decides, with their values; without a value, its directories decide. A scenario
+/// must not name them.
 pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
     ("data_directory", None),
     ("config_file", None),
@@ -27,17 +27,17 @@ pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
     ("stats_temp_directory", None),
     ("lc_messages", Some("C")),
     ("restart_after_crash", Some("off")),
-    // Is in the server's own namespace then, and ends with it.
+    // This memory is in the server's own namespace, and ends with it.
     ("dynamic_shared_memory_type", Some("sysv")),
-    // Where files lie is for a layout to say.
+    // The layout decides the locations of files.
     ("default_tablespace", None),
     ("temp_tablespaces", None),
 ];
 
-/// Settings that shape the files: how much of the log is kept after a load.
+/// Settings that shape the files: the size of the log kept after a load.
 pub(super) const SHAPING_SETTINGS: [&str; 2] = ["max_wal_size", "min_wal_size"];
 
-/// Nothing needs to survive a crash while a database is loaded; the clean shutdown makes it whole.
+/// Nothing needs to survive a crash during a load; the clean shutdown makes the database complete.
 pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
     ("shared_buffers", "256MB"),
     ("maintenance_work_mem", "128MB"),
@@ -49,20 +49,20 @@ pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
 
 pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting {
     name: "shared_buffers",
-    // A number without a unit is of pages.
+    // A number without a unit counts pages.
     bytes: |text| size_bytes(text, PAGE_BYTES),
     example: "96MB",
 }];
 const PAGE_BYTES: u64 = 8192;
 
-/// Whether a setting of the scenario is this one, as the server reads names (ParseLongOption and
+/// Whether a setting of the scenario has this name, by the server's own comparison (ParseLongOption and
 /// guc_name_compare).
 pub(super) fn is_named(setting: &str, name: &str) -> bool {
     plain_name(setting) == name
 }
 
 /// # Errors
-/// A setting that the instance decides, however it is written, or a name that is more than a name.
+/// A setting that the instance decides, in any spelling, or a name with more than a name in it.
 pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     for name in settings.keys() {
@@ -78,18 +78,18 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> 
     check_memory(settings, &MEMORY_SETTINGS)
 }
 
-/// How large the write-ahead log grows between checkpoints, about.
+/// Approximate size of the write-ahead log between checkpoints.
 pub(super) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
-    /// Of a number without a unit.
+    /// Unit of a number without one.
     const UNIT_BYTES: u64 = 1 << 20;
-    /// The server's own choice.
+    /// The server's default.
     const DEFAULT_BYTES: u64 = 1 << 30;
     let value = settings.iter().find(|(name, _)| is_named(name, "max_wal_size"));
     value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
-/// A whole number and `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024; without a unit so many times
-/// `unit_bytes`.
+/// Bytes of a whole number with `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024. The unit of a number
+/// without one is `unit_bytes`.
 fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
     let suffixes = [("B", 1), ("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40)];
     settings::size_bytes(text, unit_bytes, &suffixes)

@@ -1,11 +1,12 @@
-//! What PostgreSQL's cumulative statistics mean, and which settings say what a commit waits for.
+//! Meaning of PostgreSQL's cumulative statistics, and the settings that determine which logs a commit waits
+//! for.
 
 use std::collections::BTreeMap;
 
 use crate::record::FileClass;
 use crate::server::telemetry::{Chart, Counters, Durability, Readings, Telemetry};
 
-/// How many sessions wait for a lock: the server does not sum the time that they wait.
+/// Number of sessions that wait for a lock. The server does not sum their waiting time.
 pub(super) const LOCK_WAITERS: &str = "lock_waiters";
 pub(super) const CHECKPOINT_AGE: &str = "checkpoint_age_bytes";
 const BLOCKS_READ: &str = "pg_stat_database.blks_read";
@@ -14,14 +15,14 @@ const CHARTS: [Chart; 6] = [
     Chart::level(CHECKPOINT_AGE, CHECKPOINT_AGE),
     Chart::level(LOCK_WAITERS, LOCK_WAITERS),
     Chart::rate("buffer_pool_reads_per_s", BLOCKS_READ),
-    // Until PostgreSQL 16, and since.
+    // Up to PostgreSQL 16, then from 17 on.
     Chart::rate("checkpoint_pages_written_per_s", "pg_stat_bgwriter.buffers_checkpoint"),
     Chart::rate("checkpoint_pages_written_per_s", "pg_stat_checkpointer.buffers_written"),
     Chart::rate("log_fsyncs_per_s", "pg_stat_wal.wal_sync"),
 ];
 
 const COMMITS: &str = "pg_stat_database.xact_commit";
-/// Rows: a transaction that changed something changed one at least.
+/// Counts of rows: a transaction with changes changes at least one.
 const CHANGES: [&str; 3] =
     ["pg_stat_database.tup_inserted", "pg_stat_database.tup_updated", "pg_stat_database.tup_deleted"];
 
@@ -36,9 +37,9 @@ impl Telemetry for PostgresTelemetry {
     fn counters(&self, readings: &Readings<'_>) -> Counters {
         Counters {
             foreground_reads: Some(readings.moved(BLOCKS_READ)),
-            // Those that only read are counted with the others.
+            // The server's count of commits includes read-only transactions.
             commits: Some(readings.moved(COMMITS).min(readings.moved_together(&CHANGES))),
-            // An estimate: the mean number of waiters, times the duration.
+            // An estimate: the mean number of waiters times the duration.
             lock_wait_s: Some(readings.mean(LOCK_WAITERS) * readings.duration_s),
             commits_per_group: None,
             semi_sync: None,

@@ -2,7 +2,7 @@
 
 pub(in crate::server) const QUOTED_LINES: usize = 3;
 
-/// The first error lines, because later ones follow from them; without an error line, its last lines.
+/// The first error lines, because later ones follow from them. Without an error line, the last lines.
 pub(in crate::server) fn quote(log: &str) -> String {
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =

@@ -1,5 +1,5 @@
-//! The process of a private server: the user that it runs as, its first process among those that it starts,
-//! its log, and how it ends. It knows no kind of server and speaks to none.
+//! The process of a private server: its user, its first process, its log, and its end. This module knows no
+//! kind of server and connects to none.
 
 pub(super) mod log;
 pub(super) mod own_user;
@@ -21,16 +21,16 @@ use spindle_base::proc::children;
 
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// More of a log is not looked at.
+/// Size limit of the part of a log that is read.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 
-/// How long a process may take to be forked.
+/// Time limit for the fork of a process.
 const FORK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest path of a unix socket, without its closing zero.
+/// Maximum path length of a unix socket, without its terminating zero.
 const SOCKET_PATH_BYTES: usize = 107;
 
-/// Why a server cannot have its socket there.
+/// Checks the length of the socket's path.
 pub(super) fn check_socket(socket: &Path) -> Result<(), Refusal> {
     if socket.as_os_str().len() <= SOCKET_PATH_BYTES {
         return Ok(());
@@ -44,22 +44,22 @@ pub(super) fn check_socket(socket: &Path) -> Result<(), Refusal> {
 
 /// For programs that make an empty database, also on a slow disk.
 pub(super) const PREPARE_PATIENCE: Duration = Duration::from_secs(900);
-/// For programs that only say something.
+/// For programs that only report something.
 pub(super) const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
-/// For a killed process. One that waits for a disk which does not answer is gone when the disk is.
+/// For a killed process. A process that waits for a disk without an answer ends with the disk.
 const DYING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a command to its end, or kills it.
 ///
 /// # Errors
-/// It cannot be started, or did not end in time.
+/// The command cannot be started, or did not end in time.
 pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let process = Pid::from_child(&child);
     let wait = Wait { patience, who: &name, interrupt: None };
     wait.for_work(move || Ok(child.wait_with_output()?)).inspect_err(|_| {
-        // Whoever waits for it still does, so the number is no other process's.
+        // The process has not been waited for yet, so its number is not reused.
         let _ = kill_process(process, Signal::KILL);
     })
 }
@@ -67,14 +67,14 @@ pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result
 /// Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// In sentences.
+    /// Name in sentences.
     name: String,
     /// Ends when the server has ended, with its status.
     child: Child,
-    /// The server's first process: the child, or its own child where that made namespaces for it.
+    /// The server's first process: the child, or the child's own child if the child made namespaces for it.
     first: Pid,
-    /// What it wrote to its standard output and error. Read by this descriptor only: what has the name of a
-    /// log may be something else.
+    /// The server's standard output and error. Read by this descriptor only: the file with the name of a log
+    /// may be another one.
     log: File,
     log_path: PathBuf,
     quote: fn(&str) -> String,
@@ -82,7 +82,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a command whose output goes to a log beside the runtime directory; `quote` finds the last words
-    /// in it. The server has the open file and no more: its user cannot open, replace or remove it.
+    /// in it. The server gets only the open file: its user cannot open, replace or remove it.
     pub(super) fn spawn(
         command: &mut Command,
         name: &str,
@@ -98,7 +98,7 @@ impl Process {
         Ok(Process { name: name.to_owned(), child, first, log, log_path, quote })
     }
 
-    /// Of a command in namespaces of its own the server's first process is the child's own child.
+    /// Finds the server's first process. For a command in its own namespaces, this is the child's own child.
     pub(super) fn find_first(&mut self) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
@@ -138,15 +138,14 @@ impl Process {
         }
     }
 
-    /// A question that failed: a server that died says more in its log. It is given the moment that it takes
-    /// to be gone.
+    /// Explains a failed query. The log of a dead server says more, so a dying server gets a moment to end.
     pub(super) fn explain(&mut self, error: anyhow::Error) -> anyhow::Error {
         std::thread::sleep(POLL_INTERVAL);
         self.fail_if_dead().err().unwrap_or(error)
     }
 
-    /// Attempts until one succeeds. One that fails may say why, for the sentence about a wait that was too
-    /// long.
+    /// Repeats the attempt until it succeeds. A failed attempt may give a reason, for the message of a
+    /// timeout.
     pub(super) fn wait_ready<T>(
         &mut self,
         timeout: Duration,
@@ -179,14 +178,14 @@ impl Process {
         }
     }
 
-    /// By the signal that means a clean shutdown to it.
+    /// Sends the server's signal for a clean shutdown, and waits for its end.
     pub(super) fn stop(&mut self, signal: Signal, timeout: Duration) -> Result<()> {
         self.fail_if_dead()?;
         kill_process(self.first, signal).with_context(|| format!("asking {} to stop", self.name))?;
         self.wait_stopped(timeout)
     }
 
-    /// For a clean end that was asked for.
+    /// Waits for a clean end that has been requested.
     pub(super) fn wait_stopped(&mut self, timeout: Duration) -> Result<()> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -205,7 +204,7 @@ impl Process {
         }
     }
 
-    /// With all its children, where it has namespaces.
+    /// Kills the process, with all its children if it has namespaces.
     pub(super) fn crash(&mut self) -> Result<()> {
         self.kill();
         if !self.is_gone_within(DYING_PATIENCE) {
@@ -226,7 +225,8 @@ impl Process {
     }
 
     fn kill(&mut self) {
-        // Fails only when it is gone already. Not after the wait, when another process may have its number.
+        // Fails only if the process is already gone. Never after the wait, when another process may have
+        // its number.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(self.first, Signal::KILL);
         }
@@ -240,8 +240,8 @@ impl Drop for Process {
     }
 }
 
-/// The end of it, if it is long. The server appends by the same descriptor, so the position in it is not
-/// ours.
+/// The text of the log; only the end of a long one. The server appends by the same descriptor, so its
+/// position is not ours to use.
 fn text_of(log: &File) -> std::io::Result<String> {
     let length_bytes = log.metadata()?.len();
     let begin = length_bytes.saturating_sub(LOG_BYTES_MAX);

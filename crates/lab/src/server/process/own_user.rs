@@ -12,24 +12,24 @@ use rustix::process::geteuid;
 
 use spindle_base::child::{RunAs, die_with_parent};
 
-/// User and group of a server, which no account has: in systemd's range for dynamic users (61184 to 65519),
-/// which packages leave alone. Without root everything is done as who we are.
+/// User and group of a server without an account. The number is in systemd's range for dynamic users (61184
+/// to 65519), which packages do not use. Without root, everything runs as the present user.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::server) struct OwnUser(pub(in crate::server) u32);
 
-/// Foreign tools that are the clients of a server. Its group may pass through a server's runtime directory,
-/// to the socket.
+/// User of the foreign tools that are the clients of a server. Its group may pass through a server's runtime
+/// directory to the socket.
 pub(in crate::server) const TOOLS: OwnUser = OwnUser(61_420);
 
-/// Where root keeps a file of a server: not in a directory of the server's user, who could put a link in its
-/// place.
+/// Path of root's files for a server. They are outside the directory of the server's user, who could replace
+/// them by links.
 pub(in crate::server) fn beside(runtime_directory: &Path, name: &str) -> PathBuf {
     let mut file_name = runtime_directory.file_name().unwrap_or_default().to_owned();
     file_name.push(format!(".{name}"));
     runtime_directory.with_file_name(file_name)
 }
 
-/// A new file in the place of whatever has that name, for us alone; a link is replaced, never followed.
+/// Creates a new file for us alone, replacing any file of that name. A link is replaced, never followed.
 pub(in crate::server) fn new_file(path: &Path) -> Result<File> {
     let make = || {
         match fs::remove_file(path) {
@@ -42,15 +42,15 @@ pub(in crate::server) fn new_file(path: &Path) -> Result<File> {
 }
 
 impl OwnUser {
-    /// Makes the directory, gives it to the user, and closes it to everybody else.
+    /// Makes the directory, gives it to the user, and closes it to all others.
     ///
     /// # Errors
-    /// It is a link. The user cannot walk to it; names the directory in its way.
+    /// It is a link. The user cannot reach it; names the directory in its way.
     pub(in crate::server) fn own(self, directory: &Path) -> Result<()> {
         self.own_with_group(directory, self.0, 0o700)
     }
 
-    /// As [`OwnUser::own`], but that foreign tools can pass through it.
+    /// Like [`OwnUser::own`], but foreign tools can pass through the directory.
     pub(in crate::server) fn own_runtime(self, directory: &Path) -> Result<()> {
         self.own_with_group(directory, TOOLS.0, 0o710)
     }
@@ -69,7 +69,7 @@ impl OwnUser {
         self.check_way(directory)
     }
 
-    /// A new file that this user can read and nobody else.
+    /// Writes a new file that only this user can read.
     pub(in crate::server) fn write(self, path: &Path, content: &[u8]) -> Result<()> {
         let mut file = new_file(path)?;
         file.write_all(content)
@@ -81,7 +81,7 @@ impl OwnUser {
         if geteuid().is_root() { fchown(opened, Some(self.0), Some(group)) } else { Ok(()) }
     }
 
-    /// Gives a directory with all that is in it, which was made by us alone. The directory goes last.
+    /// Gives the user a directory and its content, all of it made by us alone. The directory goes last.
     pub(in crate::server) fn give_all(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
@@ -96,7 +96,7 @@ impl OwnUser {
         Ok(lchown(directory, Some(self.0), Some(self.0))?)
     }
 
-    /// A server's own message does not say where it stumbles.
+    /// Checks that the user can reach the directory. A server's own message does not name the obstacle.
     pub(in crate::server) fn check_way(self, directory: &Path) -> Result<()> {
         if !geteuid().is_root() {
             return Ok(());
@@ -118,20 +118,20 @@ impl OwnUser {
         Ok(())
     }
 
-    /// As this user, and never longer than we live.
+    /// Runs the command as this user; it dies with us.
     pub(in crate::server) fn run(self, command: &mut Command) -> &mut Command {
         // After the change of user, which clears the request to die with the parent.
         die_with_parent(RunAs::User(self.0).apply(command))
     }
 
-    /// As [`OwnUser::run`], for a program that starts others: they are alone in a process namespace, which
-    /// ends with the first of them, and that one ends with us. Without root the program alone ends with us.
+    /// Like [`OwnUser::run`], for a program that starts others. They are alone in a process namespace, which
+    /// ends with its first process, and that one dies with us. Without root, only the program dies with us.
     pub(in crate::server) fn command_with_all_children(self, program: &Path) -> Command {
         self.command_in_namespaces(&[], &[], program)
     }
 
-    /// As [`OwnUser::command_with_all_children`], in more namespaces (options of unshare(1)); `before` is a
-    /// command that does something in them as root, and then what its further arguments say.
+    /// Like [`OwnUser::command_with_all_children`], in further namespaces (options of unshare(1)). `before`
+    /// is a command that runs in them as root, and then runs its further arguments.
     pub(in crate::server) fn command_in_namespaces(
         self,
         namespaces: &[&str],

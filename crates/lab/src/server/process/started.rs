@@ -1,4 +1,4 @@
-//! A server that is a process of ours and is asked over a connection.
+//! A server in a process of ours, queried over a connection.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,12 +12,12 @@ use crate::server::connection::Inquiry;
 use crate::server::instance::Running;
 use crate::server::telemetry::Telemetry;
 
-/// What differs between such servers.
+/// Differences between such servers.
 pub(in crate::server) trait Ways: Debug {
-    /// Whether it answers. The error is what it said, if it said anything.
+    /// Whether it answers. The error is the server's message, if any.
     fn is_ready(&self, endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>>;
 
-    /// A clean shutdown.
+    /// Shuts the server down cleanly.
     fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()>;
 }
 

@@ -1,23 +1,23 @@
-//! What a profile or a ready-made stack is known to get wrong, and why: kept in its file, where its user sees
-//! it.
+//! Known deviations of a profile or a ready-made stack, with their reasons. They are in its file, so that its
+//! user sees them.
 
 use serde::{Deserialize, Serialize};
 
 use super::Profile;
 use crate::stack::built_in::built_in_stack;
 
-/// Published figures that it does not meet within the tolerance of `published_raw`.
+/// A published figure outside the tolerance of `published_raw`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownDeviation {
-    /// Of the figures, as their file spells it.
+    /// Operation of the figure, as spelled in its file.
     pub operation: String,
-    /// How the source of the figures begins.
+    /// Beginning of the source of the figure.
     pub source: String,
     pub reason: String,
 }
 
-/// Of a ready-made stack or of a profile inside the binary; none of any other name.
+/// Known deviations of a ready-made stack or of a built-in profile; none for any other name.
 pub fn known_deviations_of(name: &str) -> Vec<KnownDeviation> {
     match built_in_stack(name) {
         None => Vec::new(),

@@ -1,4 +1,4 @@
-//! What a stack table may say of a device besides its profile.
+//! Parameters of a device that a stack table may override.
 
 use spindle_base::Mistake;
 use spindle_model::{Field, Invalid, Parameters, Style};
@@ -6,7 +6,7 @@ use spindle_model::{Field, Invalid, Parameters, Style};
 use crate::stack::profile::Profile;
 use crate::stack::values::{self, Entries, Entry, Origin};
 
-/// Those parameters of a device that a stack table may give, by the table's keys.
+/// The parameters of a device that a stack table may give, by the table's keys.
 pub(super) fn of_table(fields: &[Field]) -> Vec<Field> {
     let of_table = |field: &Field| {
         let (key, _) = field.of_table?;
@@ -15,7 +15,7 @@ pub(super) fn of_table(fields: &[Field]) -> Vec<Field> {
     fields.iter().filter_map(of_table).collect()
 }
 
-/// The parameters of a profile with what a stack table says instead, and the sentences that tell so.
+/// The parameters of a profile with the stack table's overrides, and a sentence for each override.
 pub(super) fn overridden(
     profile: &Profile,
     fields: &[Field],

@@ -1,4 +1,4 @@
-//! What becomes of a layer's table, once it is known what it is on.
+//! Resolves a layer's table, once the stacks below are known.
 
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
@@ -51,7 +51,7 @@ pub(super) fn parts(
     })
 }
 
-/// As large as the stacks below make it, unless the layer may take a part of them.
+/// The size that results from the stacks below; a layer that may be smaller can have its own.
 fn size_of(layer: &Layer, below_bytes: &[u64], wanted_bytes: Option<u64>) -> Result<u64, Mistake> {
     let size_bytes = layer.size_bytes(below_bytes);
     if layer.may_be_smaller() {
@@ -69,7 +69,7 @@ fn size_of(layer: &Layer, below_bytes: &[u64], wanted_bytes: Option<u64>) -> Res
     }
 }
 
-/// What a layer is on: the key, the key of the size, the name of the stack.
+/// A stack below a layer: the key, the key of the size, the name of the stack.
 pub(super) type NameBelow = (&'static str, Option<&'static str>, String);
 
 pub(super) fn names_below(
@@ -86,7 +86,7 @@ pub(super) fn names_below(
     let of_first = |name: &String| (first.key, first.size_key, name.clone());
     let mut names: Vec<NameBelow> = match (on, members) {
         ([], _) => return Err(missing(first.key, first.hint)),
-        // More than any array may have; the number is checked by the layer.
+        // More than any array may have; the layer checks the number.
         ([one], Some(members)) => vec![of_first(one); members.min(1_000) as usize],
         (_, Some(_)) => {
             let message = "counts copies of one stack, and `on` names several";

@@ -1,6 +1,6 @@
-//! `file_system = "zfs"`: a pool of real ZFS. The stack is its data device; `log` and `cache` name stacks for
-//! a device of the intent log (ZIL) and one of the second-level read cache (L2ARC). Each is a drive of its
-//! own, even if both name the same stack.
+//! `file_system = "zfs"`: a pool of real ZFS. The stack is its data device. `log` and `cache` name stacks for
+//! a device of the intent log (ZIL) and one of the second-level read cache (L2ARC). Each is a separate drive,
+//! even if both name the same stack.
 //!
 //! The layers `cache`, `ssd-cache` and `intent-log` have keys `cache` or `log` of their own. On such a stack
 //! the key is the layer's.
@@ -43,15 +43,15 @@ pub(in crate::stack) fn fields() -> Vec<Field> {
     PoolKeys::fields()
 }
 
-/// What a ZFS pool has besides its data device.
+/// The parts of a ZFS pool besides its data device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolSpec {
-    /// Of the intent log, which otherwise lies on the data device.
+    /// Device of the intent log; without one, the log is on the data device.
     pub log: Option<StackSpec>,
-    /// Of the second-level read cache.
+    /// Device of the second-level read cache.
     pub cache: Option<StackSpec>,
     pub record_bytes: u64,
-    /// Most memory for the first-level cache.
+    /// Size limit of the first-level cache (ARC).
     pub arc_bytes: u64,
 }
 
@@ -72,7 +72,7 @@ impl PoolSpec {
         Ok(PoolSpec { log: device("log", log)?, cache: device("cache", cache)?, record_bytes, arc_bytes })
     }
 
-    /// Without its devices, which are told apart from what they are called.
+    /// The pool's keys, without its devices, which are explained separately from their names.
     pub(in crate::stack) fn keys(&self) -> PoolKeys {
         PoolKeys { log: None, cache: None, record_bytes: self.record_bytes, arc_bytes: self.arc_bytes }
     }
@@ -101,7 +101,7 @@ impl PoolSpec {
         }
     }
 
-    /// To be appended to what is said of the data device.
+    /// Text to append to the summary of the data device.
     pub(in crate::stack) fn summary(&self) -> String {
         let (record, arc) = (format_size_bytes(self.record_bytes), format_size_bytes(self.arc_bytes));
         let mut text = format!(" A ZFS pool lies on it, with records of {record} and {arc} of memory (ARC).");

@@ -67,7 +67,7 @@ fn directory(name: &str, path: &Path, table: &StackTable) -> Result<(StackHead, 
     let head = StackHead {
         name: name.to_owned(),
         summary: format!("A real disk, not emulated: the directory {} ({file_system}{on}).", path.display()),
-        // What is free is what may be filled.
+        // The free space is the space that may be filled.
         size_bytes: status.f_bavail * status.f_frsize,
         file_system,
         mkfs_options: Vec::new(),

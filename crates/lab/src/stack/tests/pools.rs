@@ -1,6 +1,6 @@
 use super::*;
 
-/// `more` is what the stack has besides a device of 1 GiB and `file_system = "zfs"`.
+/// `more` is appended to a stack with a device of 1 GiB and `file_system = "zfs"`.
 fn pool(more: &str) -> String {
     format!("[stacks.a]\nprofile = \"null\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\n{more}")
 }

@@ -82,7 +82,7 @@ fn a_value_out_of_bounds_is_named_with_the_bound() {
     );
 }
 
-/// The profile of a drive with an SLC cache, changed.
+/// Changes a line in the profile of a drive with an SLC cache.
 fn check_slc_profile(change: (&str, &str), expect: &str) {
     let (_, text) = PROFILES.iter().find(|(name, _)| *name == "850evo-250").unwrap();
     let line = text.lines().find(|line| line.starts_with(change.0)).unwrap();

@@ -52,7 +52,8 @@ fn a_cycle_is_shown() {
     );
 }
 
-/// A device `s0`, and as many layers on it, each with this text between its name and the next.
+/// A device `s0` and `count` layers on it. `layer` gives the text of each layer, by the index of the stack
+/// below it.
 fn layers(count: usize, layer: impl Fn(usize) -> String) -> String {
     let device = "[stacks.s0]\nprofile = \"null\"\nsize = \"1 GB\"\n".to_owned();
     (1..=count).fold(device, |text, index| format!("{text}[stacks.s{index}]\n{}\n", layer(index - 1)))
@@ -299,7 +300,7 @@ fn the_older_names_of_layers_mean_the_same() {
         assumptions[..2],
         ["block = 16 KiB: the page of InnoDB", "writeback = 10 %: bcache's, from memory"]
     );
-    // What only write-back has is not assumed of another policy.
+    // Assumptions about write-back do not appear with another policy.
     assert_eq!(stack("tier", &tier.replace("back", "around")).head().assumptions.len(), 1);
 }
 

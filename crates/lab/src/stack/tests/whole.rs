@@ -1,4 +1,4 @@
-//! What a stack is as a whole: its hash, what travels to the emulator, what is told of it.
+//! A stack as a whole: its hash, its text for the emulator, its description.
 
 use spindle_model::Branch;
 
@@ -12,7 +12,7 @@ fn stack(text: &str) -> StackSpec {
 const ARRAY: &str = "[stacks.a]\nlayer = \"raid\"\nlevel = 1\non = \"b\"\nmembers = 2\nsize = \"1 GiB\"\n\
      missing_members = [1]\nmkfs_options = [\"-K\"]\n[stacks.b]\nprofile = \"null\"\n";
 
-/// A change here makes every run that was stopped begin anew.
+/// A change here restarts every interrupted run from the beginning.
 #[test]
 fn the_format_behind_the_hash_is_pinned() {
     let array = stack(ARRAY);
