@@ -58,7 +58,7 @@ impl Rebuild {
 }
 
 impl Raid {
-    /// Start of the next unit, if the host stays idle or busy.
+    /// Start of the next unit, unless the host's load changes.
     pub(super) fn rebuild_due_at(&self) -> Option<Instant> {
         let rebuild = &self.rebuild;
         if !rebuild.is_running || rebuild.is_unit_in_flight {
