@@ -13,9 +13,9 @@
 //! it is served from below. With read-ahead, a read that continues an earlier read also fetches the rest of
 //! its stripe, from all members of an array in parallel (`read_ahead.rs`).
 //!
-//! FLUSH and FUA are free while the memory counts as safe. All destage writes use FUA; such controllers
-//! disable the drives' own caches. In write-through, a write completes when the device below has it, and
-//! FLUSH waits for data that is still dirty from before.
+//! FLUSH and FUA are free while the memory counts as safe. All writes to the device below use FUA; such
+//! controllers disable the drives' own caches. In write-through, a write completes when the device below has
+//! it, and FLUSH waits for data that is still dirty from before.
 //!
 //! # Power cut
 //! With a good battery, no data in memory is lost: it is on the device below before the next power-on ends.

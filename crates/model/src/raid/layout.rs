@@ -178,7 +178,7 @@ mod tests {
         Layout::new(level, member_count, CHUNK, 12 * CHUNK)
     }
 
-    /// Per row, what each member holds: a number of a chunk, or P, Q.
+    /// The content of each member by row: the number of a chunk, P or Q.
     fn table(level: RaidLevel, member_count: usize, rows: u64) -> Vec<String> {
         let layout = layout(level, member_count);
         let cell = |row: u64, member: usize| match layout.role(member, row * CHUNK) {

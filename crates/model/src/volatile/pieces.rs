@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// Against a map that is known to be right.
+    /// Compares with a map that is known to be correct.
     fn check(places: u64, remove_percent: u64, steps: u64) {
         let mut rng = Rng::new(places);
         let (mut pieces, mut map) = (Pieces::default(), BTreeMap::new());
