@@ -1,4 +1,4 @@
-//! A drive that was used: no layer of its own, but what becomes of the stack below before the first request.
+//! The prior use of a drive. It is no layer: it sets the state of the stack below before the first request.
 
 use crate::declare;
 use crate::device::Device;
@@ -6,7 +6,7 @@ use crate::layer::{LayerParameters, Told, take};
 use crate::parameter::Invalid;
 
 declare! {
-    /// How a drive was used: filled from its start, then overwritten at random.
+    /// Prior use of a drive: filled from its start, then overwritten at random.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Ageing {
         /// Share of the device that holds data.

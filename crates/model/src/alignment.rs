@@ -1,11 +1,12 @@
-//! Which share of a database's pages crosses from one chunk of an array to the next: exact arithmetic, for an
+//! The share of a database's pages that cross a chunk boundary of an array: exact arithmetic, for an
 //! alignment checker.
 //!
-//! A page that crosses costs two drives' time where one would do, and on RAID 5 two read-modify-writes. Pages
-//! lie one after another in a file, and files where the file system puts them, so what counts is where
-//! extents begin: at the start of the partition, plus what a volume manager or the file system reserves, plus
-//! any multiple of the file system's alignment. Over all of these, and all pages of a long extent, crossings
-//! repeat with the chunk, so that the share is a fraction of small whole numbers.
+//! A page that crosses a boundary costs the time of two drives instead of one; on RAID 5 it costs two
+//! read-modify-writes. Pages are contiguous in a file, and the file system places files. The result therefore
+//! depends on the possible starts of extents. An extent starts at the start of the partition, plus the space
+//! reserved by a volume manager or the file system, plus any multiple of the file system's alignment. Over
+//! all these starts and all pages of a long extent, crossings repeat with the chunk. The share is therefore a
+//! fraction of small integers.
 
 use std::fmt;
 
@@ -13,15 +14,15 @@ use crate::profile::Invalid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
-    /// From the start of the array to the first byte that the file system manages: partition plus volume
-    /// manager.
+    /// Distance from the start of the array to the first byte that the file system manages: partition plus
+    /// volume manager.
     pub offset_bytes: u64,
     /// Chunk of the array.
     pub chunk_bytes: u64,
     /// Page of the database.
     pub page_bytes: u64,
-    /// What the file system aligns extents to, counted from its own start: the block size where it knows no
-    /// better, `sunit` (XFS) or `stride` (ext4) where it was told.
+    /// Alignment of extents, counted from the start of the file system: `sunit` (XFS) or `stride` (ext4) if
+    /// set, otherwise the block size.
     pub extent_alignment_bytes: u64,
 }
 
@@ -59,11 +60,11 @@ impl Alignment {
         Ok(())
     }
 
-    /// Share of pages that lie in more than one chunk, over all places where an extent may begin.
+    /// Share of pages that lie in more than one chunk, over all possible starts of an extent.
     ///
-    /// A page begins at `offset + i * extent alignment + j * page`. Modulo the chunk those places are all
-    /// that leave the same remainder as the offset when divided by the greatest common divisor of the three,
-    /// each equally often; and a page crosses if fewer bytes than its own are left in the chunk.
+    /// A page begins at `offset + i * extent alignment + j * page`. Let `g` be the greatest common divisor of
+    /// extent alignment, page and chunk. Modulo the chunk, the page starts are all places that are congruent
+    /// to the offset modulo `g`, each equally often. A page crosses if less than a page is left in the chunk.
     pub fn crossing_share(&self) -> Share {
         let step = greatest_common_divisor(
             greatest_common_divisor(self.chunk_bytes, self.page_bytes),
@@ -71,7 +72,7 @@ impl Alignment {
         );
         let places = self.chunk_bytes / step;
         let remainder = self.offset_bytes % step;
-        // Places `remainder + k * step`, k below `places`, of which those up to `chunk - page` do not cross.
+        // The places are `remainder + k * step`, `k < places`. Places up to `chunk - page` do not cross.
         let whole = match self.chunk_bytes.checked_sub(self.page_bytes) {
             Some(last) if remainder <= last => (last - remainder) / step + 1,
             _ => 0,
@@ -80,7 +81,7 @@ impl Alignment {
         Share { numerator: (places - whole) / divisor, denominator: places / divisor }
     }
 
-    /// Whether every page lies in as few chunks as its size allows, that is, no page crosses needlessly.
+    /// Whether every page lies in as few chunks as its size allows.
     pub fn is_aligned(&self) -> bool {
         self.page_bytes <= self.chunk_bytes && self.crossing_share().numerator == 0
     }

@@ -1,37 +1,37 @@
-//! A controller with memory for writes in front of a device: a battery-backed write cache (BBWC).
+//! A controller with a battery-backed write cache (BBWC) in front of a device.
 //!
-//! A write is firmware latency, the link, and then it is in the controller's memory; while there is room that
-//! is when it is done. Room comes back as an elevator writes dirty data to the device below: upward by
-//! address (C-LOOK), adjacent data together, a bounded number at a time. So random writes run faster than the
-//! device below would take them, and a commit costs no rotation.
+//! A write takes firmware latency and the link, and is then in the controller's memory. It completes there if
+//! memory has room. Room is freed as an elevator writes dirty data to the device below: upward by address
+//! (C-LOOK), adjacent data together, with a bounded queue depth. Random writes are therefore faster than on
+//! the device below, and a commit costs no rotation.
 //!
-//! Writing back starts when the host is idle for a while; above a watermark of dirty data it competes with
-//! the host's reads; so it does while a write waits for room, and while the battery is not good, until
-//! nothing is dirty.
+//! Destaging starts after the host has been idle for a while. It competes with the host's reads in three
+//! cases: dirty data is above a watermark, a write waits for room, or the battery is not good. In the last
+//! case it continues until nothing is dirty.
 //!
-//! A read is served from memory if all of it is dirty, or all of it is in the optional read cache; else from
-//! below. With read-ahead, one that goes on where an earlier read ended brings the rest of its stripe with
-//! it, from all members of an array at a time (`read_ahead.rs`).
+//! A read is served from memory if all of it is dirty, or all of it is in the optional read cache. Otherwise
+//! it is served from below. With read-ahead, a read that continues an earlier read also fetches the rest of
+//! its stripe, from all members of an array in parallel (`read_ahead.rs`).
 //!
-//! FLUSH and FUA are free while the memory counts as safe. Everything is written below with FUA: the drives'
-//! own caches are off, as such controllers set them. In write-through a write is done when the device below
-//! has it, and FLUSH waits for what is still dirty from before.
+//! FLUSH and FUA are free while the memory counts as safe. All writes to the device below use FUA; such
+//! controllers disable the drives' own caches. In write-through, a write completes when the device below has
+//! it, and FLUSH waits for data that is still dirty from before.
 //!
 //! # Power cut
-//! With a good battery nothing in memory is lost: it is on the device below before the next power-on is over.
-//! Without it what is dirty is lost, though acknowledged; of what was being written back at that moment, the
-//! device below decides. A FLUSH that was free while the battery was good promised nothing for a battery that
-//! fails before the memory is drained; and under [`CachePolicy::WriteBackAlways`] it promises nothing at all
-//! without one.
+//! With a good battery, no data in memory is lost: it is on the device below before the next power-on ends.
+//! Without the battery, dirty data is lost although it was acknowledged. The device below decides the fate of
+//! data that was being destaged. A FLUSH that completed under a good battery gives no guarantee if the
+//! battery fails before the memory is drained. Under [`CachePolicy::WriteBackAlways`], a FLUSH without a
+//! battery gives no guarantee at all.
 //!
 //! # Divergence
-//! * Read-ahead is adaptive and goes to the end of a stripe, never beyond; there is no mode that reads whole
-//!   stripes for random reads, too.
-//! * A read of which a part is dirty goes below as a whole.
-//! * One watermark, no hysteresis; firmwares also write back data by age.
-//! * A learn cycle is an outage of the battery: real controllers drain the memory before they begin one.
-//! * A device below that acknowledges FUA and then loses the write does so unreported.
-//! * Data whose write-back fails is given up and counted; real controllers pin it.
+//! * Read-ahead is adaptive and ends at the end of the stripe. A mode that reads whole stripes for random
+//!   reads is missing.
+//! * A partly dirty read goes below as a whole.
+//! * One watermark, no hysteresis. Firmware also destages data by age.
+//! * A learn cycle is a battery outage. Real controllers drain the memory before a learn cycle.
+//! * If a device below acknowledges FUA and then loses the write, the loss is not reported.
+//! * Data of a failed destage is dropped and counted. Real controllers pin it.
 
 mod destage;
 mod parameters;
@@ -63,7 +63,7 @@ use read_cache::ReadCache;
 enum Event {
     /// The firmware has decoded the command.
     Decoded(Slot),
-    /// A write's data is in the controller's memory, to stay there.
+    /// A write's data is in the controller's memory and stays there.
     Stored(Slot),
     /// A write's data has crossed the link on its way to the device below.
     Passed(Slot),
@@ -71,7 +71,7 @@ enum Event {
     Delivered(Slot),
 }
 
-/// What happens next.
+/// The source of the next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Below,
@@ -90,7 +90,7 @@ pub struct Cache {
     firmware_free_at: Instant,
     link_free_at: Instant,
     is_battery_good: bool,
-    /// What is still to come of the battery's outage: when, and whether it is good then.
+    /// Future changes of the battery's state: time, and whether the battery is good from then on.
     battery_changes: VecDeque<(Instant, bool)>,
     dirty: VolatileWrites,
     waiting_for_room: VecDeque<Slot>,
@@ -103,17 +103,17 @@ pub struct Cache {
     host_idle_since: Instant,
 }
 
-/// What a request to the device below is for.
+/// The purpose of a request to the device below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Host(Slot),
-    /// By index among the destages and among the fetches.
+    /// Index among the destages; for [`Purpose::ReadAhead`], index among the fetches.
     Destage(usize),
     ReadAhead(usize),
 }
 
 impl Cache {
-    /// A controller in front of a device; the seed decides what a power cut leaves.
+    /// A controller in front of a device; the seed determines the outcome of power cuts.
     pub fn new(parameters: CacheParameters, below: Box<dyn Device>, seed: u64) -> Result<Cache, Invalid> {
         parameters.validate()?;
         let battery_changes = [(parameters.battery_out_at_ns, false), (parameters.battery_back_at_ns, true)]
@@ -142,7 +142,7 @@ impl Cache {
         })
     }
 
-    /// The battery fails or is good again at `now`; what the parameters say of it later still happens.
+    /// Sets the battery's state at `now`; later changes from the parameters still take place.
     pub fn set_battery(&mut self, now: Instant, is_good: bool) {
         self.advance(now);
         self.is_battery_good = is_good;
@@ -155,17 +155,17 @@ impl Cache {
         self.below.device()
     }
 
-    /// Acknowledged bytes that the device below refused to take.
+    /// Acknowledged bytes whose destage failed.
     pub fn failed_destage_bytes(&self) -> u64 {
         self.destages.failed_bytes
     }
 
-    /// Whether what is in memory would survive a power cut.
+    /// Whether data in memory would survive a power cut.
     fn is_safe(&self) -> bool {
         self.is_battery_good
     }
 
-    /// Whether writes are done when they are in memory.
+    /// Whether writes complete in memory.
     fn is_write_back(&self) -> bool {
         match self.parameters.policy {
             CachePolicy::WriteThrough => false,
@@ -266,7 +266,7 @@ impl Cache {
             let request = self.requests.get(slot).request;
             let sectors = request.size_bytes / SECTOR_BYTES;
             if !self.is_write_back() {
-                // The battery failed while it waited.
+                // The battery failed while the write waited.
                 let passed_at = self.cross_link(at, request.size_bytes);
                 self.schedule(passed_at, Event::Passed(slot));
             } else if self.used_sectors() + sectors <= self.parameters.cache_bytes / SECTOR_BYTES {
@@ -296,7 +296,7 @@ impl Cache {
         self.finish(at, slot);
     }
 
-    /// Hands the request itself to the device below; a write is durable there when it completes.
+    /// Passes the request itself to the device below; a write is durable there when it completes.
     fn pass_below(&mut self, at: Instant, slot: Slot) {
         let request = self.requests.get(slot).request;
         let force_unit_access = request.operation == Operation::Write;
@@ -347,7 +347,7 @@ impl Cache {
         self.host_idle_since = self.host_idle_since.max(at);
     }
 
-    /// What became possible at `at` starts now.
+    /// Starts the work that is possible at `at`.
     fn dispatch(&mut self, at: Instant) {
         self.admit(at);
         self.destage(at);
@@ -380,7 +380,7 @@ impl Device for Cache {
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        // A change of the battery is an event only if it changes what is under way.
+        // A battery change is an event only if it affects work in progress.
         let is_battery_idle = self.requests.working_count() == 0 && self.dirty.volatile_sectors() == 0;
         let next_at = match self.next_source() {
             Some((_, Source::Battery)) if is_battery_idle => self.below.poll_at(),

@@ -1,14 +1,13 @@
-//! The devices below a layer, and what each request to them is for.
+//! The devices below a layer, and the purpose of each request to them.
 //!
-//! A layer numbers the requests to a device below in two sequences that never meet: the host's own id
-//! doubled, or an odd number for a request that the layer makes itself. A device below may name a write long
-//! after it completed (when the power fails), so the way back to the host's request needs no table that
-//! grows.
+//! A layer numbers its requests to a device below in two disjoint sequences. A request of the host gets twice
+//! the host's id. A request of the layer's own gets an odd number. When the power fails, a device below may
+//! report a write long after the write completed. The id alone leads back to the host's request, so no
+//! growing table is needed.
 //!
-//! An event of a layer has its own time, which is before the present when a request of the host came late
-//! ([`Device::submit_late`]). What the layer sends below then is late as well: [`Child::pass_on`] and
-//! [`Child::submit_late`]. Work that nobody waits for begins when the device below can do it:
-//! [`Child::submit`].
+//! Each event of a layer has its own time. That time is in the past if a request of the host came late
+//! ([`Device::submit_late`]). Requests that the layer then sends below are late as well: [`Child::pass_on`]
+//! and [`Child::submit_late`]. Background work begins when the device below can do it: [`Child::submit`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,33 +17,33 @@ use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::Requests;
 use crate::time::Instant;
 
-/// Under which id a device below knows the host's request; at most once per request and device.
+/// The id of the host's request at a device below; used at most once per request and device.
 pub(crate) fn id_of_host(id: RequestId) -> RequestId {
     RequestId(id.0 * 2)
 }
 
-/// Under which id a device below knows a request that the layer makes itself.
+/// The id, at a device below, of a request of the layer's own.
 pub(crate) fn id_of_own(number: u64) -> RequestId {
     RequestId(number * 2 + 1)
 }
 
-/// The number of a request that the layer made itself; `None` for one of the host's.
+/// The number of a request of the layer's own; `None` for a request of the host.
 pub(crate) fn own_number(id: RequestId) -> Option<u64> {
     (!id.0.is_multiple_of(2)).then_some(id.0 / 2)
 }
 
-/// The host's request that a device below knows under `id`; `None` when the layer made the request itself.
+/// The host's request behind `id` at a device below; `None` for a request of the layer's own.
 fn host_id(id: RequestId) -> Option<RequestId> {
     id.0.is_multiple_of(2).then_some(RequestId(id.0 / 2))
 }
 
-/// A device below a layer, and what each request in it is for.
+/// A device below a layer, with the purpose of each request in it.
 pub(crate) struct Child<Purpose> {
     device: Box<dyn Device>,
-    /// The furthest moment that the device has seen.
+    /// The latest time that was passed to the device.
     now: Instant,
     next_at: Option<Instant>,
-    /// By id.
+    /// Ordered by id.
     in_flight: VecDeque<(RequestId, Purpose)>,
     next_number: u64,
 }
@@ -63,7 +62,7 @@ impl<Purpose> Child<Purpose> {
         &*self.device
     }
 
-    /// Requests that have not come back.
+    /// Requests that have not completed.
     pub(crate) fn in_flight_count(&self) -> usize {
         self.in_flight.len()
     }
@@ -72,14 +71,14 @@ impl<Purpose> Child<Purpose> {
         self.in_flight.binary_search_by_key(&id, |&(other, _)| other).is_ok()
     }
 
-    /// Passes a request of the host on; at most once per request and device. Returns how many nanoseconds
-    /// after `at` it counts as having come: zero where the device can look back.
+    /// Passes a request of the host on, at most once per request and device. Returns the delay in nanoseconds
+    /// from `at` to the time that the device took as its arrival: zero if the device supports the past.
     pub(crate) fn pass_on(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         self.send(at, Request { id: id_of_host(request.id), ..request }, purpose)
     }
 
-    /// Submits a request of the layer's own that the host waits for. Its `id` is replaced by the one
-    /// returned; with it comes what [`Child::pass_on`] returns.
+    /// Submits a request of the layer's own on which the host waits. Returns the id, which replaces the
+    /// request's `id`, and the delay as in [`Child::pass_on`].
     pub(crate) fn submit_late(
         &mut self,
         at: Instant,
@@ -91,12 +90,12 @@ impl<Purpose> Child<Purpose> {
         (id, self.send(at, Request { id, ..request }, purpose))
     }
 
-    /// Submits a request of the layer's own that nobody waits for; its `id` is replaced by the one returned.
+    /// Submits a background request of the layer's own; its `id` is replaced by the one returned.
     pub(crate) fn submit(&mut self, at: Instant, request: Request, purpose: Purpose) -> RequestId {
         self.submit_late(self.not_late(at), request, purpose).0
     }
 
-    /// This moment, or the first one after it that the device has not passed.
+    /// The later of this time and the latest time that was passed to the device.
     pub(crate) fn not_late(&self, at: Instant) -> Instant {
         at.max(self.now)
     }
@@ -105,8 +104,7 @@ impl<Purpose> Child<Purpose> {
         self.submit(at, request(Operation::Flush, 0, 0), purpose);
     }
 
-    /// Sends a request under the id that it has: for a layer that numbers its own requests to several devices
-    /// together.
+    /// Sends a request under its present id. For a layer with one numbering over several devices.
     pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         if self.in_flight.back().is_some_and(|&(last, _)| last > request.id) {
             let place = self.in_flight.partition_point(|&(id, _)| id < request.id);
@@ -145,7 +143,7 @@ impl<Purpose> Child<Purpose> {
         self.in_flight.remove(place)
     }
 
-    /// Fates under the ids that the device below knows.
+    /// Fates under the ids of the device below.
     pub(crate) fn power_cut(&mut self, now: Instant) -> Vec<WriteFate> {
         self.in_flight.clear();
         self.now = self.now.max(now);
@@ -169,8 +167,8 @@ impl<Purpose> Child<Purpose> {
     }
 }
 
-/// Fates that a device below gave for the host's writes, as the host must see them: a device below has told
-/// the layer of a completion of which the host may not have been told yet.
+/// Translates fates of the host's writes from a device below into the host's view. A completion that the
+/// layer has received may not have reached the host yet.
 pub(crate) fn in_host_terms(writes: Vec<WriteFate>, requests: &Requests) -> Vec<WriteFate> {
     writes
         .into_iter()
@@ -181,12 +179,12 @@ pub(crate) fn in_host_terms(writes: Vec<WriteFate>, requests: &Requests) -> Vec<
         .collect()
 }
 
-/// A request of a layer's own; [`Child::submit`] gives it its id.
+/// A request of the layer's own; [`Child::submit`] sets its id.
 pub(crate) fn request(operation: Operation, offset_bytes: u64, size_bytes: u64) -> Request {
     Request { id: RequestId(0), operation, offset_bytes, size_bytes, force_unit_access: false }
 }
 
-/// As [`request`], from one sector to before another.
+/// As [`request`], for the sectors `start..end`.
 pub(crate) fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
     request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
 }

@@ -1,5 +1,5 @@
-//! A raw workload that keeps a fixed number of requests in a device, over any driver: one test body, two
-//! arms.
+//! A closed-loop workload with a fixed queue depth, over any driver: one test body for virtual time and real
+//! time.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use crate::request::{Completion, Operation, Request, RequestId};
 use crate::rng::Rng;
 use crate::time::Instant;
 
-/// What carries requests to a device and waits for its completions: in virtual time, or in real time.
+/// Carries requests to a device and waits for its completions, in virtual or in real time.
 pub trait Driver {
     fn now(&self) -> Instant;
 
     fn submit(&mut self, request: Request);
 
-    /// The next completion, after which [`Driver::now`] is the time at which the host learned of it; `None`
-    /// when the device has nothing left to do.
+    /// The next completion; `None` when the device is idle. Afterwards [`Driver::now`] is the time at which
+    /// the host received the completion.
     fn wait(&mut self) -> Option<Completion>;
 }
 
@@ -26,19 +26,19 @@ pub enum Order {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClosedLoop {
-    /// Share of reads, the rest are writes.
+    /// Share of reads; all other requests are writes.
     pub read_percent: u64,
     pub size_bytes: u64,
-    /// Requests kept in the device.
+    /// Requests in flight.
     pub queue_depth: u64,
     pub order: Order,
     /// Offsets are multiples of `size_bytes` below this.
     pub span_bytes: u64,
-    /// Each write is followed by a FLUSH before the next one, like a commit.
+    /// A FLUSH follows each write, before the next write, like a commit.
     pub flush_after_write: bool,
-    /// No request is submitted after this many, flushes included.
+    /// Limit on submitted requests, flushes included.
     pub request_count: u64,
-    /// Nor after this long.
+    /// No request is submitted after this time.
     pub time_limit_ns: u64,
     pub seed: u64,
 }
@@ -51,9 +51,9 @@ pub struct Sample {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Measured {
-    /// In the order of completion.
+    /// In order of completion.
     pub samples: Vec<Sample>,
-    /// From the first submission to the last completion.
+    /// Time from the first submission to the last completion.
     pub elapsed_ns: u64,
 }
 
@@ -69,7 +69,7 @@ impl Measured {
         self.latencies_ns(operation).count() as u64
     }
 
-    /// Mean latency of an operation, in nanoseconds; zero when there was none.
+    /// Mean latency of an operation in nanoseconds; zero if there was none.
     pub fn mean_ns(&self, operation: Operation) -> f64 {
         let count = self.count(operation).max(1);
         self.latencies_ns(operation).sum::<u64>() as f64 / count as f64
@@ -96,8 +96,8 @@ impl Default for ClosedLoop {
     }
 }
 
-/// Requests by their number, from the oldest that is not complete: what a device answers in any order, found
-/// at once.
+/// Requests in flight by number, from the oldest incomplete one. Lookup takes constant time in any order of
+/// completion.
 #[derive(Debug, Default)]
 struct InFlight {
     first: u64,

@@ -1,8 +1,8 @@
 //! The one trait that every device and every layer implements.
 //!
-//! A device is a state machine without a clock (the shape of quinn-proto's `Connection`): a driver submits
-//! requests, asks when something will happen next, and collects completions when that moment has come. Layers
-//! are devices that hold devices, so a stack is a tree of values that one driver drives.
+//! A device is a state machine without a clock, in the shape of quinn-proto's `Connection`. A driver submits
+//! requests, asks for the time of the next event, and collects completions at that time. Layers are devices
+//! that hold devices. A stack is therefore a tree of values under one driver.
 
 pub use crate::ageing::Ageing;
 use crate::request::{Completion, Operation, Request, RequestId};
@@ -10,14 +10,14 @@ use crate::time::Instant;
 
 /// A running model of one drive, or of a layer above drives.
 ///
-/// Contract, on which every driver and layer relies:
-/// * `now` never goes backwards from one call to the next.
-/// * `submit(now, ..)` first lets everything happen that was due at or before `now`.
-/// * `poll(now)` gives completions with `at <= now`, ordered by `at`, ties by submission number, and `None`
-///   when there is none left; internal events that are due happen then too.
-/// * `poll_at()` is the time of the next internal event or completion, `None` when the device is idle and
-///   stays so until the next `submit`.
-/// * Every submitted request completes exactly once, unless a power cut takes it.
+/// Contract between drivers, layers and devices:
+/// * `now` never decreases from one call to the next.
+/// * `submit(now, ..)` first processes all events due at or before `now`.
+/// * `poll(now)` returns completions with `at <= now`, ordered by `at`, ties by submission number, and `None`
+///   when none is left. It also processes the internal events that are due.
+/// * `poll_at()` is the time of the next internal event or completion. It is `None` if the device is idle
+///   until the next `submit`.
+/// * Every submitted request completes exactly once, unless a power cut discards it.
 pub trait Device: Send {
     /// Usable size, a multiple of [`crate::SECTOR_BYTES`].
     fn size_bytes(&self) -> u64;
@@ -26,47 +26,47 @@ pub trait Device: Send {
         self.submit_late(now, now, request);
     }
 
-    /// As [`Device::submit`], of a request that is on its way since `sent`, which may be before what the
-    /// device has done already. That stays as it was, but a part that has been idle begins with the request
-    /// at its own time. So a completion may be due before others that were collected. A layer passes `sent`
-    /// on, later by the time that the request spent in the layer. Returns when the device took the request to
-    /// have come: `now` where it makes no use of `sent`.
+    /// As [`Device::submit`], for a request that was sent at `sent`. `sent` may be before events that the
+    /// device has already processed. These events stay as they are, but an idle part of the device starts on
+    /// the request at the request's own time. A completion may therefore be due before others that were
+    /// already collected. A layer passes `sent` on, plus the time that the request spent in the layer.
+    /// Returns the arrival time that the device used: `now` if it ignores `sent`.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant;
 
     fn poll_at(&self) -> Option<Instant>;
 
     fn poll(&mut self, now: Instant) -> Option<Completion>;
 
-    /// The power fails at `now`. Requests in flight are never completed; the returned fates tell, for every
-    /// write that was not durable, what the medium holds afterwards. The device is then as after power-on,
-    /// with an empty queue.
+    /// The power fails at `now`. Requests in flight never complete. The returned fates state the content of
+    /// the medium for every write that was not durable. The device is then as after power-on, with an empty
+    /// queue.
     fn power_cut(&mut self, now: Instant) -> PowerCut;
 
-    /// What the device did since it was built.
+    /// Totals since the device was built.
     fn counters(&self) -> Counters;
 
-    /// Brings the device to the state that such use leaves it in, in no time and with no data written. Only
-    /// while nothing is submitted. A device without a memory of its use ignores it.
+    /// Sets the state that results from this prior use, in zero time and without data. Allowed only while no
+    /// request is in flight. A device without such state ignores it.
     fn age(&mut self, _ageing: &Ageing) {}
 
-    /// The device forgets where everything was, as ATA SECURITY ERASE UNIT or NVMe Format make it do; its
-    /// wear stays. Only while nothing is submitted.
+    /// Clears the device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format. Wear stays. Allowed only
+    /// while no request is in flight.
     fn secure_erase(&mut self) {}
 }
 
-/// What is left of a write that was not yet durable when the power failed.
+/// The state of a write that was not durable when the power failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It reached the medium whole.
+    /// All of it reached the medium.
     Kept,
     /// Nothing of it reached the medium.
     Lost,
-    /// The first `kept_bytes` reached the medium, the rest did not; a multiple of the sector.
+    /// The first `kept_bytes`, a multiple of the sector, reached the medium. The rest did not.
     Torn { kept_bytes: u64 },
 }
 
 impl Fate {
-    /// The fate of a part of a write, from the fate of the whole.
+    /// The fate of a part of a write, derived from the fate of the whole.
     pub(crate) fn of_part(self, skipped_bytes: u64, size_bytes: u64) -> Fate {
         match self {
             Fate::Torn { kept_bytes } if kept_bytes >= skipped_bytes + size_bytes => Fate::Kept,
@@ -80,21 +80,21 @@ impl Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteFate {
     pub id: RequestId,
-    /// Part of the original request: an older write that a newer one covers in part appears in pieces.
+    /// Part of the original request. A write that a newer one partly covers appears in pieces.
     pub offset_bytes: u64,
     pub size_bytes: u64,
-    /// Whether the host had been told that the write was done.
+    /// Whether the host had received the completion.
     pub acknowledged: bool,
     pub fate: Fate,
 }
 
-/// Fates of all writes that were not durable, in the order in which they were submitted.
+/// Fates of all writes that were not durable, in order of submission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PowerCut {
     pub writes: Vec<WriteFate>,
 }
 
-/// Totals since the device was built. A layer adds its own work, not that of the devices below it.
+/// Totals since the device was built. A layer counts its own work and excludes the devices below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     pub reads: u64,
@@ -105,22 +105,22 @@ pub struct Counters {
     pub write_bytes: u64,
     /// Head movements to another cylinder (disks only).
     pub seeks: u64,
-    /// Requests submitted and not yet completed, now.
+    /// Requests in flight, now.
     pub queue_depth: u64,
     /// Bytes acknowledged and not yet durable, now.
     pub volatile_bytes: u64,
     /// Bytes programmed into NAND, garbage collection included (flash only).
     pub nand_write_bytes: u64,
-    /// The part of it that garbage collection moved (flash only).
+    /// The part of `nand_write_bytes` that garbage collection moved (flash only).
     pub nand_moved_bytes: u64,
     /// Superblocks erased, ageing included (flash only).
     pub erases: u64,
-    /// Erases of the superblock that has most of them: its wear (flash only).
+    /// Erases of the most worn superblock (flash only).
     pub most_erases: u64,
 }
 
 impl Counters {
-    /// One more request of the host is done.
+    /// Counts one completed request of the host.
     pub(crate) fn add(&mut self, request: &Request) {
         match request.operation {
             Operation::Read => {
@@ -136,8 +136,7 @@ impl Counters {
         }
     }
 
-    /// With what a layer cannot count itself taken from the devices below it; the wear is that of the most
-    /// worn.
+    /// Adds the counters that only the devices below have. The wear is the maximum of the devices below.
     pub(crate) fn over(self, below: impl IntoIterator<Item = Counters>) -> Counters {
         below.into_iter().fold(self, |sum, one| Counters {
             seeks: sum.seeks + one.seeks,

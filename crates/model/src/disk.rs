@@ -1,30 +1,30 @@
 //! A hard disk: one arm over rotating platters, a command queue, a volatile write-back cache.
 //!
 //! Service time is controller overhead + seek + rotational wait + transfer. Rotation is a phase of absolute
-//! time, so missed rotations of commit loops and the gain of sequential streams come for free. The drive
-//! picks among its oldest `queue_depth` commands the one whose first sector it can reach soonest (SPTF,
-//! Seltzer, Chen and Ousterhout, "Disk scheduling revisited", USENIX Winter 1990), unless one has waited
-//! longer than the age limit.
+//! time. Missed rotations of commit loops and the gain of sequential streams follow from it. Among its oldest
+//! `queue_depth` commands, the drive picks the one with the shortest positioning time (SPTF; Seltzer, Chen
+//! and Ousterhout, "Disk scheduling revisited", USENIX Winter 1990). A command beyond the age limit goes
+//! first.
 //!
-//! With the cache on, a write completes when its data has crossed the interface. The arm writes back while it
-//! is idle, or, above a watermark, in competition with the host's commands. FLUSH is a non-queued command
-//! (ATA): what is in flight finishes, the cache drains by SPTF, later commands wait.
+//! With the cache on, a write completes when its data has crossed the interface. The arm destages while it is
+//! idle. Above a watermark, destaging competes with the host's commands. FLUSH is a non-queued command (ATA):
+//! commands in flight finish, the cache drains by SPTF, later commands wait.
 //!
-//! Where the profile says so, a share of the reads that reach the platter needs retries, each one rotation:
-//! the sector must come round again (C. Kozierok, "Read Error Severities and Error Management Logic",
-//! pcguide.com). Firmware does not publish its further steps.
+//! If the profile gives a rate of retries, a share of the reads that reach the platter needs retries. Each
+//! retry takes one rotation, until the sector passes again (C. Kozierok, "Read Error Severities and Error
+//! Management Logic", pcguide.com). The further steps of firmware are not published.
 //!
-//! What a drive does while it is idle, reading on and writing back, costs the simulation nothing until
-//! somebody asks.
+//! Read-ahead and destaging of an idle drive are computed on demand. They cost the simulation nothing until
+//! then.
 //!
 //! # Divergence
-//! * A read of what is being written back at that moment goes to the platter.
-//! * Below the watermark dirty data in view can wait as long as there is nearer work; only FLUSH bounds it.
-//! * Discard and write-zeroes are notes in the drive's tables: they move no arm and are durable at once.
-//! * On a 512e drive the cut of a power failure is as fine as on any other: it tears no neighbour in the same
-//!   physical sector.
-//! * After a power cut the drive is up again at once, its heads at the outer edge and its caches empty;
-//!   spinning up takes a real one several seconds, which are the host's to wait.
+//! * A read of data that is being destaged goes to the platter.
+//! * Below the watermark, nearer work can delay dirty data in view indefinitely. Only FLUSH bounds the delay.
+//! * Discard and write-zeroes are entries in the drive's tables: they move no arm and are durable at once.
+//! * A power cut on a 512e drive has the same granularity as on any other: it does not tear neighbours in the
+//!   same physical sector.
+//! * After a power cut the drive is ready at once, its heads at the outer edge and its caches empty. A real
+//!   drive takes several seconds to spin up; the host must add that wait.
 
 mod cache;
 mod geometry;
@@ -47,20 +47,20 @@ use geometry::{Geometry, Head};
 use read_ahead::{Lookup, ReadAhead};
 use window::Window;
 
-/// Tells the generator of retries from the drive's other one.
+/// Separates the seed of the retry generator from the drive's other generator.
 const RETRY_STREAM: u64 = 0x7265_7472_6965_7321;
 
 /// A command that needs the arm.
 #[derive(Debug)]
 struct Queued {
     slot: Slot,
-    /// When it came among the commands that the drive sees; before, it waits in the host.
+    /// When the command entered the drive's queue; before, it waits in the host.
     seen_at: Instant,
-    /// Where the arm's part of it begins; what is before that is in the read cache.
+    /// First sector that the arm must read or write; sectors before it come from the read cache.
     start: u64,
 }
 
-/// What the arm is doing.
+/// The current work of the arm.
 #[derive(Debug, Clone, Copy)]
 enum Work {
     Command(Slot),
@@ -74,7 +74,7 @@ struct Motion {
     work: Work,
 }
 
-/// What the arm could do next.
+/// Candidates for the next work of the arm.
 #[derive(Debug, Clone, Copy)]
 enum Choice {
     Queued(usize),
@@ -88,17 +88,17 @@ pub struct Disk {
     geometry: Geometry,
     rng: Rng,
     requests: Requests,
-    /// In the controller, by the time at which it has dealt with them.
+    /// Commands in the controller, with the time at which the controller finishes them.
     controller: VecDeque<(Instant, Slot)>,
     controller_free_at: Instant,
     /// Data crossing the interface to or from the cache.
     interface: VecDeque<(Instant, Slot)>,
     interface_free_at: Instant,
-    /// Writes that wait for room in the cache, and what those on the interface will need.
+    /// Writes that wait for room in the cache, and the room reserved for writes on the interface.
     waiting_for_room: VecDeque<Slot>,
     reserved_sectors: u64,
     reserved_runs: u64,
-    /// The drive sees the first `queue_depth`.
+    /// The drive chooses among the first `queue_depth`.
     queue: Window<Queued>,
     arm: Option<Motion>,
     head: Head,
@@ -107,14 +107,14 @@ pub struct Disk {
     flush_ready: bool,
     read_ahead: ReadAhead,
     cache: VolatileWrites,
-    /// A sector of each dirty run.
+    /// One sector of each dirty run.
     dirty: Window<u64>,
-    /// On its way from the cache to the platter.
+    /// Pieces being written from the cache to the platter.
     taken: Vec<Taken>,
     seeks: u64,
-    /// Their own stream, so that no power cut differs for them.
+    /// A separate stream, so that retries do not change the outcome of power cuts.
     retry_rng: Rng,
-    /// The next event, or the far future.
+    /// The time of the next event, or the far future.
     next_at: Instant,
 }
 
@@ -151,7 +151,7 @@ impl Disk {
         }
     }
 
-    /// A driver asks more often than something happens.
+    /// Has a fast path, because a driver calls more often than events occur.
     #[inline]
     fn advance(&mut self, now: Instant) {
         if self.next_at <= now {
@@ -187,7 +187,7 @@ impl Disk {
         arm_at.min(controller_at).min(interface_at)
     }
 
-    /// The controller takes commands one after another.
+    /// The controller processes commands one after another.
     fn enter_controller(&mut self, now: Instant, slot: Slot) {
         let is_flush = self.requests.get(slot).request.operation == Operation::Flush;
         if self.requests.hold(slot, is_flush) {
@@ -255,7 +255,7 @@ impl Disk {
         }
     }
 
-    /// What became possible at `at` starts now.
+    /// Starts the work that is possible at `at`.
     fn dispatch(&mut self, at: Instant) {
         self.admit_to_cache(at);
         if self.flush_ready && self.requests.working_count() == 0 {
@@ -286,7 +286,7 @@ impl Disk {
         }
     }
 
-    /// What the arm can reach soonest, unless something has waited too long.
+    /// The command or destage that the arm can reach soonest, unless a command is beyond the age limit.
     fn choose(&mut self, at: Instant, phase_ns: u32, destage_is_due: bool) -> Option<Choice> {
         let oldest_at = self.queue.oldest().map(|queued| queued.seen_at);
         let waiter_at = self.waiting_for_room.front().map(|&slot| self.requests.get(slot).arrived_at);
@@ -334,7 +334,7 @@ impl Disk {
         let begin = at + u64::from(positioning_ns);
         let (mut ends_at, head) = self.geometry.transfer(begin, place, start..end);
         if is_write && !self.is_aligned(start, end) {
-            // Read, modify, and write when the first sector comes round again.
+            // Read-modify-write: the write starts when the first sector passes again.
             ends_at = ends_at + (ends_at - begin).next_multiple_of(self.geometry.rotation_ns());
         }
         if !is_write && let Some(retries) = self.parameters.read_retries {
@@ -382,7 +382,7 @@ impl Device for Disk {
         self.advance(now);
         let outstanding = self.requests.outstanding();
         if self.parameters.write_cache == WriteCache::Protected {
-            // The capacitors write it back; only what the drive had not yet taken is open.
+            // The capacitors save this data. Only writes that the drive had not yet taken have an open fate.
             self.taken.clear();
             self.cache.reset();
         }

@@ -1,12 +1,12 @@
-//! A layer that makes the device below misbehave: slow answers, stuck requests, read errors, and a FLUSH that
-//! lies.
+//! A layer that adds faults to the device below: slow requests, stuck requests, read errors, and a lying
+//! FLUSH.
 //!
-//! Faults are added to what the device below does, which stays as it is. In order: a dying drive's extra time
-//! (one request after another, as retries hold up the whole drive), a spike (this request alone), a stall
-//! (nothing completes while it lasts), a stuck request.
+//! Faults are added to the behaviour of the device below, in this order: the extra time of a dying drive
+//! (serialised, because retries block the whole drive), a spike (delays one request), a stall (blocks all
+//! completions), a stuck request.
 //!
-//! A lying FLUSH completes without the device below having heard of it, and FUA is stripped from writes. So a
-//! power cut takes writes that the host was told are durable. Real drives have done so: Zheng et al.,
+//! A lying FLUSH completes without being passed to the device below, and FUA is stripped from writes. A power
+//! cut therefore loses writes that the host takes for durable. Real drives have shown this: Zheng et al.,
 //! "Understanding the robustness of SSDs under power fault" (FAST'13).
 
 mod parameters;
@@ -25,7 +25,7 @@ use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
 
-/// What will happen to a request, drawn when it is submitted.
+/// The faults of a request, drawn at submission.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     slot: Slot,
@@ -41,17 +41,17 @@ pub struct Fault {
     requests: Requests,
     below: Child<Plan>,
     submitted: u64,
-    /// Reads completed since the drive began to die.
+    /// Reads completed since the drive began to fail.
     reads: u64,
-    /// When the dying drive is done with the request before.
+    /// When the dying drive finishes the previous request.
     free_at: Instant,
-    /// Done below, and never given back unless something resets the device.
+    /// Completed below, and withheld until a reset of the device.
     stuck: Option<Slot>,
 }
 
 impl Fault {
     /// # Errors
-    /// Parameters that [`FaultParameters::validate`] refuses.
+    /// Parameters rejected by [`FaultParameters::validate`].
     pub fn new(parameters: FaultParameters, seed: u64, below: Box<dyn Device>) -> Result<Fault, Invalid> {
         parameters.validate()?;
         Ok(Fault {
@@ -66,8 +66,7 @@ impl Fault {
         })
     }
 
-    /// The host gives up waiting and resets the device: a request that is stuck for good fails. Returns its
-    /// id.
+    /// The host times out and resets the device. A request that is stuck forever fails. Returns its id.
     pub fn reset(&mut self, now: Instant) -> Option<RequestId> {
         self.advance(now);
         let slot = self.stuck.take()?;

@@ -1,37 +1,35 @@
-//! A flash drive: a translation layer over dies behind channels behind one host link, with a write buffer.
+//! A flash drive: a translation layer over dies behind channels and one host link, with a write buffer.
 //!
-//! A read is firmware, then per NAND page the die (tR), its channel, and the link. A write is firmware, the
-//! link and the buffer; programs are made of waiting units, in order of arrival, and go round the dies. A die
-//! gives reads priority over queued jobs, so a read waits only for the operation that the die is already
-//! doing (or not even for that, where the drive can suspend it), until a full buffer or a FLUSH makes the
-//! jobs urgent: then the two take turns. Busy-until times per die and channel follow NVMeVirt (Kim et al.,
+//! A read takes firmware latency, then per NAND page the die (tR) and its channel, then the link. A write
+//! takes firmware latency, the link and the buffer. Programs are made of waiting units in order of arrival
+//! and go to the dies in turn. A die prefers reads to queued jobs, so a read waits only for the operation in
+//! progress, or not even for that if the drive can suspend it. A full buffer or a FLUSH makes the jobs
+//! urgent; reads and jobs then alternate. Busy-until times per die and channel follow NVMeVirt (Kim et al.,
 //! FAST'23).
 //!
-//! FLUSH drains the buffer and then writes the map. With power-loss protection there is nothing to drain.
+//! FLUSH drains the buffer and then writes the map. With power-loss protection, the buffer needs no drain.
 //!
-//! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage, [`garbage`] says
-//! when and how fast. Discard and WriteZeroes unmap whole units, as drives do that read trimmed sectors as
-//! zeroes.
+//! Write amplification is a result: [`ftl`] maps units to superblocks and collects garbage; [`garbage`] sets
+//! the time and the pace of collection. Discard and WriteZeroes unmap whole units, as in drives that read
+//! trimmed sectors as zeroes.
 //!
-//! An SLC write cache ([`slc`]), where the drive has one, takes the host's data first and is emptied when the
+//! An SLC write cache ([`slc`]), if the drive has one, takes the host's data first. It is emptied when the
 //! drive is idle.
 //!
 //! # Divergence
-//! * A unit that was never written or was trimmed reads as slowly as any other, from a die by its number:
-//!   what a drive answers from its map alone would flatter every measurement of an empty drive.
-//! * What collection moves is read on the die that it is programmed to, not where it lay: the load per die is
-//!   the same, and one event does.
-//! * The rest of a part-written unit is read by the die that programs the unit, too.
-//! * A unit being programmed at that moment is read from its die, not from the buffer.
-//! * A program that is not full waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
-//! * The map costs nothing but the commit after a FLUSH: no map cache, no map writes in between.
-//! * What is moved out of the SLC cache, and the rest of a unit that is part-written, is read at the native
-//!   speed.
-//! * Cells wear as much by an erase in SLC mode as by any other; the cache's superblocks are not the same
-//!   ones for ever.
-//! * The SLC cache is folded only when the drive is idle or short of space, not beside a light load, and the
-//!   superblock that is being filled stays as it is. Firmware differs in when it folds and in how much of the
-//!   cache it keeps for later reads; little is published.
+//! * A unit that was never written or was trimmed is read as slowly as any other, from a die chosen by its
+//!   number. Reads answered from the map alone would flatter every measurement of an empty drive.
+//! * Moved data is read on the die that programs it, not on its old die. The load per die is the same, and
+//!   one event is enough.
+//! * Likewise, the rest of a partly written unit is read by the die that programs the unit.
+//! * A unit that is being programmed is read from its die, not from the buffer.
+//! * A partly filled program waits [`PARTIAL_PROGRAM_NS`] for more data. No firmware publishes its time.
+//! * The map costs nothing except the commit after a FLUSH: no map cache, no map writes in between.
+//! * Data moved out of the SLC cache, and the rest of a partly written unit, is read at the native speed.
+//! * An erase in SLC mode wears cells as much as any other erase. The cache's superblocks change over time.
+//! * The SLC cache is folded only when the drive is idle or short of space, not beside a light load. The
+//!   superblock that is being filled is not folded. Firmware differs in the time of folding and in the part
+//!   of the cache kept for later reads; little is published.
 //! * No page types (LSB, MSB), no read retries, no static wear levelling, no bad blocks.
 
 mod buffer;
@@ -66,12 +64,12 @@ use garbage::Collection;
 use geometry::Unit;
 use map::Location;
 
-/// How long a part-filled program waits for more data.
+/// Time that a partly filled program waits for more data.
 const PARTIAL_PROGRAM_NS: u64 = 5 * MILLISECOND;
-/// Jobs that may wait at one die.
+/// Limit on the jobs waiting at one die.
 const JOBS_PER_DIE: usize = 2;
 
-/// A FLUSH waits until the entries numbered below `mark` are durable; `left` are not.
+/// A FLUSH waits until the entries numbered below `mark` are durable. `left` counts those that are not.
 #[derive(Debug, Clone, Copy)]
 struct FlushWaiter {
     slot: Slot,
@@ -92,7 +90,7 @@ pub struct Flash {
     dies: Vec<Die>,
     /// By slot: pages on their way to the host, or units that a durable write waits for.
     pending: Vec<u32>,
-    /// By slot: units of a write that are in the buffer already.
+    /// By slot: units of a write that have reached the buffer.
     buffered_units: Vec<u32>,
     ftl: Ftl,
     collection: Collection,
@@ -105,9 +103,9 @@ pub struct Flash {
     /// Units in the buffer or on their way to it.
     used_units: u64,
     waiting_for_room: VecDeque<Slot>,
-    /// Units of the first of them that have found room.
+    /// Units of the first waiting write that have room.
     admitted_units: u32,
-    /// Entries numbered below this go out even in a part-filled program.
+    /// Entries numbered below this are programmed even in a partly filled program.
     force_mark: u64,
     partial_timer_runs: bool,
     flush_waiters: Vec<FlushWaiter>,
@@ -115,9 +113,9 @@ pub struct Flash {
     durable_waiters: u64,
     /// The non-queued FLUSH has been decoded and waits for earlier commands.
     flush_ready: bool,
-    /// Kept to save allocations.
+    /// Reused to save allocations.
     woken: Vec<Slot>,
-    /// Means nothing: see [`Ftl::glance`].
+    /// A result without meaning: see [`Ftl::glance`].
     glance: u32,
 }
 
@@ -162,7 +160,7 @@ impl Flash {
         self.events.schedule(at, event);
     }
 
-    /// A driver asks more often than something happens.
+    /// Has a fast path, because a driver calls more often than events occur.
     #[inline]
     fn advance(&mut self, now: Instant) {
         if self.events.is_due(now) {
@@ -277,7 +275,7 @@ impl Flash {
         }
     }
 
-    /// The next part of a write is in the buffer.
+    /// Handles the arrival of the next part of a write in the buffer.
     fn finish_buffering(&mut self, at: Instant, slot: Slot) {
         let command = *self.requests.get(slot);
         let must_be_durable = match self.parameters.write_cache {
@@ -323,7 +321,7 @@ impl Flash {
         let first = self.first_sector(unit);
         match self.ftl.locate(unit) {
             Location::Buffered(index) => {
-                // It waits for a die already and takes this data along.
+                // The waiting entry takes this data along.
                 self.used_units -= 1;
                 self.buffer.join(index, first, piece);
             }
@@ -355,7 +353,7 @@ impl Flash {
         self.pump(at);
     }
 
-    /// Gives the dies what there is to do, as far as they have room for it.
+    /// Issues work to the dies as far as they have room.
     fn pump(&mut self, at: Instant) {
         loop {
             let collected = self.collect(at);
@@ -367,11 +365,12 @@ impl Flash {
         self.start_partial_timer(at);
     }
 
-    /// Sends the next program of the host's data to its die, if there is one and it may go.
+    /// Sends the next program of the host's data to its die. Returns false if there is none, or if it must
+    /// wait.
     fn issue_program(&mut self, at: Instant) -> bool {
         let Some(oldest) = self.buffer.oldest_waiting() else { return false };
         let (waiting, full) = (self.buffer.waiting_count(), self.ftl.geometry.units_per_program as usize);
-        // Writes that wait for room must not wait for a program that waits for writes.
+        // Avoids a deadlock: writes that wait for room and a program that waits for writes.
         let is_starved = !self.waiting_for_room.is_empty() && self.used_units == waiting as u64;
         if waiting < full && oldest.number >= self.force_mark && !is_starved {
             return false;
@@ -405,7 +404,7 @@ impl Flash {
         self.admit_to_buffer(at);
     }
 
-    /// An entry is durable, or nothing is left of it.
+    /// Releases an entry that is durable or fully discarded.
     fn release(&mut self, at: Instant, index: u32) {
         let number = self.buffer.entry(index).number;
         self.buffer.release(index, |slot| self.woken.push(slot));
@@ -419,7 +418,7 @@ impl Flash {
         }
     }
 
-    /// Writes have one unit less to wait for.
+    /// Counts one unit less for each woken write.
     fn wake(&mut self, at: Instant) {
         for index in 0..self.woken.len() {
             let slot = self.woken[index];
@@ -432,7 +431,7 @@ impl Flash {
         self.woken.clear();
     }
 
-    /// Discard and WriteZeroes: whole units leave the map, and older data in the buffer is overtaken.
+    /// Discard and WriteZeroes: unmaps whole units and drops older data in the buffer.
     fn unmap(&mut self, at: Instant, slot: Slot) {
         let command = *self.requests.get(slot);
         let (start, end) = command.sectors();
@@ -459,7 +458,7 @@ impl Flash {
         self.admit_to_buffer(at);
     }
 
-    /// The non-queued FLUSH starts when the commands before it are done.
+    /// Starts the non-queued FLUSH when the commands before it are done.
     fn begin_drain_if_quiet(&mut self, at: Instant) {
         if self.flush_ready
             && self.requests.working_count() == 0
@@ -494,7 +493,7 @@ impl Flash {
         }
     }
 
-    /// Everything in the drive stops; what the map calls buffered is on NAND afterwards, in no time.
+    /// Stops all work. Units that the map has in the buffer are moved to NAND in zero time.
     fn stop_work(&mut self, now: Instant) {
         self.events.clear();
         self.forget_die_work();
@@ -518,7 +517,7 @@ impl Device for Flash {
         self.size_bytes
     }
 
-    /// Firmware, dies, channels and the link know since when they are free.
+    /// The free times of firmware, dies, channels and link allow a start in the past.
     fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
         let from = request.begins_at(sent, now);
         self.advance(now);

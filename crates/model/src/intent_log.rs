@@ -1,28 +1,28 @@
-//! A log of synchronous writes on a fast device before a pool on a slow one, as ZFS has with a separate log
-//! (SLOG).
+//! A log of synchronous writes on a fast device, in front of a pool on a slow device: the separate log (SLOG)
+//! of ZFS.
 //!
-//! A write completes in memory. A FLUSH (or FUA) writes what is in memory and not yet durable to the log,
-//! sequentially, and flushes the log; then it completes. Groups of writes (transaction groups) go to the pool
-//! later: after an interval, when enough data is dirty, or when the log is full; a FLUSH of the pool ends the
-//! group and frees its part of the log. Too much dirty data holds writes up. So the pool sees large sorted
-//! writes, and commits take the log device's time.
+//! A write completes in memory. A FLUSH (or FUA) writes the data in memory that is not yet durable to the
+//! log, sequentially, and flushes the log; then it completes. Groups of writes (transaction groups) go to the
+//! pool later: after an interval, when enough data is dirty, or when the log is full. A FLUSH of the pool
+//! ends the group and frees its part of the log. Too much dirty data delays writes. The pool therefore sees
+//! large sorted writes, and commits take the log device's time.
 //!
-//! A power cut takes what was neither logged nor in a finished group; the log is replayed. Blocks are never
-//! overwritten in place (copy on write), so nothing is torn.
+//! A power cut loses writes that were neither logged nor in a finished group; the log is replayed. Blocks are
+//! never overwritten in place (copy on write), so no write is torn.
 //!
-//! Source: zfs(4) of OpenZFS 2.1: a group lasts 5 s at most (`zfs_txg_timeout`), log blocks are up to 128 KiB
+//! Source: zfs(4) of OpenZFS 2.1. A group lasts 5 s at most (`zfs_txg_timeout`), log blocks are up to 128 KiB
 //! (`zil_maxblocksize`) and flushed (`zil_nocacheflush`), writes to a disk are merged up to 1 MiB
-//! (`zfs_vdev_aggregation_limit`). How the log's blocks are laid out is from memory [assumption]: header and
+//! (`zfs_vdev_aggregation_limit`). The layout of the log's blocks is from memory [assumption]: header and
 //! rounding are parameters.
 //!
 //! # Divergence
-//! * Concurrent FLUSHes do not wait to share a log write, and without anything to log they wait for earlier
-//!   ones only.
+//! * Concurrent FLUSHes do not wait to share a log write. With no data to log, they wait for earlier FLUSHes
+//!   only.
 //! * Sequential writes of a group go to the places that the host named, not to new ones: no allocation, no
 //!   fragmentation, no metadata, no amplification.
-//! * There is no read cache: only what is dirty is read from memory, and only when one group holds it whole.
-//! * The write throttle is a wall at the limit; ZFS delays writes from 60 % on.
-//! * A log block in flight when the power fails is taken for lost. The replay of the log takes no time.
+//! * Without a read cache: only dirty data is read from memory, and only if one group holds all of it.
+//! * The write throttle is a hard limit; ZFS delays writes from 60 % on.
+//! * A log block in flight when the power fails counts as lost. The replay of the log takes no time.
 
 mod parameters;
 #[cfg(test)]
@@ -42,7 +42,7 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
 
-/// Longest writes to the log and to the pool: see the module.
+/// Longest writes to the log and to the pool: see the module's documentation.
 pub(super) const LOG_WRITE_BYTES: u64 = 128 << 10;
 const POOL_WRITE_SECTORS: u64 = 2_048;
 
@@ -60,14 +60,14 @@ enum Pool {
     Flush,
 }
 
-/// What one FLUSH logs.
+/// The data that one FLUSH logs.
 #[derive(Debug)]
 struct Batch {
     number: u64,
     taken: Vec<Taken>,
     writes_left: usize,
     done_at: Option<Instant>,
-    /// Requests that complete with it, if everything before it is done too.
+    /// Requests that complete with this batch, after all earlier batches.
     waiting: Vec<Slot>,
 }
 
@@ -78,10 +78,11 @@ struct Group {
     to_write: VecDeque<(u64, u64)>,
     in_flight: u64,
     is_flushing: bool,
-    /// Every write numbered below is in this group or an older one, every batch below holds only such writes.
+    /// Every write with a lower number is in this group or an older one. Every batch below `end_batch` holds
+    /// only such writes.
     end_write: u64,
     end_batch: u64,
-    /// Log used by those batches.
+    /// Log space used by those batches.
     log_bytes: u64,
     waiting: Vec<Slot>,
 }
@@ -89,26 +90,25 @@ struct Group {
 #[derive(Debug)]
 pub struct IntentLog {
     parameters: IntentLogParameters,
-    /// Of the fast device.
+    /// Size of the log on the fast device.
     log_bytes: u64,
     requests: Requests,
     log: Child<Log>,
     pool: Child<Pool>,
-    /// Completed writes that the log does not have, under their numbers. A number below `durable_write` is in
-    /// the pool.
+    /// Completed writes that are not in the log, by number. Numbers below `durable_write` are in the pool.
     memory: VolatileWrites,
     next_write: u64,
     durable_write: u64,
-    /// The host's ids of the writes from `durable_write` on.
+    /// The host's ids of the writes, starting at `durable_write`.
     ids: VecDeque<RequestId>,
     /// Data of the open group, as intervals.
     open: VolatileWrites,
     group_at: Option<Instant>,
     group_is_due: bool,
     syncing: Option<Group>,
-    /// Writes held up by too much dirty data.
+    /// Writes delayed by too much dirty data.
     waiting_for_room: VecDeque<Slot>,
-    /// FLUSHes that found the log full: the open group makes their writes durable.
+    /// FLUSHes that found the log full. The open group makes their writes durable.
     waiting_for_group: Vec<Slot>,
     batches: VecDeque<Batch>,
     next_batch: u64,
@@ -118,7 +118,7 @@ pub struct IntentLog {
 
 impl IntentLog {
     /// # Errors
-    /// Parameters that [`IntentLogParameters::validate`] refuses, and a log larger than the fast device.
+    /// Parameters rejected by [`IntentLogParameters::validate`], and a log larger than the fast device.
     pub fn new(
         parameters: IntentLogParameters,
         fast: Box<dyn Device>,
@@ -212,7 +212,7 @@ impl IntentLog {
         self.start_group_if_due(at);
     }
 
-    /// The request completes when everything now in memory is durable.
+    /// Completes the request when all data now in memory is durable.
     fn commit(&mut self, at: Instant, slot: Slot) {
         if self.memory.is_clean() {
             match self.batches.back_mut() {
@@ -240,12 +240,12 @@ impl IntentLog {
         self.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
     }
 
-    /// Contiguous runs in memory, and their sectors.
+    /// Number of contiguous runs in memory, and of their sectors.
     fn memory_pieces(&self) -> (u64, u64) {
         (self.memory.runs().len() as u64, self.memory.dirty_sectors())
     }
 
-    /// Writes one after another to the log, around its end; returns how many writes that takes.
+    /// Issues sequential writes to the log, wrapping at its end. Returns their number.
     fn write_log(&mut self, at: Instant, batch: u64, mut bytes: u64) -> usize {
         let mut count = 0;
         while bytes > 0 {
@@ -271,7 +271,7 @@ impl IntentLog {
         if let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) {
             batch.done_at = Some(at);
         }
-        // The log is read up to its first gap, so a batch counts when all before it are there.
+        // Replay stops at the first gap of the log, so a batch counts when all earlier batches are there.
         let mut at = at;
         while let Some(done_at) = self.batches.front().and_then(|batch| batch.done_at)
             && let Some(batch) = self.batches.pop_front()
@@ -329,7 +329,7 @@ impl IntentLog {
         self.write_group(at);
     }
 
-    /// The group is durable in the pool, and the log that held it is free.
+    /// Ends a group that is durable in the pool and frees its part of the log.
     fn finish_group(&mut self, at: Instant) {
         let Some(group) = self.syncing.take() else { return };
         self.log_used_bytes -= group.log_bytes;
@@ -410,7 +410,7 @@ impl Device for IntentLog {
         let taken: Vec<Taken> = self.batches.iter().flat_map(|batch| &batch.taken).copied().collect();
         let in_memory = self.memory.power_cut(&taken, &[], &mut Rng::new(0)).into_iter();
         let mut writes: Vec<WriteFate> = in_memory
-            // What a newer write in memory replaced may have reached the pool since.
+            // The pool may since have received data that a newer write in memory replaced.
             .filter(|write| write.id.0 >= self.durable_write)
             .map(|write| {
                 let id = self.ids[(write.id.0 - self.durable_write) as usize];
@@ -434,8 +434,7 @@ impl Device for IntentLog {
         PowerCut { writes }
     }
 
-    /// Data that a group made durable while it was on its way to the log counts as volatile until it is
-    /// there.
+    /// Data that a group made durable during its log write counts as volatile until the log write completes.
     fn counters(&self) -> Counters {
         let below = self.requests.counters.over([self.log.counters(), self.pool.counters()]);
         Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }

@@ -1,23 +1,24 @@
-//! What a layer says of itself beside its parameters: its name, what it is on, how large it is, and what is
-//! built of it.
+//! The description of a kind of layer besides its parameters: its names, the stacks below it, its size, and
+//! how it is built.
 
 use crate::device::Device;
 use crate::parameter::{Declared, Field, Invalid, Kind};
 
-/// A stack that a layer is on, by the key of stack tables that names it.
+/// A stack below a layer, with the key that names it in stack tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below {
     pub key: &'static str,
-    /// The key of its size, where it does not follow from the layer's.
+    /// The key of its size, if the size does not follow from the layer's.
     pub size_key: Option<&'static str>,
-    /// What to tell who left it out; `None`: then it is another of the same as the first.
+    /// Message for a missing key. `None`: the key is optional, and the default is another copy of the first
+    /// stack.
     pub hint: Option<&'static str>,
 }
 
 impl Below {
     pub const ON: Below = Below { key: "on", size_key: None, hint: Some("which stack is the layer on?") };
 
-    /// The keys of stack tables that name it and give its size.
+    /// The keys of stack tables for its name and its size.
     fn fields(&self) -> Vec<Field> {
         let doc = match self.hint {
             Some(_) => "The name of a stack.",
@@ -33,22 +34,21 @@ impl Below {
     }
 }
 
-/// What stack tables may say of a kind of layer.
+/// The keys of stack tables for a kind of layer.
 #[derive(Debug, Clone)]
 pub struct LayerKind {
-    /// The usual name first.
+    /// The usual name comes first.
     pub names: &'static [&'static str],
-    /// Its parameters.
     pub fields: Vec<Field>,
     pub below: &'static [Below],
     pub is_array: bool,
 }
 
 impl LayerKind {
-    /// How many copies of one stack an array is on.
+    /// The key for the number of copies of one stack below an array.
     pub const MEMBERS: &'static str = "members";
 
-    /// The keys that say what it is on, besides `on`.
+    /// The keys for the stacks below, besides `on`.
     pub fn fields_below(&self) -> Vec<Field> {
         let members = Field {
             may_be_absent: true,
@@ -59,25 +59,25 @@ impl LayerKind {
     }
 }
 
-/// What is known of a stack below when its layer is told of.
+/// The properties of a stack below that a layer's summary uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told<'a> {
     pub size_bytes: u64,
-    /// One sentence: what is emulated.
+    /// One sentence: the emulated device.
     pub summary: &'a str,
 }
 
-/// A kind of layer: its parameters, and what is made of them and of the stacks below. Their order is that of
+/// A kind of layer: its parameters and its construction on the stacks below. Stacks below are in the order of
 /// [`LayerParameters::BELOW`].
 pub trait LayerParameters: Declared {
-    /// In stack tables; the first is the usual one, the others are as good.
+    /// Names in stack tables; the first is the usual one, the others are synonyms.
     const NAMES: &'static [&'static str];
     const BELOW: &'static [Below] = &[Below::ON];
-    /// Whether the one stack that it is on may be several, or copies of one.
+    /// Whether the layer accepts several stacks, or copies of one, in place of a single stack.
     const IS_ARRAY: bool = false;
 
     /// # Errors
-    /// A bound that relates several parameters.
+    /// A violated bound that relates several parameters.
     fn relations(&self) -> Result<(), Invalid> {
         Ok(())
     }
@@ -89,65 +89,65 @@ pub trait LayerParameters: Declared {
         self.relations()
     }
 
-    /// What to tell whose table says so little that the layer does nothing.
+    /// Message for a table with which the layer has no effect.
     fn idle_hint(&self) -> Option<&'static str> {
         None
     }
 
     /// # Errors
-    /// It cannot be on that many stacks.
+    /// The layer does not support this number of stacks.
     fn check_count(&self, _below_count: usize) -> Result<(), Invalid> {
         Ok(())
     }
 
     /// # Errors
-    /// A parameter that does not fit the stacks below, of which these are the sizes.
+    /// A parameter that does not fit the stacks below, given by their sizes.
     fn check_sizes(&self, _below_bytes: &[u64]) -> Result<(), Invalid> {
         Ok(())
     }
 
-    /// The size that comes of the sizes below; the layer cannot be larger.
+    /// Largest size of the layer, from the sizes below.
     fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
         below_bytes[0]
     }
 
-    /// Whether it may be made smaller than that.
+    /// Whether the layer may be smaller than its largest size.
     fn may_be_smaller(&self) -> bool {
         false
     }
 
-    /// What each stack below needs for a layer of that size.
+    /// Size needed of each stack below for a layer of this size.
     fn size_below_bytes(&self, size_bytes: u64, _below_count: usize) -> u64 {
         size_bytes
     }
 
-    /// By how much the size may exceed the one that was asked for, because stacks below come in whole pieces.
+    /// Largest excess over the requested size, because stacks below come in whole pieces.
     fn slack_bytes(&self, _below_count: usize) -> u64 {
         u64::MAX
     }
 
-    /// Whether FLUSH means something to it; the argument says whether it does to a stack below.
+    /// Whether FLUSH has an effect on the layer; the argument says whether it has one on a stack below.
     fn has_volatile_cache(&self, below_has: bool) -> bool {
         below_has
     }
 
-    /// Whether the value of a parameter plays a part, as it stands with the others.
+    /// Whether the value of a parameter has an effect, given the other values.
     fn uses(&self, _key: &str) -> bool {
         true
     }
 
-    /// What the model takes for granted besides parameters, as sentences.
+    /// Assumptions of the model besides parameters, as sentences.
     fn assumptions(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// One sentence: what is emulated.
+    /// One sentence: the emulated device.
     fn summary(&self, below: &[Told<'_>]) -> String;
 
     /// A running device; parameters and sizes are valid.
     ///
     /// # Errors
-    /// What only the device itself can refuse.
+    /// Conditions that only the device itself can check.
     fn build(
         &self,
         below: Vec<Box<dyn Device>>,
@@ -156,7 +156,7 @@ pub trait LayerParameters: Declared {
     ) -> Result<Box<dyn Device>, Invalid>;
 }
 
-/// The devices below a layer that is on so many.
+/// The devices below a layer that requires exactly `COUNT` of them.
 pub(crate) fn take<const COUNT: usize>(below: Vec<Box<dyn Device>>) -> [Box<dyn Device>; COUNT] {
     below.try_into().unwrap_or_else(|below: Vec<_>| panic!("{} devices below, must be {COUNT}", below.len()))
 }

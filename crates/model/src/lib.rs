@@ -1,5 +1,5 @@
-//! What a storage device does, and when. No clock, no I/O, no threads, no randomness without a seed, no
-//! dependencies: see the crate's `clippy.toml` and ARCHITECTURE.md.
+//! Models of storage devices: the effect and the time of each request. The crate has no clock, no I/O, no
+//! threads, no randomness without a seed and no dependencies: see its `clippy.toml` and ARCHITECTURE.md.
 
 mod ageing;
 mod alignment;

@@ -1,7 +1,8 @@
-//! A device that takes no time: the floor of a driver, and the smallest device to copy for a new one.
+//! A device that takes no time: the lower bound of a driver's cost, and the smallest device to copy for a new
+//! one.
 //!
 //! # Divergence
-//! No such drive exists. Every write is durable at once, so a power cut takes nothing that was acknowledged.
+//! No such drive exists. Every write is durable at once. A power cut loses no acknowledged write.
 
 use crate::declare;
 use crate::device::{Counters, Device, Fate, PowerCut};
@@ -60,7 +61,7 @@ impl Device for Null {
     }
 
     fn power_cut(&mut self, _now: Instant) -> PowerCut {
-        // Done, but nobody was told: the write is there.
+        // The write is on the medium, but its completion was not delivered.
         let writes = self
             .requests
             .outstanding()

@@ -1,9 +1,9 @@
-//! What a parameter is: its key in files, its unit, bounds and default, and where the default comes from. All
-//! of that stands at the field of the struct that has it ([`declare`](crate::declare)), and what reads,
-//! checks and prints parameters goes by it.
+//! Declaration of parameters: key in files, unit, bounds, default, and the source of the default. All of it
+//! stands at the field of the struct ([`declare`](crate::declare)). Readers, checks and printers of
+//! parameters use this declaration.
 //!
-//! Values are plain numbers in the smallest unit of their kind. Texts with units are the business of whoever
-//! reads a file; here they are only written ([`Field::written`]).
+//! Values are plain numbers in the smallest unit of their kind. Parsing text with units is the task of a
+//! file's reader. This module only writes such text ([`Field::written`]).
 
 mod declare;
 mod part;
@@ -17,7 +17,7 @@ pub use part::{Declared, Parameter, Part, Row, value_of};
 pub(crate) use part::{choices, optional_group};
 pub use written::{Style, Written, format_duration_ns, format_size_bytes};
 
-/// A parameter that no device can have: the key as a file spells it, what it is, and the bound.
+/// An invalid parameter: its key as spelled in files, its value, and the violated bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invalid {
     pub key: Cow<'static, str>,
@@ -38,7 +38,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// How a value is written, and what its number counts.
+/// The text format of a value, and the unit of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Bytes: `20 GiB`.
@@ -55,7 +55,7 @@ pub enum Kind {
     Share,
     /// A number without a unit.
     Count,
-    /// A number of operations per second, without a unit.
+    /// Operations per second, written without a unit.
     PerSecond,
     /// `true` or `false`.
     Switch,
@@ -63,14 +63,14 @@ pub enum Kind {
     Choice,
     /// The name of a stack.
     Name,
-    /// Rows, each with a value for each of [`Field::columns`].
+    /// Rows with one value for each of [`Field::columns`].
     List,
-    /// Parameters of a struct of their own; the key is what their keys begin with.
+    /// Parameters of a nested struct; the key is the prefix of their keys.
     Group,
 }
 
 impl Kind {
-    /// After the number in a sentence about bounds.
+    /// The unit that follows the number in a sentence about bounds.
     pub fn unit(self) -> &'static str {
         match self {
             Kind::Size => " bytes",
@@ -85,7 +85,7 @@ impl Kind {
     }
 }
 
-/// Which numbers within the bounds are meant.
+/// Which numbers within the bounds are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Step {
     #[default]
@@ -97,7 +97,7 @@ pub enum Step {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// In the unit of its kind.
+    /// A number in the unit of its kind.
     Number(u64),
     Switch(bool),
     Word(&'static str),
@@ -105,7 +105,7 @@ pub enum Value {
     List(Vec<Vec<u64>>),
 }
 
-/// By their keys.
+/// Values by key.
 pub type Values = BTreeMap<String, Value>;
 
 /// A parameter as its struct declares it.
@@ -113,29 +113,30 @@ pub type Values = BTreeMap<String, Value>;
 pub struct Field {
     pub key: Cow<'static, str>,
     pub kind: Kind,
-    /// The choices; beside a kind with numbers, words that may stand for one.
+    /// The words of a choice; for a numeric kind, words that may replace the number.
     pub words: &'static [&'static str],
-    /// Of a list.
+    /// The columns of a list.
     pub columns: &'static [Kind],
-    /// Numbers that have a name.
+    /// Numbers with a name.
     pub names: &'static [(&'static str, u64)],
     pub least: u64,
     pub most: u64,
     pub step: Step,
     pub default: Option<Value>,
-    /// Why the default is what it is, where no source says so.
+    /// The reason for a default without a source.
     pub assumption: Option<&'static str>,
-    /// For who left it out.
+    /// Message for a missing key.
     pub hint: Option<&'static str>,
     pub may_be_absent: bool,
-    /// For a device: the key by which a stack table may give another value, and the sentence that says so.
+    /// For a device: the stack table's key that overrides the value, and the sentence that states the
+    /// override.
     pub of_table: Option<(&'static str, &'static str)>,
     pub doc: String,
 }
 
 impl Field {
     /// # Errors
-    /// A value beyond the bounds.
+    /// A value out of bounds.
     pub fn check(&self, value: &Value) -> Result<(), Invalid> {
         let Value::Number(number) = *value else { return Ok(()) };
         let unit = self.kind.unit();
@@ -157,7 +158,7 @@ impl Field {
         }
     }
 
-    /// What it is when its key is left out, as a sentence of the assumptions of a stack.
+    /// The default value as a sentence in the assumptions of a stack.
     pub fn assumed(&self) -> Option<String> {
         let default = self.written(self.default.as_ref()?, Style::Shortest);
         Some(format!("{} = {default}: {}", self.key, self.assumption?))

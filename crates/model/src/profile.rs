@@ -1,5 +1,5 @@
-//! The kinds of device, each with the parameters that a profile file (`profiles/*.toml`) gives it. Where a
-//! value came from is that file's business.
+//! The kinds of device, each with its parameters from a profile file (`profiles/*.toml`). The profile file
+//! states the source of each value.
 
 mod disk;
 mod flash;
@@ -15,30 +15,32 @@ use crate::time::SECOND;
 
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
 pub(crate) const PEBIBYTE: u64 = 1 << 50;
-/// Above this a transfer takes no time at all; it keeps products of bytes and nanoseconds within 128 bits.
+/// Above this rate, a transfer takes no time. The limit keeps products of bytes and nanoseconds within
+/// 128 bits.
 pub(crate) const RATE_LIMIT: u64 = 1_000_000_000_000_000;
 
 choices! {
-    /// What happens to a write that the device has taken and not yet put on the medium.
+    /// The handling of a write between its arrival at the device and the medium.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum WriteCache {
         /// Write-through: a write completes when it is on the medium.
         Off = "off",
-        /// Completes from volatile memory; FLUSH drains it; a power cut loses what was not flushed.
+        /// A write completes from volatile memory. FLUSH drains the memory. A power cut loses unflushed
+        /// writes.
         Volatile = "volatile",
-        /// Completes from memory that capacitors can save (power-loss protection): nothing acknowledged is
+        /// A write completes from memory with power-loss protection by capacitors: no acknowledged write is
         /// lost.
         Protected = "protected",
     }
 }
 
-/// A kind of device: its parameters, and what is made of them.
+/// A kind of device: its parameters and its construction.
 pub trait DeviceParameters: Declared {
-    /// In profile files.
+    /// Name in profile files.
     const KIND: &'static str;
 
     /// # Errors
-    /// A bound that relates several parameters.
+    /// A violated bound that relates several parameters.
     fn relations(&self) -> Result<(), Invalid> {
         Ok(())
     }
@@ -50,10 +52,10 @@ pub trait DeviceParameters: Declared {
         self.relations()
     }
 
-    /// Size of the real drive; `None` when the device has any size.
+    /// Size of the real drive; `None` if the device can have any size.
     fn capacity_bytes(&self) -> Option<u64>;
 
-    /// What is between an acknowledged write and the medium.
+    /// The write cache between acknowledgement and medium.
     fn write_cache(&self) -> WriteCache {
         WriteCache::Off
     }
@@ -61,11 +63,11 @@ pub trait DeviceParameters: Declared {
     /// A running device; parameters and size are valid.
     ///
     /// # Errors
-    /// What only the device itself can refuse.
+    /// Conditions that only the device itself can check.
     fn build(&self, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>, Invalid>;
 }
 
-/// The one list of devices: a kind is a line here, and a struct that is [`DeviceParameters`].
+/// The list of devices: one line here per kind, and a struct that implements [`DeviceParameters`].
 macro_rules! devices {
     ($($kind:ident($parameters:ty),)*) => {
         #[derive(Debug, Clone, PartialEq)]
@@ -76,14 +78,14 @@ macro_rules! devices {
         impl Parameters {
             pub const KINDS: &'static [&'static str] = &[$( <$parameters>::KIND, )*];
 
-            /// `None` for a kind that is unknown.
+            /// `None` for an unknown kind.
             pub fn fields_of(kind: &str) -> Option<Vec<Field>> {
                 $( if kind == <$parameters>::KIND { return Some(<$parameters>::fields()); } )*
                 None
             }
 
             /// # Errors
-            /// A value that is missing or beyond its bounds; the kind is unknown.
+            /// A value that is missing or out of bounds, or an unknown kind.
             pub fn from_values(kind: &str, values: Values) -> Result<Parameters, Invalid> {
                 $( if kind == <$parameters>::KIND {
                     let parameters = <$parameters>::from_values(values)?;
@@ -93,7 +95,7 @@ macro_rules! devices {
                 Err(Invalid::new("kind", format!("is `{kind}`, must be one of {}", Parameters::KINDS.join(", "))))
             }
 
-            /// As profile files call it.
+            /// Name in profile files.
             pub fn kind(&self) -> &'static str {
                 match self { $( Parameters::$kind(_) => <$parameters>::KIND, )* }
             }
@@ -108,12 +110,12 @@ macro_rules! devices {
                 match self { $( Parameters::$kind(parameters) => parameters.validate(), )* }
             }
 
-            /// Size of the real drive; `None` when the device has any size.
+            /// Size of the real drive; `None` if the device can have any size.
             pub fn capacity_bytes(&self) -> Option<u64> {
                 match self { $( Parameters::$kind(parameters) => parameters.capacity_bytes(), )* }
             }
 
-            /// What is between an acknowledged write and the medium.
+            /// The write cache between acknowledgement and medium.
             pub fn write_cache(&self) -> WriteCache {
                 match self { $( Parameters::$kind(parameters) => parameters.write_cache(), )* }
             }
@@ -136,10 +138,10 @@ impl Parameters {
     pub const NULL: Parameters = Parameters::Null(crate::null::NullParameters {});
 }
 
-/// Nanoseconds that `bytes` take at a rate, rounded down.
+/// Transfer time of `bytes` in nanoseconds, rounded down.
 pub(crate) fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
     match bytes.checked_mul(SECOND) {
-        // Nearly always, and several times as fast.
+        // The common case, several times as fast.
         Some(product) => product / bytes_per_s,
         None => (u128::from(bytes) * u128::from(SECOND) / u128::from(bytes_per_s)) as u64,
     }

@@ -1,48 +1,46 @@
 //! An array of devices: RAID 0, 1, 5, 6 and 10.
 //!
-//! A request of the host becomes one or more *operations*; an operation sends requests to members and ends
-//! when the last of them does. The array has no time of its own but the host's, where one is given
-//! (`host.rs`): no controller overhead, no bus (`throttle` and `cache` have those).
+//! A request of the host becomes one or more *operations*. An operation sends requests to members and ends
+//! when the last of them ends. The array adds no time except the host's, if configured (`host.rs`):
+//! controller overhead and bus are in `throttle` and `cache`.
 //!
 //! * Striping and mirroring: each member gets its part of a request in as few pieces as possible. A mirrored
-//!   read goes to the copy with fewest requests in flight, then to the one whose last request was nearest; a
-//!   write to all copies.
-//! * RAID 5 and 6: a write is divided into rows. A row that is written whole needs no reads. Otherwise the
-//!   old data and parity are read (read-modify-write) or the data that is not written (reconstruct-write),
-//!   whichever is fewer requests, on a tie the latter, as Linux md does (`drivers/md/raid5.c`,
-//!   `handle_stripe_dirtying`). Writes to the same part of a row follow one another.
-//! * FLUSH goes to all members. Discard reaches whole rows only; zeroes written to a part of a row are a
-//!   write.
-//! * A member that fails a request is dropped if the array has its data without it, and the read is tried
-//!   again; otherwise the host sees the failure.
-//! * A missing member: reads are reconstructed from the others, writes leave it out. A rebuilding member gets
-//!   writes at once and serves reads below the point that the rebuild has reached. The rebuild runs at most
-//!   at one rate while the host is idle and at least at another always (md's `sync_speed_max` and
-//!   `sync_speed_min`). So does the resynchronisation after a power cut, where one is wanted (`resync.rs`).
+//!   read goes to the copy with fewest requests in flight, then to the one whose last request was nearest. A
+//!   write goes to all copies.
+//! * RAID 5 and 6: a write is divided into rows. A full-row write needs no reads. Otherwise the array reads
+//!   the old data and parity (read-modify-write) or the data that is not written (reconstruct-write),
+//!   whichever needs fewer requests, on a tie the latter, as Linux md does (`drivers/md/raid5.c`,
+//!   `handle_stripe_dirtying`). Writes to the same part of a row are serialised.
+//! * FLUSH goes to all members. Discard reaches whole rows only. Zeroes for a part of a row are a write.
+//! * A member that fails a request is dropped if the array has its data elsewhere, and the read is retried.
+//!   Otherwise the host sees the failure.
+//! * A missing member: reads are reconstructed from the others, writes omit it. A rebuilding member gets
+//!   writes at once and serves reads below the position of the rebuild. The rebuild has a highest rate for an
+//!   idle host and a guaranteed lowest rate (md's `sync_speed_max` and `sync_speed_min`). The same rates
+//!   apply to the resynchronisation after a power cut, if configured (`resync.rs`).
 //!
 //! # The write hole
-//! A power cut can separate a row's data from its parity, since each member keeps or loses its own. It shows
-//! in three places:
-//! * In the fates. Parts of one write on different members fare differently. A write to a member that is not
-//!   there exists only through the parity: it fares as that parity where nothing else was written with it;
-//!   else it is `Lost` unless all was kept. Of mirrored copies the first valid one counts, which is what a
-//!   resynchronisation copies.
-//! * [`Raid::write_hole_rows`] counts rows in which the members' writes of one operation fared differently. A
-//!   parity that a later write replaced in a member's cache counts as lost, so it is an upper bound.
-//! * [`Raid::damaged`]: ranges of the host that were durable and cannot be reconstructed any more, because
-//!   their member was not there. No fate can name them: they belong to no write in question.
+//! A power cut can separate a row's data from its parity, because each member keeps or loses its own writes.
+//! The effect appears in three places:
+//! * In the fates. Parts of one write on different members have different fates. A write to a missing member
+//!   exists only through the parity. If the parity update carried no other data, the write has the fate of
+//!   the parity; else it is `Lost` unless all was kept. Of mirrored copies, the first valid one counts; a
+//!   resynchronisation copies that one.
+//! * [`Raid::write_hole_rows`] counts rows in which the members' writes of one operation had different fates.
+//!   A parity that a later write replaced in a member's cache counts as lost, so the count is an upper bound.
+//! * [`Raid::damaged`]: ranges of the host that were durable and can no longer be reconstructed, because
+//!   their member was missing. No fate names them, because they belong to no open write.
 //!
 //! # Divergence
-//! * No stripe cache: neighbouring writes are not gathered into whole rows. Put a `cache` layer above, which
-//!   does.
+//! * No stripe cache: neighbouring writes are not gathered into whole rows. A `cache` layer above does that.
 //! * Members that are equal disks turn in phase, so a mirrored write does not wait for the later of two
 //!   rotations.
-//! * A resynchronisation reads what there is to compare; that it mends the few rows that differ costs
-//!   nothing. Reads meanwhile go to any copy, where md keeps to the first.
-//! * A failed read drops its member at once, where md first writes the sector anew.
+//! * A resynchronisation reads the data to compare. Correction of the few rows that differ costs nothing.
+//!   Reads meanwhile go to any copy; md reads the first.
+//! * A failed read drops its member at once; md first rewrites the sector.
 //! * A degraded read, and a discard, do not wait for a write to the same row.
-//! * What is known of a write is forgotten after half a million later ones; a member that still has it in a
-//!   volatile cache then loses it unreported.
+//! * Records of a write are dropped after half a million later writes. If a member still has the write in a
+//!   volatile cache, its loss is not reported.
 
 mod copies;
 mod host;
@@ -73,13 +71,13 @@ use rebuild::Rebuild;
 pub use resync::Resync;
 use resync::Unsynced;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Task {
     Read,
-    /// To every copy.
+    /// Writes every copy.
     Write,
-    /// To a part of one row of an array with parity.
+    /// Writes a part of one row of an array with parity.
     WriteRow,
     Flush,
     /// Discard or write-zeroes on whole rows or copies.
@@ -93,10 +91,10 @@ enum Task {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Behind another operation on the same part of the members.
+    /// Waiting behind another operation on the same part of the members.
     Waiting,
     Reading,
-    /// Writing, or doing the only thing there is to do.
+    /// Writing, or the only step of an operation without reads.
     Last,
 }
 
@@ -107,17 +105,18 @@ struct Op {
     serial: u64,
     /// The host's request; none for a rebuild or a resynchronisation.
     slot: Option<Slot>,
-    /// In the host's coordinates; of a rebuild, a resynchronisation and an erasure of rows, in a member's.
+    /// In the host's coordinates. Member's coordinates for a rebuild, a resynchronisation or an erasure of
+    /// rows.
     start_bytes: u64,
     end_bytes: u64,
-    /// Part of the members that it keeps others from.
+    /// Locked part of the members.
     lock: (u64, u64),
-    /// Requests to members that have not come back.
+    /// Requests to members that have not completed.
     waiting_for: u32,
-    /// When the last of those was done that have.
+    /// Latest completion time of its requests so far.
     done_at: Instant,
     is_failed: bool,
-    /// A member was dropped: read again from the others.
+    /// A member was dropped; the operation must read again from the others.
     is_to_repeat: bool,
 }
 
@@ -131,7 +130,7 @@ pub struct Raid {
     next_serial: u64,
     /// Operations that hold a lock.
     active: Vec<OpIndex>,
-    /// Operations that wait for one, oldest first.
+    /// Operations that wait for a lock, oldest first.
     waiting: Vec<OpIndex>,
     extents: Extents,
     host: Host,
@@ -142,8 +141,8 @@ pub struct Raid {
 }
 
 impl Raid {
-    /// An array of these members; what exceeds the smallest of them is not used. The content of missing and
-    /// of rebuilding members is void.
+    /// An array of these members. Space beyond the smallest member is not used. The content of missing and of
+    /// rebuilding members is void.
     pub fn new(parameters: RaidParameters, members: Vec<Box<dyn Device>>) -> Result<Raid, Invalid> {
         parameters.validate(members.len())?;
         let smallest_bytes = members.iter().map(|member| member.size_bytes()).min().unwrap_or(0);
@@ -179,17 +178,18 @@ impl Raid {
         })
     }
 
-    /// Rows that a power cut left with data and parity that may not match, since the array was built.
+    /// Rows whose data and parity may differ after a power cut, since the array was built.
     pub fn write_hole_rows(&self) -> u64 {
         self.write_hole_rows
     }
 
-    /// Offset and size of durable data that power cuts made impossible to reconstruct, in the host's bytes.
+    /// Offset and size of durable data that became impossible to reconstruct after power cuts, in the host's
+    /// bytes.
     pub fn damaged(&self) -> &[(u64, u64)] {
         &self.damaged
     }
 
-    /// What each member did, by index.
+    /// Counters of each member, by index.
     pub fn member_counters(&self) -> Vec<Counters> {
         self.members.list.iter().map(|member| member.device.counters()).collect()
     }
@@ -198,7 +198,7 @@ impl Raid {
         self.members.list[member].state
     }
 
-    /// The member is gone from `now` on, if the array has all its data without it; whether it has.
+    /// Removes the member at `now`, if the array has all its data without it. Returns whether it did.
     pub fn fail_member(&mut self, now: Instant, member: usize) -> bool {
         self.advance(now);
         let can_lose = self.members.can_lose(self.parameters.level, member);
@@ -209,8 +209,8 @@ impl Raid {
         can_lose
     }
 
-    /// A new device takes the place of a missing member, and the rebuild starts. Refused while the old one is
-    /// in use, and when the new one is too small.
+    /// Puts a new device in place of a missing member and starts the rebuild. Refused while the old one is in
+    /// use, or if the new one is too small.
     pub fn replace_member(
         &mut self,
         now: Instant,
@@ -265,7 +265,7 @@ impl Raid {
     fn start_request(&mut self, now: Instant, slot: Slot) {
         let request = self.requests.get(slot).request;
         let (start, end) = (request.offset_bytes, request.end_bytes());
-        // Until all its operations have begun.
+        // Holds the request open until all its operations have begun.
         self.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Flush => self.begin_op(now, Task::Flush, slot, 0, 0),
@@ -375,7 +375,7 @@ impl Raid {
         self.note_lost(entry.op, lost_ns);
     }
 
-    /// What the host waits for may come late to a member; a rebuild begins when the member can do it.
+    /// Requests of the host may reach a member late. A rebuild begins when the member is available.
     fn time_to_send(&self, at: Instant, op: OpIndex, member: usize) -> Instant {
         if self.ops[op].slot.is_some() { at } else { self.members.list[member].device.not_late(at) }
     }

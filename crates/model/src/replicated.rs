@@ -1,30 +1,30 @@
-//! A layer that replicates writes to a peer over a network, as DRBD does.
+//! A layer that replicates writes to a peer over a network, like DRBD.
 //!
-//! A write goes to the local device and, through a send buffer and a link, to the peer. It completes when the
-//! local device has it and
+//! A write goes to the local device and, through a send buffer and a link, to the peer. It completes when it
+//! is on the local device and one more condition holds:
 //! * protocol A: it is in the send buffer,
 //! * protocol B: the peer has received it,
 //! * protocol C: the peer's device has completed it.
 //!
-//! A full send buffer holds writes up under every protocol. Reads are local. FLUSH and FUA: a FLUSH waits for
-//! the local device alone; the peer is told to flush behind the writes before it, and nobody waits for that.
-//! So it is in Linux (`drivers/block/drbd/drbd_req.c`: an empty flush starts a new epoch, P_BARRIER on the
-//! wire). FUA goes to both sides.
+//! A full send buffer delays writes under every protocol. Reads are local. A FLUSH waits for the local device
+//! alone. The peer is told to flush after the writes before it, without a wait. Linux does the same
+//! (`drivers/block/drbd/drbd_req.c`: an empty flush starts a new epoch, P_BARRIER on the wire). FUA goes to
+//! both sides.
 //!
-//! A link that stays down for longer than the timeout disconnects: what waits completes, what the peer lacks
-//! is out of sync. When the link is back, the peer gets that at a limited rate, while new writes are
-//! replicated as before.
+//! A link that is down longer than the timeout disconnects: waiting writes complete, and data missing on the
+//! peer is out of sync. When the link is back, the peer gets this data at a limited rate, while new writes
+//! are replicated as before.
 //!
 //! Sources: DRBD User's Guide, "Replication modes"; `drbd_req.c` as above.
 //!
 //! # Divergence
-//! * A power cut takes this machine, never the peer. Which of the two the host goes on with is a parameter.
-//!   Both sides are equal again afterwards, at no cost: the resync after a crash (activity log) is not
-//!   modelled.
-//! * Out-of-sync data is known by the sector, not by bits of 4 KiB.
-//! * A congested link blocks; DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
-//!   a peer that does not keep up (`ko-count`) are not there.
-//! * A disconnect comes one timeout after the link went down, whether or not something was in flight then.
+//! * A power cut affects this machine, never the peer. A parameter names the machine on which the host
+//!   continues. Both sides are equal again afterwards, at no cost: the resync after a crash (activity log) is
+//!   not modelled.
+//! * Out-of-sync data is tracked by the sector, not by bits of 4 KiB.
+//! * A congested link blocks. DRBD's optional "pull ahead" (dirty bits instead of data) and the disconnect of
+//!   a slow peer (`ko-count`) are missing.
+//! * A disconnect comes one timeout after the link went down, even if no message was in flight then.
 //! * Resync data does not count in the send buffer. A discard that the peer missed is not repeated.
 
 mod link;
@@ -51,7 +51,7 @@ use link::Link;
 /// Longest piece of a resync.
 const RESYNC_SECTORS: u64 = 256;
 
-/// Sectors that the peer lacked when the copy was read.
+/// Sectors missing on the peer when the copy was read.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     start: u64,
@@ -78,11 +78,11 @@ impl Message {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The peer's end of the connection has these bytes, and this end knows it.
+    /// The peer's acknowledgement of receipt of these bytes has arrived.
     Released(u64),
-    /// The oldest message in transit is with the peer.
+    /// The oldest message in transit has reached the peer.
     Arrived,
-    /// The peer's word about a write is here.
+    /// The peer's acknowledgement of a write has arrived.
     Acknowledged { sequence: u64 },
 }
 
@@ -104,7 +104,7 @@ enum Peer {
         sequence: u64,
         epoch: u64,
     },
-    /// A barrier or a resync: nobody waits for it.
+    /// A barrier or a resync, in the background.
     Background,
 }
 
@@ -117,14 +117,14 @@ pub struct Replicated {
     local: Child<Local>,
     peer: Child<Peer>,
     link: Link,
-    /// What the link will do that disconnects and connects, in order.
+    /// Link events that disconnect and connect, in order.
     timetable: VecDeque<(Instant, LinkEvent)>,
     is_connected: bool,
-    /// Counts connections: what belongs to an older one is void.
+    /// Number of the connection. Events of an older connection are void.
     epoch: u64,
     events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     next_event_number: u64,
-    /// Waiting for room in the send buffer.
+    /// Messages that wait for room in the send buffer.
     unsent: VecDeque<Message>,
     buffered_bytes: u64,
     in_transit: VecDeque<Message>,
@@ -133,13 +133,13 @@ pub struct Replicated {
     awaiting: BTreeMap<u64, Slot>,
     out_of_sync: VolatileWrites,
     resync_at: Option<Instant>,
-    /// What was out of sync when the connection came back and has not been read since, in sectors.
+    /// Ranges out of sync at the reconnect and not read since, in sectors.
     to_resync: VecDeque<(u64, u64)>,
 }
 
 impl Replicated {
     /// # Errors
-    /// Parameters that [`ReplicatedParameters::validate`] refuses.
+    /// Parameters rejected by [`ReplicatedParameters::validate`].
     pub fn new(
         parameters: ReplicatedParameters,
         seed: u64,
@@ -184,7 +184,7 @@ impl Replicated {
         self.is_connected
     }
 
-    /// What the peer will not get without a resync.
+    /// Bytes that the peer gets only by a resync.
     pub fn out_of_sync_bytes(&self) -> u64 {
         self.out_of_sync.dirty_sectors() * SECTOR_BYTES
     }
@@ -289,7 +289,7 @@ impl Replicated {
         }
     }
 
-    /// The peer's word goes back; it is too small to wait for the link's rate.
+    /// Sends the peer's acknowledgement. It is too small to wait for the link's rate.
     fn acknowledge(&mut self, at: Instant, sequence: u64) {
         let jitter_ns = self.jitter_ns();
         let back_at = self.link.up_at(at) + self.parameters.round_trip_ns.div_ceil(2) + jitter_ns;
@@ -305,7 +305,7 @@ impl Replicated {
     fn fill_buffer(&mut self, at: Instant) {
         while let Some(&message) = self.unsent.front() {
             let bytes = message.bytes();
-            // A write larger than the buffer has it for itself.
+            // A write larger than the buffer uses it alone.
             if self.buffered_bytes > 0 && self.buffered_bytes + bytes > self.parameters.send_buffer_bytes {
                 return;
             }
@@ -323,7 +323,7 @@ impl Replicated {
         }
     }
 
-    /// Puts the message on the link; returns when its last byte is on the wire.
+    /// Puts the message on the link. Returns the time when its last byte is on the wire.
     fn send(&mut self, at: Instant, message: Message) -> Instant {
         let sent_at = self.link.send(at, message.bytes());
         let jitter_ns = self.jitter_ns();
@@ -334,7 +334,7 @@ impl Replicated {
         sent_at
     }
 
-    /// What the connection carried is void; writes that the peer lacks are remembered.
+    /// Discards the state of the connection.
     fn drop_connection(&mut self, at: Instant) {
         self.epoch += 1;
         self.events.clear();
@@ -359,7 +359,7 @@ impl Replicated {
         }
     }
 
-    /// The peer does not get this request.
+    /// Records a request that the peer does not get.
     fn miss(&mut self, request: &Request, sequence: u64) {
         let (start, end) = request.sectors();
         if request.operation == Operation::Write && start < end {
@@ -373,7 +373,7 @@ impl Replicated {
         self.resync_at = Some(at);
     }
 
-    /// Reads the next piece that the peer still lacks; the one after it is due when this one is paid for.
+    /// Reads the next piece that the peer lacks and schedules the one after it by the resync rate.
     fn resync(&mut self, at: Instant) {
         self.resync_at = None;
         while let Some((start, run_end)) = self.to_resync.pop_front() {
@@ -393,7 +393,7 @@ impl Replicated {
         }
     }
 
-    /// What the peer lacks when the host goes on with it: all of that is lost.
+    /// Fates if the host continues on the peer: all data missing there is lost.
     fn fates_on_peer(&mut self) -> Vec<WriteFate> {
         let mut writes = self.out_of_sync.power_cut(&[], &[], &mut self.rng);
         for message in self.in_transit.iter().chain(&self.unsent) {
@@ -464,7 +464,7 @@ impl Device for Replicated {
         PowerCut { writes }
     }
 
-    /// Those of the local device; the peer is another machine.
+    /// Counters of the local device; the peer is another machine.
     fn counters(&self) -> Counters {
         self.requests.counters.over([self.local.counters()])
     }

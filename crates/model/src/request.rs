@@ -1,11 +1,11 @@
-//! What a host asks of a device, and what it gets back.
+//! Requests of a host to a device, and their completions.
 
 use crate::time::Instant;
 
 /// The smallest unit of a device, in bytes. Offsets and sizes of requests are multiples of it.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// Names one request. The submitter chooses it; a device only carries it back.
+/// Names one request. The submitter chooses it; the device returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
@@ -13,8 +13,8 @@ pub struct RequestId(pub u64);
 pub enum Operation {
     Read,
     Write,
-    /// Every write that was completed before this was submitted is durable when this completes
-    /// (Linux, Documentation/block/writeback_cache_control.rst).
+    /// Writes completed before the submission of this request are durable when it completes (Linux,
+    /// Documentation/block/writeback_cache_control.rst).
     Flush,
     Discard,
     WriteZeroes,
@@ -24,7 +24,7 @@ pub enum Operation {
 pub struct Request {
     pub id: RequestId,
     pub operation: Operation,
-    /// From the start of the device; a multiple of [`SECTOR_BYTES`]; zero for a flush.
+    /// Offset from the start of the device; a multiple of [`SECTOR_BYTES`]; zero for a flush.
     pub offset_bytes: u64,
     /// A multiple of [`SECTOR_BYTES`]; zero for a flush.
     pub size_bytes: u64,
@@ -37,13 +37,14 @@ impl Request {
         self.offset_bytes + self.size_bytes
     }
 
-    /// First sector, and the one after the last.
+    /// First sector, and the sector after the last.
     pub(crate) fn sectors(&self) -> (u64, u64) {
         (self.offset_bytes / SECTOR_BYTES, self.end_bytes() / SECTOR_BYTES)
     }
 
-    /// When work on a request that was sent at `sent` may begin. Reads and writes may begin in the past,
-    /// where nothing else was in their way; the others are about what the device holds now.
+    /// Earliest start of work on a request that was sent at `sent`. Reads and writes may start in the past if
+    /// nothing else was in their way. Other requests refer to the present content of the device and start at
+    /// `now`.
     pub(crate) fn begins_at(&self, sent: Instant, now: Instant) -> Instant {
         match self.operation {
             Operation::Read | Operation::Write => sent.min(now),
@@ -55,14 +56,14 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Success,
-    /// The device could not do it: the host sees EIO.
+    /// The device failed the request: the host sees EIO.
     Failure,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub id: RequestId,
-    /// When the device was done, which may be earlier than the moment it was asked.
+    /// Time at which the device completed the request; it may be earlier than the call to `poll`.
     pub at: Instant,
     pub outcome: Outcome,
 }

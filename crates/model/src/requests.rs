@@ -1,7 +1,7 @@
-//! The requests inside a device or a layer: a slot per request from submission until its completion is
-//! collected, the finished ones in order, and those held back behind a FLUSH.
+//! The requests inside a device or a layer: one slot per request from submission to collection, the finished
+//! requests in order, and the requests held back by a FLUSH.
 //!
-//! Every model needs this and nothing in it is physics, so it is written once.
+//! Every model needs this bookkeeping, and none of it is physics. It is therefore shared.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ pub(crate) type Slot = usize;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submitted {
     pub(crate) request: Request,
-    /// Submission number: breaks ties, so that one seed gives one history.
+    /// Submission number. It breaks ties, so that one seed gives one history.
     pub(crate) sequence: u64,
-    /// Since when it is under way here.
+    /// Arrival time at this device or layer.
     pub(crate) arrived_at: Instant,
-    /// So much later a device below took it to have come, where it cannot look back.
+    /// Delay of the arrival at a device below that does not support the past.
     lost_ns: u64,
-    /// When the last of its parts was done, of those that are.
+    /// Latest completion time of its finished parts.
     pub(crate) done_at: Instant,
     parts_left: u32,
-    /// A write that is on the medium, or that the device's volatile cache accounts for.
+    /// Set for a write that is on the medium or tracked by the device's volatile cache.
     pub(crate) placed: bool,
     has_failed: bool,
     occupied: bool,
@@ -35,12 +35,12 @@ impl Submitted {
         self.request.sectors()
     }
 
-    /// When it counts as having come: what [`crate::Device::submit_late`] returns.
+    /// Effective arrival time: the value that [`crate::Device::submit_late`] returns.
     pub(crate) fn taken_at(&self) -> Instant {
         self.arrived_at + self.lost_ns
     }
 
-    /// The fate of the whole write, of which the host has not been told that it is done.
+    /// The fate of a whole write that was not acknowledged to the host.
     pub(crate) fn unacknowledged(&self, fate: Fate) -> WriteFate {
         let Request { id, offset_bytes, size_bytes, .. } = self.request;
         WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate }
@@ -53,7 +53,7 @@ pub(crate) struct Requests {
     free: Vec<Slot>,
     /// Ordered by time, then by submission number.
     finished: VecDeque<(Instant, Slot)>,
-    /// Submitted after a non-queued FLUSH that is still running.
+    /// Requests submitted after a non-queued FLUSH that is still running.
     held: VecDeque<Slot>,
     flush: Option<Slot>,
     next_sequence: u64,
@@ -99,7 +99,7 @@ impl Requests {
         &self.slots[slot]
     }
 
-    /// The submission number that the next request will have.
+    /// The submission number of the next request.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.next_sequence
     }
@@ -108,23 +108,23 @@ impl Requests {
         self.slots[slot].placed = true;
     }
 
-    /// A device below took a part of the request to have come so much later than it was sent there.
+    /// Notes the delay of a part of the request at a device below.
     pub(crate) fn note_lost(&mut self, slot: Slot, lost_ns: u64) {
         let submitted = &mut self.slots[slot];
         submitted.lost_ns = submitted.lost_ns.max(lost_ns);
     }
 
-    /// The request waits for this many more parts.
+    /// Adds this many parts that the request waits for.
     pub(crate) fn expect_parts(&mut self, slot: Slot, count: u32) {
         self.slots[slot].parts_left += count;
     }
 
-    /// One part is done; with the last one the request is. One failed part fails it.
+    /// Finishes one part. The last part finishes the request. One failed part fails the request.
     pub(crate) fn finish_part(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
         let submitted = &mut self.slots[slot];
         submitted.parts_left -= 1;
         submitted.has_failed |= outcome == Outcome::Failure;
-        // A part that came late may be done before one that was done already.
+        // A late part may finish before a part that finished already.
         submitted.done_at = submitted.done_at.max(at);
         if submitted.parts_left == 0 {
             let done_at = submitted.done_at;
@@ -132,8 +132,8 @@ impl Requests {
         }
     }
 
-    /// The request is done at `at`, which may be in the future; of a request that came late it may be before
-    /// a completion that was collected already.
+    /// Finishes the request at `at`, which may be in the future. For a late request, `at` may be before a
+    /// completion that was already collected.
     pub(crate) fn finish(&mut self, at: Instant, slot: Slot) {
         let submitted = &mut self.slots[slot];
         submitted.done_at = at;
@@ -149,7 +149,7 @@ impl Requests {
         self.unfinished_count -= 1;
     }
 
-    /// After those that were done before it, or at the same time and were submitted before it.
+    /// Inserts the request by time, then by submission number.
     #[cold]
     fn finish_out_of_turn(&mut self, at: Instant, slot: Slot) {
         let key = (at, self.slots[slot].sequence);
@@ -159,7 +159,7 @@ impl Requests {
         self.finished.insert(place, (at, slot));
     }
 
-    /// As [`Requests::finish`], of a request that the device could not do when the outcome is a failure.
+    /// As [`Requests::finish`], with an outcome.
     pub(crate) fn finish_as(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
         self.slots[slot].has_failed |= outcome == Outcome::Failure;
         self.finish(at, slot);
@@ -186,7 +186,7 @@ impl Requests {
         Some(Completion { id: request.id, at, outcome })
     }
 
-    /// Requests that the device works on: neither finished, nor held back, nor the FLUSH itself.
+    /// Requests in work: not finished, not held back, and not the FLUSH itself.
     pub(crate) fn working_count(&self) -> u64 {
         self.unfinished_count - self.held.len() as u64 - u64::from(self.flush.is_some())
     }
@@ -195,8 +195,8 @@ impl Requests {
         self.flush
     }
 
-    /// Whether the request must wait behind a FLUSH; if so it is remembered. A non-queued FLUSH becomes
-    /// the one that others wait for.
+    /// Whether the request must wait behind a FLUSH; if so, it is held. A non-queued FLUSH becomes the one
+    /// that others wait for.
     pub(crate) fn hold(&mut self, slot: Slot, non_queued_flush: bool) -> bool {
         if self.flush.is_some() {
             self.held.push_back(slot);
@@ -208,13 +208,14 @@ impl Requests {
         false
     }
 
-    /// The FLUSH is over: the requests that it held back, in order, for [`Requests::hold`] to see again.
+    /// Ends the FLUSH. Returns the requests that it held back, in order, to be passed to [`Requests::hold`]
+    /// again.
     pub(crate) fn release(&mut self) -> VecDeque<Slot> {
         self.flush = None;
         std::mem::take(&mut self.held)
     }
 
-    /// Everything submitted and not collected, by submission number.
+    /// All requests submitted and not collected, by submission number.
     pub(crate) fn outstanding(&self) -> Vec<Submitted> {
         let mut outstanding: Vec<Submitted> =
             self.slots.iter().filter(|submitted| submitted.occupied).copied().collect();
@@ -222,19 +223,20 @@ impl Requests {
         outstanding
     }
 
-    /// Whether the host has not been told about this request.
+    /// Whether the host has not received the completion of this request.
     pub(crate) fn is_outstanding(&self, id: RequestId) -> bool {
         self.slots.iter().any(|submitted| submitted.occupied && submitted.request.id == id)
     }
 
-    /// Power-on: nothing is in the device any more; totals stay.
+    /// Power-on: removes all requests; totals stay.
     pub(crate) fn reset(&mut self) {
         let counters = Counters { queue_depth: 0, ..self.counters };
         *self = Requests { counters, next_sequence: self.next_sequence, ..Requests::default() };
     }
 }
 
-/// Whether the host has not been told about this request: it may complete no more.
+/// Whether the host has not received the completion of this request. The request may then not complete any
+/// more.
 pub(crate) fn is_unacknowledged(outstanding: &[Submitted], id: RequestId) -> bool {
     outstanding.iter().any(|submitted| submitted.request.id == id)
 }

@@ -1,8 +1,9 @@
 //! A small seeded generator: xoshiro256++, its state filled by SplitMix64.
 //!
 //! Source: Blackman and Vigna, "Scrambled linear pseudorandom number generators" (ACM TOMS 47, 2021),
-//! reference code at <https://prng.di.unimi.it>. Not for secrets. It lives here because a dependency could
-//! change its stream in a patch release, and then one seed would no longer give one history.
+//! reference code at <https://prng.di.unimi.it>. Not for secrets. A dependency could change its stream in a
+//! patch release, and one seed would then no longer give one history. The generator is therefore part of this
+//! crate.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rng {
@@ -38,7 +39,7 @@ impl Rng {
     }
 }
 
-/// SplitMix64's output function: also good for deriving one seed per part from a common one.
+/// SplitMix64's output function. It also derives one seed per part from a common seed.
 pub fn split_mix(value: u64) -> u64 {
     let mut mixed = value;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

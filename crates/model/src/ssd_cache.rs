@@ -1,33 +1,33 @@
-//! A layer that puts a fast device in front of a slow one as a cache of blocks: an SSD cache.
+//! An SSD cache: a fast device in front of a slow one, as a cache of blocks.
 //!
-//! The cache holds blocks of the slow device, valid by the sector, and gives up the clean one unused for
-//! longest.
-//! * Reads come from the fast device as far as it holds them. What was read from the slow device is copied,
-//!   if the promotion allows it, by a write that nobody waits for.
-//! * Write-back: writes complete on the fast device. Above a share of dirty blocks a background writer copies
-//!   them at a rate, in the order of the slow device, flushes that, and only then takes them for clean. Above
-//!   a limit, writes go to the slow device. FLUSH goes to both devices.
-//! * Write-through: to both, done when both are. Write-around: to the slow device, the cached copy is
-//!   dropped. FLUSH goes to the slow device alone.
-//! * A stream longer than the sequential cut-off bypasses the cache, except for blocks that are dirty in it;
-//!   the last 128 streams are known.
+//! The cache holds blocks of the slow device, valid by the sector, and evicts the least recently used clean
+//! block.
+//! * Reads use the fast device for the sectors that it holds. Data read from the slow device is copied in the
+//!   background, if the promotion allows it.
+//! * Write-back: writes complete on the fast device. Above a share of dirty blocks, a background writer
+//!   copies them at a rate, in the order of the slow device, flushes the slow device, and then marks them
+//!   clean. Above a limit, writes go to the slow device. FLUSH goes to both devices.
+//! * Write-through: a write goes to both devices and completes when both are done. Write-around: a write goes
+//!   to the slow device, and the cached copy is dropped. In both, FLUSH goes to the slow device alone.
+//! * A stream longer than the sequential cut-off bypasses the cache, except for dirty blocks. The last 128
+//!   streams are tracked.
 //!
-//! So `bcache` does it (Linux, Documentation/admin-guide/bcache.rst: cut-off 4 MiB, 128 requests tracked,
+//! This follows `bcache` (Linux, Documentation/admin-guide/bcache.rst: cut-off 4 MiB, 128 requests tracked,
 //! dirty data written in index order; `drivers/md/bcache/writeback.h`: no more caching of writes above 70 %
 //! dirty). ZFS' L2ARC is a write-around cache that fills at 8 MiB/s (zfs(4): `l2arc_write_max`,
-//! `l2arc_feed_secs`) and forgets at power-off unless it is rebuilt (`l2arc_rebuild_enabled`). That `bcache`
-//! drains above 10 % dirty is from memory [assumption].
+//! `l2arc_feed_secs`) and is lost at power-off unless it is rebuilt (`l2arc_rebuild_enabled`). The drain of
+//! `bcache` above 10 % dirty is from memory [assumption].
 //!
 //! # Divergence
-//! * The map is durable with the data and costs neither time nor space; `bcache` writes a journal for it.
-//! * The drain rate is constant (`bcache` adjusts it with a controller) and no dirty data is drained below
-//!   the share.
-//! * L2ARC is fed by what is about to leave the memory cache; here, by what was read, as far as the rate
-//!   allows at that moment.
-//! * After a power cut the clean part of a kept map is taken for valid, whether or not it had been flushed;
-//!   the next drain copies what was lost on its way in, as it does what was not. Only times depend on it.
+//! * The map is durable with the data and takes neither time nor space; `bcache` writes a journal for it.
+//! * The drain rate is constant (`bcache` adjusts it with a controller), and below the share no dirty data is
+//!   drained.
+//! * L2ARC is fed with data about to leave the memory cache. Here, it is fed with data read, as far as the
+//!   rate allows at that time.
+//! * After a power cut, the clean part of a kept map counts as valid, even if it had not been flushed. The
+//!   next drain also copies data lost on its way in. Only times depend on it.
 //! * No read-ahead, no bypass when the fast device is congested.
-//! * A failed read or write of a drain or a promotion is taken for done.
+//! * A failed read or write of a drain or a promotion counts as done.
 
 mod drain;
 mod map;
@@ -53,9 +53,9 @@ use drain::{Drain, Drainer};
 use map::{Map, Sectors, SlotIndex, pieces, sectors_between};
 use records::{Record, Records};
 
-/// Streams that are known.
+/// Streams tracked.
 const STREAM_COUNT: usize = 128;
-/// Records above which it is worth asking a device whether it has anything volatile.
+/// Number of records above which a check of the device's volatile data is worthwhile.
 const MANY_RECORDS: usize = 4_096;
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ enum Slow {
     },
     Write(Slot),
     Discard(Slot),
-    /// Covers the drains that were written before it.
+    /// Covers the drains written before it.
     Flush {
         slot: Option<Slot>,
         mark: u64,
@@ -88,7 +88,7 @@ enum Slow {
     },
 }
 
-/// A run of requests, each beginning where the one before ended.
+/// A run of requests, each of which begins at the end of the previous one.
 #[derive(Debug, Clone, Copy)]
 struct Stream {
     end_bytes: u64,
@@ -120,7 +120,7 @@ pub struct SsdCache {
 
 impl SsdCache {
     /// # Errors
-    /// Parameters that [`SsdCacheParameters::validate`] refuses, and a cache larger than the fast device.
+    /// Parameters rejected by [`SsdCacheParameters::validate`], and a cache larger than the fast device.
     pub fn new(
         parameters: SsdCacheParameters,
         fast: Box<dyn Device>,
@@ -150,7 +150,7 @@ impl SsdCache {
         })
     }
 
-    /// What only the fast device holds.
+    /// Bytes that only the fast device holds.
     pub fn dirty_bytes(&self) -> u64 {
         self.map.dirty_count() as u64 * self.parameters.block_bytes
     }
@@ -240,7 +240,7 @@ impl SsdCache {
         index as u64 * self.block_sectors + sector
     }
 
-    /// Whether the request belongs to a stream that is long enough to bypass the cache.
+    /// Whether the request belongs to a stream that bypasses the cache.
     fn bypasses(&mut self, request: &Request) -> bool {
         if self.parameters.sequential_cutoff_bytes == 0 {
             return false;
@@ -289,7 +289,7 @@ impl SsdCache {
         self.read_slow(slot, missing, fills);
     }
 
-    /// Sends a part of a request of the host to the fast device, as late as the request is.
+    /// Sends a part of a host's request to the fast device, with the arrival time of the request.
     fn send_fast(&mut self, slot: Slot, part: Request, purpose: Fast) -> RequestId {
         self.requests.expect_parts(slot, 1);
         let (id, lost_ns) = self.fast.submit_late(self.requests.get(slot).arrived_at, part, purpose);
@@ -317,7 +317,7 @@ impl SsdCache {
         }
     }
 
-    /// Copies what was read to the fast device, as far as the promotion allows.
+    /// Copies data read from the slow device to the fast one, as far as the promotion allows.
     fn fill(&mut self, start: u64, end: u64) {
         for BlockPart { block, sectors } in self.block_parts(start, end) {
             let size_bytes = u64::from(sectors.count_ones()) * SECTOR_BYTES;
@@ -375,8 +375,8 @@ impl SsdCache {
         self.write_slow(slot, to_slow);
     }
 
-    /// Write-back: whether a write to the block stays on the fast device. What is dirty there must, because
-    /// the copy there is the one that counts.
+    /// Write-back: whether a write to the block stays on the fast device. A dirty block must stay, because
+    /// its copy there is the valid one.
     fn takes_write(&self, block: u64, bypasses: bool) -> bool {
         let is_dirty = self.map.find(block).is_some_and(|index| self.map.get(index).dirty != 0);
         let limit = self.map.capacity() as u64 * self.parameters.dirty_limit_percent / 100;
@@ -452,7 +452,7 @@ impl Device for SsdCache {
         self.advance(now);
         let slot = self.requests.accept(sent, request, self.slow.size_bytes());
         let (start, end) = self.requests.get(slot).sectors();
-        // Until every part is submitted.
+        // Holds the request open until every part is submitted.
         self.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Read => {

@@ -1,4 +1,5 @@
-//! The tree of layers and devices behind one block device, as data; and the running device made of it.
+//! The tree of layers and devices behind one block device, as data, and the construction of the running
+//! device.
 
 use crate::device::Device;
 use crate::layer::{LayerKind, LayerParameters, Told};
@@ -12,14 +13,14 @@ pub enum StackSpec {
     Layer(Layer, Vec<Branch>),
 }
 
-/// A stack that a layer is on, and how large it is.
+/// A stack below a layer, with its size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Branch {
     pub size_bytes: u64,
     pub stack: StackSpec,
 }
 
-/// The one list of layers: a kind is a line here, and a struct that is [`LayerParameters`].
+/// The list of layers: one line here per kind, and a struct that implements [`LayerParameters`].
 macro_rules! layers {
     ($($kind:ident($parameters:ty),)*) => {
         #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +29,7 @@ macro_rules! layers {
         }
 
         impl Layer {
-            /// In the order of the list.
+            /// All kinds, in the order of the list.
             pub fn kinds() -> Vec<LayerKind> {
                 vec![$( LayerKind {
                     names: <$parameters>::NAMES,
@@ -39,7 +40,7 @@ macro_rules! layers {
             }
 
             /// # Errors
-            /// A value that is missing or beyond its bounds; the name is unknown.
+            /// A value that is missing or out of bounds, or an unknown name.
             pub fn from_values(name: &str, values: Values) -> Result<Layer, Invalid> {
                 $( if <$parameters>::NAMES.contains(&name) {
                     let parameters = <$parameters>::from_values(values)?;
@@ -49,7 +50,7 @@ macro_rules! layers {
                 Err(Invalid::new("layer", format!("`{name}` is unknown")))
             }
 
-            /// The usual one.
+            /// The usual name.
             pub fn name(&self) -> &'static str {
                 match self { $( Layer::$kind(_) => <$parameters>::NAMES[0], )* }
             }
@@ -62,13 +63,13 @@ macro_rules! layers {
                 match self { $( Layer::$kind(parameters) => parameters.values(), )* }
             }
 
-            /// What to tell whose table says so little that the layer does nothing.
+            /// Message for a table with which the layer has no effect.
             pub fn idle_hint(&self) -> Option<&'static str> {
                 match self { $( Layer::$kind(parameters) => parameters.idle_hint(), )* }
             }
 
             /// # Errors
-            /// It cannot be on that many stacks.
+            /// The layer does not support this number of stacks.
             pub fn check_count(&self, below_count: usize) -> Result<(), Invalid> {
                 match self { $( Layer::$kind(parameters) => parameters.check_count(below_count), )* }
             }
@@ -79,7 +80,7 @@ macro_rules! layers {
                 match self { $( Layer::$kind(parameters) => parameters.check_sizes(below_bytes), )* }
             }
 
-            /// The size that comes of the sizes below.
+            /// The size that follows from the sizes below.
             pub fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
                 match self { $( Layer::$kind(parameters) => parameters.size_bytes(below_bytes), )* }
             }
@@ -88,12 +89,12 @@ macro_rules! layers {
                 match self { $( Layer::$kind(parameters) => parameters.may_be_smaller(), )* }
             }
 
-            /// What each stack below needs for a layer of that size.
+            /// Size needed of each stack below for a layer of this size.
             pub fn size_below_bytes(&self, size_bytes: u64, below_count: usize) -> u64 {
                 match self { $( Layer::$kind(parameters) => parameters.size_below_bytes(size_bytes, below_count), )* }
             }
 
-            /// By how much the size may exceed the one that was asked for.
+            /// Largest excess over the requested size.
             pub fn slack_bytes(&self, below_count: usize) -> u64 {
                 match self { $( Layer::$kind(parameters) => parameters.slack_bytes(below_count), )* }
             }
@@ -102,17 +103,17 @@ macro_rules! layers {
                 match self { $( Layer::$kind(parameters) => parameters.has_volatile_cache(below_has), )* }
             }
 
-            /// Whether the value of a parameter plays a part, as it stands with the others.
+            /// Whether the value of a parameter has an effect, given the other values.
             pub fn uses(&self, key: &str) -> bool {
                 match self { $( Layer::$kind(parameters) => parameters.uses(key), )* }
             }
 
-            /// What the model takes for granted besides parameters, as sentences.
+            /// Assumptions of the model besides parameters, as sentences.
             pub fn assumptions(&self) -> &'static [&'static str] {
                 match self { $( Layer::$kind(parameters) => parameters.assumptions(), )* }
             }
 
-            /// One sentence: what is emulated.
+            /// One sentence: the emulated device.
             pub fn summary(&self, below: &[Told<'_>]) -> String {
                 match self { $( Layer::$kind(parameters) => parameters.summary(below), )* }
             }
@@ -179,8 +180,7 @@ impl StackSpec {
         self.branches().iter().try_for_each(|branch| branch.stack.validate(branch.size_bytes))
     }
 
-    /// The largest size that this stack can have; `None` when it has no bound. For a layer it is its natural
-    /// size.
+    /// The largest size of this stack; `None` if it is unbounded. For a layer, its natural size.
     pub fn most_bytes(&self) -> Option<u64> {
         match self {
             StackSpec::Device(parameters) => parameters.capacity_bytes(),
@@ -188,7 +188,7 @@ impl StackSpec {
         }
     }
 
-    /// What this layer is on; nothing for a device.
+    /// The stacks below this layer; empty for a device.
     pub fn branches(&self) -> &[Branch] {
         match self {
             StackSpec::Device(_) => &[],
@@ -196,7 +196,7 @@ impl StackSpec {
         }
     }
 
-    /// Whether any device of the stack is such a one.
+    /// Whether any device of the stack satisfies `is_such`.
     pub fn any_device(&self, is_such: &dyn Fn(&Parameters) -> bool) -> bool {
         match self {
             StackSpec::Device(parameters) => is_such(parameters),
@@ -204,7 +204,7 @@ impl StackSpec {
         }
     }
 
-    /// Whether FLUSH means something to it: some acknowledged writes may be in volatile memory.
+    /// Whether FLUSH has an effect: acknowledged writes may be in volatile memory.
     pub fn has_volatile_cache(&self) -> bool {
         match self {
             StackSpec::Device(parameters) => parameters.write_cache() == WriteCache::Volatile,
@@ -220,7 +220,8 @@ impl StackSpec {
         match self {
             StackSpec::Device(parameters) => parameters.build(size_bytes, seed),
             StackSpec::Layer(layer, below) => {
-                // Platters of different drives stand at different angles.
+                // Each drive gets its own seed, because platters of different drives stand at different
+                // angles.
                 let built = (0..).zip(below).map(|(index, branch)| branch.build(seed ^ (index << 32)));
                 layer.build(built.collect::<Result<_, _>>()?, size_bytes, seed)
             }

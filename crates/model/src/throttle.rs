@@ -1,13 +1,12 @@
-//! A layer that limits I/O operations per second and bytes per second, like a hypervisor or a control group
-//! does.
+//! A layer that limits I/O operations per second and bytes per second, like a hypervisor or a control group.
 //!
-//! Limits are for reads, for writes, and for both together. Reads and writes wait in a queue each, first in
-//! first out, as in Linux (`blk-throttle`: one queue per direction), so that limited writes do not hold up
-//! reads. When both heads may go, the older one does. FLUSH, discard and write-zeroes pass at once: a FLUSH
-//! promises nothing about writes that have not completed.
+//! Limits apply to reads, to writes, and to both together. Reads and writes each wait in a FIFO queue, as in
+//! Linux (`blk-throttle`: one queue per direction), so that limited writes do not delay reads. If both heads
+//! may go, the older one goes first. FLUSH, discard and write-zeroes pass at once: a FLUSH gives no guarantee
+//! for writes that have not completed.
 //!
 //! # Divergence
-//! Linux slices time into windows and lets a budget through per window; this is a token bucket, which is
+//! Linux divides time into windows and passes a budget per window. This layer is a token bucket, which is
 //! smoother.
 
 mod bucket;
@@ -65,8 +64,7 @@ impl Buckets {
 struct Direction {
     buckets: Buckets,
     waiting: VecDeque<Slot>,
-    /// When the head of the queue may go, and its submission number. Time does not change it, only what is
-    /// taken from the buckets.
+    /// Start time of the head of the queue, and its submission number. It changes only when tokens are taken.
     head: Option<(Instant, u64)>,
 }
 
@@ -82,7 +80,7 @@ pub struct Throttle {
 
 impl Throttle {
     /// # Errors
-    /// Parameters that [`ThrottleParameters::validate`] refuses.
+    /// Parameters rejected by [`ThrottleParameters::validate`].
     pub fn new(parameters: ThrottleParameters, below: Box<dyn Device>) -> Result<Throttle, Invalid> {
         parameters.validate()?;
         let buckets = |limit| Buckets::new(limit, parameters.burst_ns);
@@ -96,7 +94,7 @@ impl Throttle {
         })
     }
 
-    /// Finds out anew when the head of a queue may go, from a time on.
+    /// Recomputes the start time of a queue's head, at or after `from`.
     fn look_at_head(&mut self, from: Instant, index: usize) {
         let direction = &self.directions[index];
         let head = direction.waiting.front().map(|&slot| {
@@ -186,7 +184,7 @@ impl Device for Throttle {
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let mut writes = in_host_terms(self.below.power_cut(now), &self.requests);
-        // Writes wait in one queue, so those that never left it are younger than all the others.
+        // Writes share one queue, so those still waiting are younger than all others.
         let waiting = self.directions[1].waiting.iter();
         writes.extend(waiting.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
         for direction in &mut self.directions {

@@ -16,7 +16,7 @@ pub struct Instant(pub u64);
 
 impl Instant {
     pub const ZERO: Instant = Instant(0);
-    /// Later than anything that can happen; 584 years after power-on.
+    /// Later than any event: 584 years after power-on.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.

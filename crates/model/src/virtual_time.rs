@@ -1,4 +1,4 @@
-//! The driver that waits for nothing: it jumps to the time of the next event.
+//! The virtual-time driver: it jumps to the time of the next event.
 
 use crate::closed_loop::Driver;
 use crate::device::Device;
@@ -24,7 +24,7 @@ impl<D: Device> VirtualTime<D> {
         &mut self.device
     }
 
-    /// Lets time pass; completions stay where they are until they are waited for.
+    /// Advances the time. Completions stay pending until the driver waits for them.
     pub fn sleep(&mut self, nanoseconds: u64) {
         self.now = self.now + nanoseconds;
     }

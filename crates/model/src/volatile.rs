@@ -1,8 +1,8 @@
-//! Writes that a device holds in volatile memory, known one by one.
+//! Writes in a device's volatile memory, tracked one by one.
 //!
-//! A map of dirty pieces that do not overlap, each naming the write that it came from. A newer write takes
-//! the place of older ones where they overlap; what it replaced is remembered until the newer data is
-//! durable, because after a power cut that older data is lost too (it never left the cache).
+//! A map of disjoint dirty pieces, each with its write. A newer write replaces older ones in the overlap.
+//! Replaced data is remembered until the newer data is durable, because a power cut before then loses both:
+//! the older data never left the cache.
 //!
 //! Units are sectors of [`SECTOR_BYTES`].
 
@@ -59,7 +59,7 @@ impl VolatileWrites {
         self.dirty_sectors
     }
 
-    /// Sectors that a power cut would endanger.
+    /// Sectors that a power cut may lose.
     pub(crate) fn volatile_sectors(&self) -> u64 {
         self.dirty_sectors + self.taken_sectors
     }
@@ -68,7 +68,7 @@ impl VolatileWrites {
         self.dirty_sectors == 0
     }
 
-    /// Returns whether the write stands apart: it neither overlaps a dirty piece nor continues one.
+    /// Inserts a write. Returns whether it is isolated: it neither overlaps a dirty piece nor continues one.
     pub(crate) fn insert(&mut self, start: u64, end: u64, id: RequestId, sequence: u64) -> bool {
         let position = self.pieces.position_of(end + 1);
         let neighbour = self.pieces.before(position);
@@ -95,7 +95,7 @@ impl VolatileWrites {
         is_apart
     }
 
-    /// Takes out what a newer write to the range replaces.
+    /// Removes the pieces that a newer write to the range replaces.
     fn replace(&mut self, start: u64, end: u64) -> Vec<Part> {
         let mut replaced = Vec::new();
         let mut cut = Vec::new();
@@ -123,8 +123,8 @@ impl VolatileWrites {
         replaced
     }
 
-    /// Takes what is dirty in the range out of the map, to be made durable; then comes
-    /// [`VolatileWrites::settle`].
+    /// Moves the dirty pieces of the range from the map to `taken`, to be made durable.
+    /// [`VolatileWrites::settle`] follows.
     pub(crate) fn take(&mut self, start: u64, end: u64, taken: &mut Vec<Taken>) {
         taken.clear();
         self.cut_out(start, end, u64::MAX, taken);
@@ -133,13 +133,13 @@ impl VolatileWrites {
         self.taken_sectors += sectors;
     }
 
-    /// The pieces are durable now.
+    /// Marks the pieces as durable.
     pub(crate) fn settle(&mut self, taken: &[Taken]) {
         for piece in taken {
             self.taken_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
             write.remaining -= piece.end - piece.start;
-            // What the piece replaced is overtaken for good, even while the rest of its write is still
+            // The data that the piece replaced is obsolete, even while the rest of the piece's write is
             // volatile.
             if !write.replaced.is_empty() {
                 let mut outside = Vec::new();
@@ -155,7 +155,7 @@ impl VolatileWrites {
         }
     }
 
-    /// Writes older than `before_sequence` in the range have been overtaken by something durable.
+    /// Drops writes older than `before_sequence` in the range: newer durable data has replaced them.
     pub(crate) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
         let mut taken = Vec::new();
         self.cut_out(start, end, before_sequence, &mut taken);
@@ -168,12 +168,12 @@ impl VolatileWrites {
     fn cut_out(&mut self, start: u64, end: u64, before_sequence: u64, taken: &mut Vec<Taken>) {
         let writes = &self.writes;
         let is_older = |piece: &Piece| writes[piece.write].sequence < before_sequence;
-        // Nearly always.
+        // The common case.
         if let Some(piece) = self.pieces.take(start, |piece| piece.end == end && is_older(piece)) {
             taken.push(Taken { start, end, write: piece.write });
             return;
         }
-        // Pieces do not overlap, so the first one downwards that ends before the range ends the search.
+        // Pieces are disjoint, so the search downwards stops at the first piece that ends before the range.
         let overlapping = self.pieces.below(end).take_while(|piece| piece.end > start);
         let mut found: Vec<Piece> = overlapping.filter(is_older).collect();
         found.reverse();
@@ -189,12 +189,12 @@ impl VolatileWrites {
         }
     }
 
-    /// Whether something in the range is dirty.
+    /// Whether any sector of the range is dirty.
     pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
         self.pieces.before(self.pieces.position_of(end)).is_some_and(|piece| piece.end > start)
     }
 
-    /// Whether the whole range is dirty, so that a read needs no medium.
+    /// Whether the whole range is dirty, so that a read needs no medium access.
     pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
         let mut reached = end;
         for piece in self.pieces.below(end) {
@@ -213,8 +213,8 @@ impl VolatileWrites {
         self.pieces.iter().next().map(|piece| piece.start)
     }
 
-    /// The contiguous dirty range around `sector`, up to `longest` below it and `longest` in all; `None` when
-    /// the sector is not dirty.
+    /// The contiguous dirty range around `sector`, at most `longest` below it and at most `longest` in all.
+    /// `None` if the sector is not dirty.
     pub(crate) fn run_around(&self, sector: u64, longest: u64) -> Option<(u64, u64)> {
         let position = self.pieces.position_of(sector + 1);
         let mut below = self.pieces.back_from(position);
@@ -266,11 +266,10 @@ impl VolatileWrites {
         *self = VolatileWrites::default();
     }
 
-    /// What a power cut leaves, by submission number.
+    /// Fates after a power cut, by submission number.
     ///
-    /// The order in which this model destages is one of many that a firmware may choose, so each piece that
-    /// was still volatile draws its own fate: any subset of writes, and of the sectors within one, may
-    /// survive.
+    /// The model's destage order is one of many that firmware may choose. Each volatile piece therefore draws
+    /// its own fate: any subset of writes, and of the sectors within one, may survive.
     pub(crate) fn power_cut(
         &self,
         taken: &[Taken],

@@ -1,23 +1,21 @@
-//! A cloud volume: a rate that was bought, credits for bursts, and a network between.
+//! A cloud volume: a provisioned rate, burst credits, and a network link.
 //!
-//! A request waits, first in first out, until its operations and its bytes are within the rates; then it
-//! crosses the link and takes a latency drawn from a distribution with a tail. Requests overlap in that
-//! latency, so they may complete out of order. An operation counts once per accounting unit (Amazon EBS: 256
-//! KiB on SSD volumes). Above the baseline rate each operation takes one credit, and credits come at the
-//! baseline rate (EBS `gp2`, Azure's credit-based bursting): a full bucket of C credits lasts C / (burst -
-//! baseline).
+//! Requests wait in FIFO order until their operations and bytes are within the rates. A request then crosses
+//! the link and takes a latency drawn from a distribution with a tail. Requests overlap in that latency, so
+//! they may complete out of order. A request counts one operation per accounting unit (Amazon EBS: 256 KiB on
+//! SSD volumes). Above the baseline rate, each operation takes one credit, and credits arrive at the baseline
+//! rate (EBS `gp2`, Azure's credit-based bursting): a full bucket of C credits lasts C / (burst - baseline).
 //!
-//! Every write is durable when it completes, so FLUSH is a round trip and nothing else.
+//! Every write is durable when it completes, so FLUSH is only a round trip.
 //!
 //! Sources: Amazon EBS User Guide, "Amazon EBS General Purpose SSD volumes", "Amazon EBS I/O characteristics
 //! and monitoring"; Azure documentation, "Managed disk bursting".
 //!
 //! # Divergence
-//! * Limits of the virtual machine are only the link's rate.
-//! * FLUSH, discard and write-zeroes take no operations and no bytes: no provider says what they count
+//! * The link's rate is the only limit of the virtual machine.
+//! * FLUSH, discard and write-zeroes count no operations and no bytes: no provider documents their count
 //!   [assumption].
-//! * Where in the service a rate is enforced, and over which window, is not published: the window is a
-//!   parameter.
+//! * The place and the window of a rate's enforcement are not published: the window is a parameter.
 //! * No first-touch penalty of volumes restored from snapshots.
 
 mod latency;
@@ -40,10 +38,10 @@ use latency::Sampler;
 
 const GIBIBYTE: u64 = 1 << 30;
 
-/// A baseline rate, and a higher one while there are credits.
+/// A baseline rate, and a higher rate while credits last.
 #[derive(Debug)]
 struct BurstRate {
-    /// Holds the highest rate.
+    /// Enforces the highest rate.
     peak: TokenBucket,
     credits: Option<TokenBucket>,
 }
@@ -79,7 +77,7 @@ impl BurstRate {
     }
 }
 
-/// The request before, for counting sequential ones together.
+/// The previous request, for merging sequential requests.
 #[derive(Debug, Clone, Copy)]
 struct Previous {
     operation: Operation,
@@ -96,7 +94,7 @@ pub struct Volume {
     rng: Rng,
     requests: Requests,
     now: Instant,
-    /// Not yet within the rates, with the time of arrival; first in, first out.
+    /// Requests not yet within the rates, with their arrival times; FIFO.
     waiting: VecDeque<(Slot, Instant)>,
     operations: BurstRate,
     bytes: BurstRate,
@@ -108,8 +106,8 @@ pub struct Volume {
 
 impl Volume {
     /// # Errors
-    /// Parameters that [`VolumeParameters::validate`] refuses, and a size that is no multiple of the sector
-    /// above zero or is above the capacity.
+    /// Parameters rejected by [`VolumeParameters::validate`], and a size that is zero, not a multiple of the
+    /// sector, or above the capacity.
     pub fn new(parameters: VolumeParameters, size_bytes: u64, seed: u64) -> Result<Volume, Invalid> {
         parameters.validate()?;
         within("size", size_bytes, SECTOR_BYTES, parameters.capacity_bytes, " bytes")?;
@@ -145,12 +143,12 @@ impl Volume {
         })
     }
 
-    /// Credits left for operations, in operations; `None` when the volume does not burst.
+    /// Credits left, in operations; `None` if the volume does not burst.
     pub fn credits(&self, now: Instant) -> Option<u64> {
         self.operations.credits.as_ref().map(|credits| credits.tokens(now))
     }
 
-    /// When the oldest waiting request is within the rates.
+    /// Time at which the oldest waiting request is within the rates.
     fn next_start_at(&self) -> Option<Instant> {
         let &(slot, arrived_at) = self.waiting.front()?;
         let request = self.requests.get(slot).request;
@@ -186,7 +184,7 @@ impl Volume {
         self.requests.finish(done_at, slot);
     }
 
-    /// Operations that the request counts, and the bytes in the last of them.
+    /// The operations that the request counts, and the bytes in the last of them.
     fn count_operations(&self, arrived_at: Instant, request: Request) -> (u64, u64) {
         let unit = self.parameters.operation_bytes;
         let mergeable = self.previous.filter(|previous| {
@@ -248,8 +246,8 @@ impl Device for Volume {
         self.requests.collect(now)
     }
 
-    /// The machine loses its power, the service does not: what it has taken is durable or not there, but a
-    /// request that was on its way may be torn.
+    /// The machine loses its power, but the service does not. Requests that reached the service are either
+    /// durable or absent. A request in transit may be torn.
     fn power_cut(&mut self, now: Instant) -> PowerCut {
         self.advance(now);
         let mut writes = Vec::new();

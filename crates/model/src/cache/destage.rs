@@ -1,4 +1,4 @@
-//! Writing back: an elevator over the dirty data.
+//! Destaging: an elevator over the dirty data.
 
 use super::{Cache, Purpose};
 use crate::children::request;
@@ -9,7 +9,7 @@ use crate::volatile::Taken;
 /// Dirty data on its way to the device below.
 #[derive(Debug)]
 pub(super) struct Destage {
-    /// Under which the device below knows it.
+    /// The id at the device below.
     pub(super) id: RequestId,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -20,9 +20,9 @@ pub(super) struct Destage {
 pub(super) struct Destages {
     pub(super) list: Vec<Option<Destage>>,
     in_flight_count: u64,
-    /// Sector at which the elevator is.
+    /// Position of the elevator, in sectors.
     position: u64,
-    /// The host has been idle for long enough, and has not come back.
+    /// Set after the host has been idle long enough, until its next request.
     pub(super) is_idle_run: bool,
     pub(super) failed_bytes: u64,
 }
@@ -42,7 +42,7 @@ impl Destages {
 }
 
 impl Cache {
-    /// When writing back starts because the host has nothing to do.
+    /// When destaging starts because the host is idle.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
         let is_possible =
             !self.destages.is_idle_run && self.requests.working_count() == 0 && !self.dirty.is_clean();
@@ -68,13 +68,11 @@ impl Cache {
         }
     }
 
-    /// The next dirty run upward, from the bottom again after the last; not one whose older data is on its
-    /// way.
+    /// The next dirty run upward, wrapping around at the end. Skips runs whose older data is being destaged.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let longest = self.parameters.destage_bytes / SECTOR_BYTES;
         let mut position = self.destages.position;
-        // Each run that is passed over is held up by another write in flight, and wrapping around takes one
-        // more step.
+        // Each skipped run is blocked by another destage in flight. Wrapping around takes one more step.
         for _ in 0..self.destages.list.len() + 2 {
             let Some((start, end)) = self.dirty.run_from(position, longest) else {
                 position = 0;

@@ -1,4 +1,4 @@
-//! What a controller with a cache is made of.
+//! Parameters of a controller with a cache.
 
 use super::Cache;
 use crate::declare;
@@ -11,12 +11,11 @@ use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 choices! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum CachePolicy {
-        /// A write is done when it is in the controller's memory, as long as the battery is good; else
-        /// write-through.
+        /// A write completes in the controller's memory while the battery is good; otherwise write-through.
         WriteBack = "write-back",
-        /// A write is done when the device below has it.
+        /// A write completes when the device below has it.
         WriteThrough = "write-through",
-        /// Write-back whatever the battery says: without it a power cut loses what a FLUSH had promised.
+        /// Write-back regardless of the battery: without a battery, a power cut loses flushed data.
         WriteBackAlways = "write-back-always",
     }
 }
@@ -61,11 +60,11 @@ declare! {
     }
 }
 
-/// Of the lines of the read cache.
+/// Line of the read cache.
 const LINE_BYTES: u64 = 4_096;
 
 impl CacheParameters {
-    /// A cache of this size, and everything else as it is when a stack table does not say it.
+    /// A cache of this size, with the defaults of a stack table for all other parameters.
     pub fn new(policy: CachePolicy, cache_bytes: u64) -> CacheParameters {
         let given = [("policy", policy.value()), ("cache", CACHE_BYTES_LEAST.value())];
         let given = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
@@ -94,7 +93,7 @@ impl LayerParameters for CacheParameters {
         }
     }
 
-    /// A controller tells the host that it is write-through, whatever it does.
+    /// A controller reports write-through to the host, whatever its policy.
     fn has_volatile_cache(&self, _below_has: bool) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What a power cut leaves of the host's writes.
+//! The effect of a power cut on the host's writes.
 
 use super::Cache;
 use super::read_ahead::ReadAhead;
@@ -15,14 +15,14 @@ impl Cache {
         let passed: Vec<RequestId> = ids.filter(|&id| self.below.is_in_flight(id)).collect();
         let below = self.below.power_cut(now);
         if self.is_safe() {
-            // Memory keeps it, and what was on its way to the device below is in memory still.
+            // Memory keeps the data, including data that was being destaged.
             self.dirty.reset();
             self.destages.reset();
         }
         let taken: Vec<Taken> =
             self.destages.list.iter().flatten().flat_map(|destage| destage.taken.iter().copied()).collect();
         let all = self.dirty.power_cut(&taken, &outstanding, &mut self.rng);
-        // The same without what was on its way below: what is missing in it was.
+        // Dirty data without destages in flight. A write missing here was being destaged.
         let mut resident = self.dirty.power_cut(&[], &outstanding, &mut self.rng).into_iter().peekable();
         let mut writes = Vec::new();
         for part in all {
@@ -39,7 +39,7 @@ impl Cache {
         PowerCut { writes }
     }
 
-    /// The fate of what was being written back is that of the write that carried it.
+    /// A part that was being destaged has the fate of the write that carried it.
     fn add_destaged(&self, part: &WriteFate, below: &[WriteFate], writes: &mut Vec<WriteFate>) {
         let sector = part.offset_bytes / SECTOR_BYTES;
         let destages = self.destages.list.iter().flatten();
@@ -48,7 +48,7 @@ impl Cache {
         }
     }
 
-    /// As after power-on; totals and the battery stay.
+    /// Sets the state after power-on; totals and the battery stay.
     fn reset(&mut self, now: Instant) {
         self.requests.reset();
         self.events.clear();
@@ -65,7 +65,8 @@ impl Cache {
     }
 }
 
-/// What the device below says of one write, cut to a part of it; where it says nothing the part is durable.
+/// The fate of one write at the device below, cut to a part of it. Without a fate from below, the part is
+/// durable.
 fn add_parts(part: &WriteFate, id: RequestId, below: &[WriteFate], writes: &mut Vec<WriteFate>) {
     let part_end = part.offset_bytes + part.size_bytes;
     for write in below.iter().filter(|write| write.id == id) {

@@ -1,10 +1,10 @@
-//! Reading the rest of a stripe for a host that reads on.
+//! Read-ahead of the rest of a stripe for sequential readers.
 //!
-//! A controller with read-ahead reads not only the block that was asked for, but the stripe that it lies in
-//! (Intel, "Configuring RAID for Optimal Performance", 4.3, for LSI's controllers; IBM's ServeRAID "to the
-//! end of the stripe"). An adaptive one does so when the two most recent reads went over neighbouring
-//! sectors, and stops when they do not (Dell OpenManage Server Administrator, User's Guide, "Read Policy").
-//! How many readers a firmware can tell apart is not published.
+//! A controller with read-ahead reads the requested block and its whole stripe (Intel, "Configuring RAID for
+//! Optimal Performance", 4.3, for LSI's controllers; IBM's ServeRAID reads "to the end of the stripe"). An
+//! adaptive controller does so after two consecutive reads of neighbouring sectors, and stops when this
+//! pattern ends (Dell OpenManage Server Administrator, User's Guide, "Read Policy"). The number of streams
+//! that firmware can track is not published.
 
 use std::collections::VecDeque;
 
@@ -14,29 +14,29 @@ use crate::request::{Operation, Outcome};
 use crate::requests::Slot;
 use crate::time::Instant;
 
-/// Readers that are told apart [assumption].
+/// Streams tracked [assumption].
 const READERS: usize = 32;
 
-/// A stripe, or the rest of one, on its way from the device below.
+/// A stripe, or the rest of one, being read from the device below.
 #[derive(Debug)]
 struct Fetch {
     start_bytes: u64,
     end_bytes: u64,
-    /// Reads of the host that it answers.
+    /// Reads of the host that the fetch answers.
     waiting: Vec<Slot>,
-    /// What it brings is not kept: the data was discarded meanwhile.
+    /// The data was discarded meanwhile, so the fetch is not cached.
     is_void: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct ReadAhead {
-    /// Where the last reads ended, the most recent at the back.
+    /// Ends of the last reads, the most recent at the back.
     ends: VecDeque<u64>,
     fetches: Vec<Option<Fetch>>,
 }
 
 impl ReadAhead {
-    /// Takes note of a read; whether it goes on where an earlier one ended.
+    /// Records a read. Returns whether it continues an earlier one.
     pub(super) fn goes_on(&mut self, start_bytes: u64, end_bytes: u64) -> bool {
         let earlier = self.ends.iter().position(|&end| end == start_bytes);
         if let Some(place) = earlier {
@@ -48,14 +48,14 @@ impl ReadAhead {
         earlier.is_some()
     }
 
-    /// Lets a read wait for a fetch that brings all of it; whether there is one.
+    /// Adds a read to a fetch that covers all of it. Returns whether there is such a fetch.
     pub(super) fn joins(&mut self, slot: Slot, start_bytes: u64, end_bytes: u64) -> bool {
         let brings = |fetch: &&mut Fetch| fetch.start_bytes <= start_bytes && end_bytes <= fetch.end_bytes;
         let fetch = self.fetches.iter_mut().flatten().find(brings);
         fetch.map(|fetch| fetch.waiting.push(slot)).is_some()
     }
 
-    /// The data is gone from the device.
+    /// Invalidates fetches of this range, because the data was discarded.
     pub(super) fn void(&mut self, start_bytes: u64, end_bytes: u64) {
         for fetch in self.fetches.iter_mut().flatten() {
             fetch.is_void |= fetch.start_bytes < end_bytes && start_bytes < fetch.end_bytes;
@@ -77,8 +77,8 @@ impl ReadAhead {
 }
 
 impl Cache {
-    /// Reads from the start of the host's read to the end of its stripe; whether that is more than was asked
-    /// for.
+    /// Reads from the start of the host's read to the end of its stripe. Returns whether it sent such a
+    /// read: false if it would be no longer than the host's, or too long.
     pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
         let stripe_bytes = self.parameters.read_ahead_bytes;
         let asked = self.requests.get(slot).request;
@@ -87,7 +87,7 @@ impl Cache {
         }
         let stripe_end = asked.end_bytes().next_multiple_of(stripe_bytes);
         let (start_bytes, end_bytes) = (asked.offset_bytes, stripe_end.min(self.below.size_bytes()));
-        // A longer one would not fit into the read cache; the array has all its members busy with it anyway.
+        // A longer read would not fit into the read cache, and it keeps all members of the array busy anyway.
         if end_bytes == asked.end_bytes() || end_bytes - start_bytes > stripe_bytes {
             return false;
         }
@@ -101,7 +101,7 @@ impl Cache {
     pub(super) fn finish_fetch(&mut self, at: Instant, index: usize, outcome: Outcome) {
         let Some(fetch) = self.read_ahead.fetches[index].take() else { return };
         if outcome == Outcome::Failure {
-            // Perhaps none of it is what the host asked for.
+            // The error may be outside the range of the host's read.
             fetch.waiting.into_iter().for_each(|slot| self.pass_below(at, slot));
             return;
         }

@@ -1,4 +1,4 @@
-//! Lines that were read, given up least recently used first.
+//! Cached lines of read data, evicted in LRU order.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ const LINE_BYTES: u64 = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct ReadCache {
     capacity_lines: u64,
-    /// Line to the time of its last use, counted in uses.
+    /// Line to its last use, counted in uses.
     lines: BTreeMap<u64, u64>,
-    /// The inverse: the least recently used is first.
+    /// The inverse map: the least recently used line is first.
     uses: BTreeMap<u64, u64>,
     next_use: u64,
 }
@@ -23,7 +23,7 @@ impl ReadCache {
         start_bytes / LINE_BYTES..end_bytes.div_ceil(LINE_BYTES)
     }
 
-    /// Whether the whole range is there; if so it is now the most recently used.
+    /// Whether the whole range is cached; if so, it becomes the most recently used.
     pub(super) fn hit(&mut self, start_bytes: u64, end_bytes: u64) -> bool {
         let is_hit = self.capacity_lines > 0
             && ReadCache::lines_of(start_bytes, end_bytes).all(|line| self.lines.contains_key(&line));
@@ -52,7 +52,7 @@ impl ReadCache {
         }
     }
 
-    /// The data is gone from the device.
+    /// Removes a range that was discarded.
     pub(super) fn remove(&mut self, start_bytes: u64, end_bytes: u64) {
         let mut held = self.lines.split_off(&(start_bytes / LINE_BYTES));
         self.lines.append(&mut held.split_off(&end_bytes.div_ceil(LINE_BYTES)));

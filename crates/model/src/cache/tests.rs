@@ -1,4 +1,4 @@
-//! What a battery-backed cache is bought for, against a disk without one and against arithmetic.
+//! A battery-backed cache compared with a disk without one, and with arithmetic.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ fn request(id: u64, operation: Operation, offset_bytes: u64, size_bytes: u64) ->
     Request { id: RequestId(id), operation, offset_bytes, size_bytes, force_unit_access: false }
 }
 
-/// Submits one request and waits for it; its latency.
+/// Submits one request and waits for it. Returns its latency.
 fn latency_ns(driver: &mut VirtualTime<Cache>, request: Request) -> u64 {
     let begin = driver.now();
     driver.submit(request);
@@ -162,7 +162,7 @@ fn adjacent_writes_go_below_together_and_aligned() {
     assert_eq!((below.writes, below.write_bytes), (10, 640 * 4_096));
 }
 
-/// A member that the test can look into while an array has it.
+/// A member whose state the test can inspect while it is in an array.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Null>>);
 
@@ -192,7 +192,7 @@ impl Device for Shared {
     }
 }
 
-/// Reads and writes of the five members of a RAID 5 while 640 sequential writes of 4 KiB are written back.
+/// Reads and writes of the five members of a RAID 5 while 640 sequential writes of 4 KiB are destaged.
 fn member_requests(destage_bytes: u64) -> (u64, u64) {
     let members: Vec<Shared> = (0..5).map(|_| Shared(Arc::new(Mutex::new(Null::new(1 << 30))))).collect();
     let devices = members.iter().map(|member| Box::new(member.clone()) as Box<dyn Device>).collect();
@@ -209,7 +209,7 @@ fn member_requests(destage_bytes: u64) -> (u64, u64) {
 fn whole_rows_reach_raid_5_without_reads() {
     // Four data members of 64 KiB: ten rows.
     assert_eq!(member_requests(256 << 10), (0, 50));
-    // A chunk at a time: old data and parity are read.
+    // One chunk per destage: old data and parity are read.
     assert_eq!(member_requests(64 << 10), (80, 80));
 }
 
@@ -242,7 +242,7 @@ fn reads(order: Order, queue_depth: u64, request_count: u64) -> ClosedLoop {
     ClosedLoop { read_percent: 100, order, request_count, ..random_writes(queue_depth, 60) }
 }
 
-/// Reads and bytes that 64 reads of 4 KiB ask of the device below.
+/// Number and bytes of the requests to the device below for 64 reads of 4 KiB.
 fn reads_below(order: Order, queue_depth: u64) -> (u64, u64) {
     let mut driver = over(read_ahead(), disk());
     reads(order, queue_depth, 64).run(&mut driver);
@@ -379,7 +379,7 @@ fn dirty_data_is_lost_when_the_battery_fails_before_the_power_does() {
     let cut = driver.device_mut().power_cut(now);
     let lost = cut.writes.iter().filter(|write| write.fate == Fate::Lost).count();
     assert_eq!(cut.writes.len() as u64, measured.count(Operation::Write));
-    // Those that were on their way to the disk may have reached it.
+    // Those that were being destaged may have reached the disk.
     assert!(lost >= cut.writes.len() - 32, "{lost}");
 }
 
@@ -392,7 +392,7 @@ fn careless_disk() -> Box<dyn Device> {
 fn check_durable_below(policy: CachePolicy) {
     let mut driver = over(CacheParameters { policy, ..write_back(256) }, careless_disk());
     ClosedLoop { request_count: 20, ..random_writes(1, 60) }.run(&mut driver);
-    // As soon as nothing is dirty here, nothing is in the drive's cache either.
+    // A clean cache here implies that the drive's cache is clean too.
     while driver.device().dirty.volatile_sectors() > 0 {
         driver.sleep(MILLISECOND);
         let now = driver.now();
@@ -449,7 +449,7 @@ fn an_older_write_that_was_replaced_in_memory_is_lost_with_the_newer() {
     latency_ns(&mut driver, request(2, Operation::Write, 4_096, 8_192));
     let now = driver.now();
     driver.device_mut().set_battery(now, false);
-    // Before the disk has anything: both are on their way or in memory.
+    // The disk has no data yet: both writes are in memory or on their way.
     let cut = driver.device_mut().power_cut(now);
     let ranges: Vec<(u64, u64, u64)> =
         cut.writes.iter().map(|write| (write.id.0, write.offset_bytes, write.size_bytes)).collect();

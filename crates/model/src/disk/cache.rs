@@ -1,7 +1,7 @@
-//! The disk's write-back cache: room for writes, and what the arm writes back next.
+//! The disk's write-back cache: room for writes, and the choice of the next destage.
 //!
 //! The cache holds a limited number of runs of contiguous sectors, and the arm chooses among the oldest of
-//! them only: firmware keeps a table of segments, it does not sort megabytes of pages.
+//! them. Firmware keeps a table of segments; it does not sort megabytes of pages.
 
 use super::{Choice, Disk};
 use crate::profile::WriteCache;
@@ -9,7 +9,7 @@ use crate::request::{Operation, Request, SECTOR_BYTES};
 use crate::requests::Slot;
 use crate::time::Instant;
 
-/// Longest contiguous write-back, so that a read behind it waits at most for about a rotation of transfer.
+/// Longest contiguous destage. It limits the wait of a read behind it to about one rotation of transfer.
 const LONGEST_RUN_SECTORS: u64 = 2_048;
 
 impl Disk {
@@ -54,7 +54,8 @@ impl Disk {
             self.reserved_sectors -= end - start;
             self.reserved_runs -= 1;
             if start < end {
-                // A run is known by any of its sectors, so what touches one needs no entry of its own.
+                // Any sector identifies a run. A write that touches a run therefore needs no entry of its
+                // own.
                 if self.cache.insert(start, end, id, sequence) {
                     self.dirty.push(self.geometry.locate(start, true), start);
                 }
@@ -64,24 +65,23 @@ impl Disk {
         self.requests.finish(at, slot);
     }
 
-    /// What was written before that sequence number in the range is overtaken, by a write to the platter or a
-    /// discard.
+    /// Drops older data in the range, replaced by a write to the platter or a discard. Older means below this
+    /// sequence number.
     pub(super) fn forget(&mut self, start: u64, end: u64, before_sequence: u64) {
         self.cache.forget(start, end, before_sequence);
         if self.cache.is_clean() {
-            // Nothing will be written back that could take the entries out, and a write may wait for their
-            // room.
+            // Without dirty data, no destage will remove the entries. A write may wait for their room.
             self.dirty.clear();
         }
     }
 
-    /// When the arm will write back because it has nothing else to do.
+    /// When the arm starts to destage because it is idle.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
         let is_possible = self.queue.is_empty() && !self.cache.is_clean();
         is_possible.then(|| self.host_idle_since + self.parameters.destage_idle_ns)
     }
 
-    /// Whether writing back may compete for the arm now.
+    /// Whether destaging may compete for the arm now.
     pub(super) fn destage_is_due(&self, at: Instant) -> bool {
         let share = |whole: u64| whole * self.parameters.destage_watermark_percent / 100;
         let is_draining = self.flush_ready && self.requests.working_count() == 0;
@@ -93,12 +93,13 @@ impl Disk {
                 || self.idle_destage_at().is_some_and(|idle_at| idle_at <= at))
     }
 
-    /// The dirty run in view that the arm can reach soonest, and after how long. The cache is not clean.
+    /// The dirty run in view that the arm can reach soonest, and the time to reach it. Requires a cache that
+    /// is not clean.
     pub(super) fn nearest_destage(&mut self, phase_ns: u32) -> Option<(Choice, u32)> {
         loop {
             let Some((index, positioning_ns)) = self.dirty.nearest(&self.geometry, phase_ns, self.head)
             else {
-                // A write or a discard has cut the sector out of a run by which the run was known.
+                // A write or a discard has removed the sector that identified a run.
                 let first = self.cache.first_dirty()?;
                 self.dirty.push(self.geometry.locate(first, true), first);
                 continue;
@@ -110,8 +111,7 @@ impl Disk {
         }
     }
 
-    /// Takes a run out of the cache; what is left of it, because it is longer than one write-back, stays the
-    /// oldest.
+    /// Takes a run out of the cache. If the run is longer than one destage, its rest stays the oldest.
     pub(super) fn take_run(&mut self, index: usize, start: u64, end: u64) {
         let (known_by, _) = self.dirty.remove(index);
         self.cache.take(start, end, &mut self.taken);

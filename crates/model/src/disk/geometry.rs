@@ -1,22 +1,23 @@
-//! Where a sector is on the platters, and how long the arm takes to get there.
+//! The place of a sector on the platters, and the time that the arm takes to reach it.
 //!
 //! Zones of equal width run from the outer, faster edge to the inner one; the rate falls linearly. A
-//! datasheet gives sustained rates, so a track holds what passes in one rotation plus one track switch, and
-//! each track starts later by that switch (skew), so that a sequential stream loses no further rotation.
+//! datasheet gives sustained rates. A track therefore holds the sectors that pass in one rotation plus one
+//! track switch. Each track starts later by that switch (skew), so a sequential stream loses no further
+//! rotation.
 //!
-//! Seek: to another head or the next cylinder `t1`; further `t(d) = t0 + 15/8 (average - t0) sqrt(d)`, `d`
-//! the share of the full stroke, because the mean of `sqrt(d)` over uniformly random pairs is 8/15. With `t0
-//! = t1` it needs only what every datasheet prints; against measured seek tables of six drives (DiskSim) the
-//! rms error is 0.2 to 0.7 ms. A drive whose short seeks are slow (quiet seeks, long settling) has a larger
-//! `t0`, and then sorting its commands saves less.
+//! A seek to another head or the next cylinder takes `t1`. A longer seek takes `t(d) = t0 + 15/8 (average -
+//! t0) sqrt(d)`, where `d` is the share of the full stroke, because the mean of `sqrt(d)` over uniformly
+//! random pairs is 8/15. With `t0 = t1`, the formula needs only numbers that every datasheet prints. Against
+//! measured seek tables of six drives (DiskSim), the rms error is 0.2 to 0.7 ms. A drive with slow short
+//! seeks (quiet seeks, long settling) has a larger `t0` and gains less from sorting its commands.
 //!
-//! Everything that choosing among commands needs is integer and in tables: a seek is kept with what is left
-//! of it after whole turns, so that the wait for the sector needs no division.
+//! The choice among commands uses integers and tables only. Each seek time is stored with its remainder after
+//! whole rotations, so the wait for the sector needs no division.
 //!
 //! # Divergence
-//! No defects, no retries, no thermal recalibration: a measured drive's 99.9th percentile is five times as
-//! long as the model's. A head switch takes as long as a seek to the next track; the actuator always arrives
-//! exactly when the curve says.
+//! No defects, no retries, no thermal recalibration: the 99.9th percentile of a measured drive is five times
+//! the model's. A head switch takes as long as a seek to the next track. The actuator always arrives exactly
+//! at the time of the curve.
 
 use std::ops::Range;
 
@@ -29,7 +30,7 @@ struct Zone {
     first_sector: u64,
     first_track: u64,
     sectors_per_track: u64,
-    /// `2^64 / sectors_per_track`, rounded up: a multiplication in place of a division.
+    /// `2^64 / sectors_per_track`, rounded up: replaces a division by a multiplication.
     tracks_per_sector: u64,
     /// Time of one sector, in nanoseconds / 2^32.
     sector_fraction_ns: u64,
@@ -38,8 +39,8 @@ struct Zone {
 }
 
 impl Zone {
-    /// Tracks, and the sectors left over. Exact while `sectors * sectors_per_track` is below 2^64: a zone has
-    /// fewer than 2^37 sectors and a track fewer than 2^22.
+    /// Returns tracks and remaining sectors. Exact while `sectors * sectors_per_track` is below 2^64: a zone
+    /// has fewer than 2^37 sectors and a track fewer than 2^22.
     fn divide(&self, sectors: u64) -> (u64, u64) {
         let quotient = ((u128::from(sectors) * u128::from(self.tracks_per_sector)) >> 64) as u64;
         (quotient, sectors - quotient * self.sectors_per_track)
@@ -68,7 +69,7 @@ pub(crate) struct Target {
     cylinder: u32,
     /// Time within a rotation at which the sector passes the head.
     phase_ns: u32,
-    /// Where this kind of access has its part of the seek table.
+    /// Start of the part of the seek table for this kind of access.
     seeks_from: u32,
 }
 
@@ -78,7 +79,7 @@ pub(crate) struct Head {
     cylinder: u32,
 }
 
-/// A seek time, and what is left of it after whole turns of the platter.
+/// A seek time, with its remainder after whole rotations.
 #[derive(Debug, Clone, Copy)]
 struct Seek {
     seek_ns: u32,
@@ -88,15 +89,15 @@ struct Seek {
 #[derive(Debug)]
 pub(crate) struct Geometry {
     zones: Vec<Zone>,
-    /// For every `1 << hint_shift` sectors, the zone of the first of them.
+    /// The zone of the first of every `1 << hint_shift` sectors.
     zone_hints: Vec<u16>,
     hint_shift: u32,
     tracks_per_cylinder: u64,
     rotation_ns: u32,
-    /// Where the platter stands at power-on: drives of one kind do not turn in step.
+    /// Angle of the platter at power-on: drives of one kind do not turn in step.
     start_phase_ns: u32,
-    /// Nothing for the same track, then by distance in cylinders: one by one up to `NEAR`, further in steps,
-    /// so that the table of a large drive stays small. Reads first, then writes.
+    /// The entry of the same track comes first, then entries by distance in cylinders: one by one up to
+    /// `NEAR`, then in steps, so that the table of a large drive stays small. Reads first, then writes.
     seeks: Vec<Seek>,
     seeks_of_reads: u32,
 }
@@ -105,7 +106,7 @@ pub(crate) struct Geometry {
 const NEAR: u32 = 1 << 11;
 const STEP: u32 = 1 << 5;
 
-/// Enough that almost every lookup needs no second step.
+/// Large enough that almost every lookup takes one step.
 const ZONE_HINTS: u64 = 1 << 10;
 
 impl Geometry {
@@ -188,35 +189,35 @@ impl Geometry {
         }
     }
 
-    /// The platter's angle, as time within a rotation: a function of absolute time, never a random draw.
+    /// The platter's angle, as time within a rotation: a function of absolute time, not a random draw.
     pub(crate) fn phase_ns(&self, at: Instant) -> u32 {
         ((at.0 + u64::from(self.start_phase_ns)) % u64::from(self.rotation_ns)) as u32
     }
 
-    /// Turns the platter before power-on, by any number of nanoseconds.
+    /// Turns the platter before power-on by a number of nanoseconds.
     pub(crate) fn turn(&mut self, nanoseconds: u64) {
         self.start_phase_ns = (nanoseconds % u64::from(self.rotation_ns)) as u32;
     }
 
-    /// Seek, settle and rotational wait until the first sector is under the head.
+    /// Time of seek, settle and rotational wait until the first sector is under the head.
     pub(crate) fn positioning_ns(&self, phase_ns: u32, head: Head, target: &Target) -> u32 {
         let elsewhere = u32::from(head.track != target.track).wrapping_neg();
         let distance = (head.cylinder.abs_diff(target.cylinder) + 1) & elsewhere;
         let seek = self.seeks[(target.seeks_from + seek_index(distance)) as usize];
         let apart_ns = self.wrapped(target.phase_ns.wrapping_sub(phase_ns));
-        // Past the sector when the head arrives: once more around.
+        // If the sector has passed when the head arrives, the wait is one rotation longer.
         seek.seek_ns + self.wrapped(apart_ns.wrapping_sub(seek.rest_ns))
     }
 
-    /// A difference of two angles, one rotation more if it is negative; without a branch, which would be
-    /// mispredicted every second time.
+    /// A difference of two angles, plus one rotation if it is negative. Branch-free, because a branch would
+    /// be mispredicted half of the time.
     fn wrapped(&self, difference_ns: u32) -> u32 {
         let is_negative = (difference_ns.cast_signed() >> 31).cast_unsigned();
         difference_ns.wrapping_add(is_negative & self.rotation_ns)
     }
 
-    /// From the first sector, whose place is given, under the head to the last one passed, track switches
-    /// included; and where the head is then.
+    /// Transfers from the first sector, whose place is given, to the last one, track switches included.
+    /// Returns the end time and the final position of the head.
     pub(crate) fn transfer(&self, begin: Instant, first: Place, sectors: Range<u64>) -> (Instant, Head) {
         let mut at = begin;
         let Range { start: mut sector, end: end_sector } = sectors;
@@ -235,7 +236,8 @@ impl Geometry {
         }
     }
 
-    /// As a difference of two angles, so that the next contiguous sector starts at this very nanosecond.
+    /// Computed as a difference of two angles, so that the next contiguous sector starts at exactly this
+    /// nanosecond.
     fn pass_ns(&self, place: &Place, count: u64) -> u64 {
         let zone = place.zone;
         let end = place.angle + count;
@@ -246,8 +248,8 @@ impl Geometry {
         end_ns - zone.angle_ns(place.angle)
     }
 
-    /// The first sector that has not yet begun to pass at `now`, of a transfer that began earlier and ends at
-    /// `end_sector`; and where the head is.
+    /// The first sector that has not begun to pass at `now`, of a transfer that began earlier and ends at
+    /// `end_sector`, and the position of the head.
     pub(crate) fn passed(&self, begin: Instant, start: u64, end_sector: u64, now: Instant) -> (u64, Head) {
         let mut at = begin;
         let mut sector = start;
@@ -260,7 +262,7 @@ impl Geometry {
             let count = (end_sector - sector).min(place.zone.sectors_per_track - place.on_track);
             let pass_ns = self.pass_ns(&place, count);
             if now - at < pass_ns {
-                // The division rounds both ways; the angles decide.
+                // The division may round up or down; the angles give the exact result.
                 let guess = (((now - at) << 32) / place.zone.sector_fraction_ns).saturating_sub(1);
                 let has_begun = |passed: &u64| at + self.pass_ns(&place, *passed) < now;
                 let passed = (guess..count).find(|passed| !has_begun(passed)).unwrap_or(count);
@@ -284,13 +286,13 @@ impl Geometry {
     }
 }
 
-/// Up to `NEAR` the distance is the lower of the two.
+/// Up to `NEAR` the index is the distance.
 fn seek_index(distance: u32) -> u32 {
     distance.min(distance / STEP + NEAR - NEAR / STEP)
 }
 
-/// A head switch and a step to the next cylinder are those that the skew was chosen for, so a stream of
-/// writes takes them without settling.
+/// A head switch and a step to the next cylinder take the time that the skew allows. A stream of writes
+/// therefore needs no settling there.
 fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64) -> Vec<Seek> {
     let shortest_ns = parameters.seek_minimum_ns as f64;
     let slope_ns = 15.0 / 8.0 * (parameters.seek_average_ns as f64 - shortest_ns);
@@ -303,8 +305,8 @@ fn seek_table(parameters: &DiskParameters, cylinder_count: u64, rotation_ns: u64
     };
     let near = u64::from(NEAR);
     let curve = |settle_ns: u64| {
-        // An entry is one more than the distance, for the same track comes first; a step stands for its
-        // middle.
+        // The first entry is the same track, so an index is one more than the distance. A step is represented
+        // by its middle.
         let far = (near..=cylinder_count).step_by(STEP as usize).map(|entry| entry + u64::from(STEP) / 2);
         let by_distance = (1..near.min(cylinder_count + 1)).chain(far);
         std::iter::once(0).chain(by_distance.map(move |entry| seek_ns(entry - 1, settle_ns)))

@@ -1,16 +1,15 @@
-//! The disk's read cache: after a host's read the head reads on while the arm has nothing else to do.
+//! The disk's read cache: after a host's read, an idle arm continues to read.
 //!
-//! The cache is divided into segments, each a circular buffer that holds one run of sectors (Seagate, Cheetah
-//! 15K.7 SAS Product Manual, section 4.5): what was read, and what followed. A new run takes the place of one
-//! that was not used lately.
+//! The cache is divided into segments. Each segment is a circular buffer that holds one run of sectors: the
+//! sectors read and those that follow (Seagate, Cheetah 15K.7 SAS Product Manual, section 4.5). A new run
+//! replaces one that was not used recently.
 //!
-//! Reading on costs no event. A stream is a place and a time; how far it has come is computed when somebody
-//! asks.
+//! Read-ahead needs no events. A stream is a place and a start time; its progress is computed on demand.
 //!
 //! # Divergence
-//! * The drive reads nothing before the first sector asked for, even when the head reaches the track earlier.
-//! * A write removes what it overlaps. A stream that another command has ended does not resume after it.
-//! * The segments take no room from the write cache, and all have the same size.
+//! * The drive reads nothing before the first requested sector, even if the head reaches the track earlier.
+//! * A write removes the data that it overlaps. A stream that another command ended does not resume after it.
+//! * The segments take no room from the write cache. All have the same size.
 
 use super::geometry::{Geometry, Head};
 use crate::profile::DiskParameters;
@@ -29,14 +28,14 @@ impl Segment {
         self.start + self.count
     }
 
-    /// Keeps the last `most` sectors up to `end`, which is not before the segment's own.
+    /// Keeps the last `most` sectors up to `end`. `end` is not before the segment's present end.
     fn extend(&mut self, end: u64, most: u64) {
         self.start = self.start.max(end.saturating_sub(most));
         self.count = end - self.start;
     }
 }
 
-/// The head reads on, from a sector that passed it, or will pass it, at `begin`.
+/// Read-ahead from a sector that passes the head at `begin`, which may be in the future.
 #[derive(Debug)]
 struct Stream {
     segment: usize,
@@ -48,22 +47,22 @@ struct Stream {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
     Hit,
-    /// What is still to be read starts here.
+    /// The read continues on the platter at this sector.
     Miss(u64),
 }
 
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     segments: Vec<Segment>,
-    /// Used since the hand last passed (the second-chance rule: nearly least recently used, without sorting).
+    /// Used since the hand last passed: the second-chance rule approximates LRU without sorting.
     is_used: Vec<bool>,
     hand: usize,
     segment_sectors: u64,
     device_sectors: u64,
     stream: Option<Stream>,
-    /// The segment that the last read of the host filled.
+    /// The segment filled by the last read of the host.
     last: usize,
-    /// Nothing was read since power-on, so that writes have nothing to look for.
+    /// Nothing was read since power-on; writes then skip the lookup.
     is_empty: bool,
 }
 
@@ -82,17 +81,17 @@ impl ReadAhead {
         }
     }
 
-    /// The segment that holds the sector, or ends before it.
+    /// The segment that holds the sector or ends directly before it.
     fn find(&self, sector: u64) -> Option<usize> {
         let mut found = usize::MAX;
-        // Without an early exit the loop has no branch to mispredict.
+        // Without an early exit, the loop has no branch to mispredict.
         for (index, segment) in self.segments.iter().enumerate() {
             found = if sector.wrapping_sub(segment.start) <= segment.count { index } else { found };
         }
         (found != usize::MAX).then_some(found)
     }
 
-    /// A read of the host has been answered from the platter.
+    /// Stores a read of the host that was answered from the platter.
     pub(super) fn remember(&mut self, start: u64, end: u64) {
         if self.segments.is_empty() {
             return;
@@ -115,7 +114,8 @@ impl ReadAhead {
         }
     }
 
-    /// The arm has nothing to do after a read of the host that ended at `end`: the head stays on its track.
+    /// Starts read-ahead after a read of the host that ended at `end`: the arm is idle and the head stays on
+    /// its track.
     pub(super) fn begin(&mut self, at: Instant, end: u64) {
         let Some(segment) = self.segments.get(self.last) else { return };
         let limit = (end + self.segment_sectors).min(self.device_sectors);
@@ -124,7 +124,7 @@ impl ReadAhead {
         }
     }
 
-    /// Notes how far the stream has come; where the head is.
+    /// Updates the progress of the stream. Returns the position of the head.
     fn catch_up(&mut self, geometry: &Geometry, at: Instant) -> Option<Head> {
         let stream = self.stream.as_ref()?;
         let (passed, head) = geometry.passed(stream.begin, stream.sector, stream.limit, at);
@@ -133,14 +133,15 @@ impl ReadAhead {
         Some(head)
     }
 
-    /// The arm is needed elsewhere; where the head is, if it was reading on.
+    /// Ends the stream because the arm is needed elsewhere. Returns the position of the head, if there was a
+    /// stream.
     pub(super) fn stop(&mut self, geometry: &Geometry, at: Instant) -> Option<Head> {
         let head = self.catch_up(geometry, at);
         self.stream = None;
         head
     }
 
-    /// Whether the segments hold a read of the host; a read of the rest continues where they end.
+    /// Looks up a read of the host in the segments. On a partial hit, the rest starts where they end.
     pub(super) fn look_up(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Lookup {
         let is_near = |stream: &Stream| start < stream.limit && stream.sector < end;
         if self.stream.as_ref().is_some_and(is_near) {
@@ -156,7 +157,7 @@ impl ReadAhead {
         Lookup::Hit
     }
 
-    /// The host has consumed up to `end`, so that the stream may go on behind it.
+    /// Lets the stream continue, because the host has consumed the sectors up to `end`.
     fn go_on(&mut self, geometry: &Geometry, at: Instant, index: usize, end: u64) {
         let Some(stream) = self.stream.as_mut().filter(|stream| stream.segment == index) else { return };
         let limit = (end + self.segment_sectors).min(self.device_sectors);
@@ -164,7 +165,7 @@ impl ReadAhead {
         let segment = &mut self.segments[index];
         segment.extend(segment.end().max(passed), self.segment_sectors);
         if passed == stream.limit && passed < limit {
-            // It had stopped: the next sector has to come round.
+            // The stream had stopped, so it waits for the next sector to pass.
             let target = geometry.locate(passed, false);
             let positioning_ns = geometry.positioning_ns(geometry.phase_ns(at), head, &target);
             stream.begin = at + u64::from(positioning_ns);
@@ -173,7 +174,7 @@ impl ReadAhead {
         stream.limit = stream.limit.max(limit);
     }
 
-    /// What was read there is out of date; where the head is, if that ends a stream.
+    /// Drops outdated data in the range. Returns the position of the head if that ends a stream.
     pub(super) fn forget(&mut self, geometry: &Geometry, at: Instant, start: u64, end: u64) -> Option<Head> {
         if self.is_empty {
             return None;

@@ -1,4 +1,4 @@
-//! How often the platter must come round again until a read succeeds.
+//! The number of extra rotations until a read succeeds.
 
 use crate::profile::ReadRetries;
 use crate::rng::Rng;
@@ -6,8 +6,8 @@ use crate::rng::Rng;
 const MILLION: u64 = 1_000_000;
 
 impl ReadRetries {
-    /// Rotations that a read takes longer than it should: mostly none, and else geometrically distributed.
-    /// Kept out of the way of drives without retries.
+    /// Extra rotations of a read: mostly zero, otherwise geometrically distributed. A separate function keeps
+    /// it out of the path of drives without retries.
     #[cold]
     pub(super) fn draw_rotations(&self, rng: &mut Rng) -> u64 {
         if rng.below(MILLION) >= self.per_million {

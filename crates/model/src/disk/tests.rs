@@ -184,7 +184,7 @@ fn longest_read_ns(age_limit_ns: u64) -> u64 {
 fn the_age_limit_bounds_the_wait() {
     let bounded_ns = longest_read_ns(500 * MILLISECOND);
     let unbounded_ns = longest_read_ns(1_000_000 * MILLISECOND);
-    // Those that reach the limit together are served one after another, oldest first.
+    // Requests that reach the age limit together are served one after another, oldest first.
     assert!(bounded_ns < 900 * MILLISECOND, "{bounded_ns}");
     assert!(unbounded_ns > bounded_ns, "{unbounded_ns} against {bounded_ns}");
 }
@@ -291,7 +291,7 @@ fn a_protected_cache_loses_nothing_acknowledged() {
     check_cut(DiskParameters { write_cache: WriteCache::Protected, ..parameters() }, false, false);
 }
 
-/// What a client that reads 64 KiB pieces in their order, and thinks for so long after each, gets in MB/s.
+/// Throughput in MB/s of a client that reads 64 KiB pieces in order, with a pause after each.
 fn sequential_read_rate(parameters: DiskParameters, think_ns: u64) -> f64 {
     const PIECE_BYTES: u64 = 64 << 10;
     let mut driver = drive(parameters);
@@ -346,14 +346,14 @@ fn several_streams_keep_a_segment_each() {
             ));
             let begin = driver.now();
             hits += u64::from(driver.wait().unwrap().at - begin < MILLISECOND);
-            // The head reads on before the next stream calls it away.
+            // The head reads ahead before the next stream moves it away.
             driver.sleep(10 * MILLISECOND);
         }
     }
     assert!(hits > 750, "{hits}");
 }
 
-/// How long a read takes after another one and a pause.
+/// Latency of a read after another one and a pause.
 fn second_read_ns(first_bytes: u64, pause_ns: u64, second_bytes: u64) -> u64 {
     let mut driver = drive(parameters());
     driver.submit(request(1, Operation::Read, first_bytes, 4_096));
@@ -403,7 +403,7 @@ fn a_write_ends_the_life_of_what_was_read() {
     assert!(take_ns(5, Operation::Read) < MILLISECOND);
 }
 
-/// What a single forced write takes longer than an aligned one at the same place does, in rotations.
+/// Extra rotations of a single forced write, compared with an aligned one at the same place.
 fn check_extra_rotations(physical_sector_bytes: u64, offset_bytes: u64, size_bytes: u64, expect: u64) {
     let write_ns = |physical_sector_bytes| {
         let mut driver = drive(DiskParameters { physical_sector_bytes, ..write_through() });
@@ -453,7 +453,7 @@ fn joined_in_the_cache_small_writes_need_no_reading() {
     assert_eq!(elapsed_ns(4_096), elapsed_ns(512));
 }
 
-/// Mean of a FLUSH after so many scattered writes, in milliseconds.
+/// Mean latency of a FLUSH after this many scattered writes, in milliseconds.
 fn flush_ms(parameters: &DiskParameters, writes: u64) -> f64 {
     let mut driver = drive(parameters.clone());
     let rounds = 40;
@@ -532,7 +532,7 @@ fn no_read_takes_longer_than_a_full_stroke_and_a_rotation() {
     assert!(max_ns <= longest_ns && p99_ns > 0.8 * longest_ns, "{p99_ns} {max_ns} {longest_ns}");
 }
 
-/// What retries add to each of the same random commands, in nanoseconds.
+/// Extra time by retries of each of the same random commands, in nanoseconds.
 fn retry_delays_ns(workload: &ClosedLoop) -> Vec<u64> {
     let retries = ReadRetries { per_million: 100_000, mean_rotations: 4 };
     let retrying = DiskParameters { read_retries: Some(retries), ..write_through() };
@@ -587,7 +587,7 @@ fn a_discard_of_all_that_is_dirty_makes_room_in_the_cache() {
     }
     driver.submit(request(4, Operation::Discard, 0, 4 << 20));
     driver.submit(request(5, Operation::Write, 0, 4_096));
-    // Before the drive is idle enough to write anything back.
+    // Before the drive is idle enough to destage.
     let last = std::iter::from_fn(|| driver.wait()).last().unwrap();
     assert!(last.id == RequestId(5) && last.at.0 < MILLISECOND, "{last:?}");
 }

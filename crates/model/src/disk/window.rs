@@ -1,5 +1,5 @@
-//! What the arm could do next, oldest first: the scheduler looks at the first so many, the others wait behind
-//! them.
+//! Candidates for the next work of the arm, oldest first. The scheduler sees a limited number of them; the
+//! others wait behind.
 
 use std::collections::VecDeque;
 
@@ -42,7 +42,7 @@ impl<T> Window<T> {
         }
     }
 
-    /// In front of all others: what is left of something that was taken out.
+    /// Puts an item in front of all others: the rest of an item that was taken out.
     pub(super) fn push_front(&mut self, target: Target, item: T) {
         self.in_view.insert(0, (target, item));
         if self.in_view.len() > self.size
@@ -52,7 +52,7 @@ impl<T> Window<T> {
         }
     }
 
-    /// Takes one out; the one that comes into view for it is returned, to be told.
+    /// Removes an item. Returns it and the item that comes into view in its place, which must be notified.
     pub(super) fn remove(&mut self, index: usize) -> (T, Option<&mut T>) {
         let (_, removed) = self.in_view.remove(index);
         let Some(next) = self.beyond.pop_front() else { return (removed, None) };
@@ -65,9 +65,10 @@ impl<T> Window<T> {
         self.beyond.clear();
     }
 
-    /// The one in view that the head reaches soonest, the oldest of equals, and after how many nanoseconds.
+    /// The item in view that the head reaches soonest, and the time to reach it in nanoseconds. The oldest of
+    /// equals.
     pub(super) fn nearest(&self, geometry: &Geometry, phase_ns: u32, head: Head) -> Option<(usize, u32)> {
-        // Time and index in one number, so that the lower one is found without a branch.
+        // Time and index are packed into one number, so that the minimum is found without a branch.
         let mut best = u64::MAX;
         for (index, (target, _)) in (0..).zip(&self.in_view) {
             best = best.min(u64::from(geometry.positioning_ns(phase_ns, head, target)) << 32 | index);

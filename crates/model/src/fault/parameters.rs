@@ -1,4 +1,4 @@
-//! Which faults there are.
+//! Parameters of the faults.
 
 use super::Fault;
 use crate::declare;
@@ -11,7 +11,7 @@ pub(super) const MILLION: u64 = 1_000_000;
 const LONG_NS: u64 = 1_000_000 * SECOND;
 
 declare! {
-    /// Now and then a request takes longer.
+    /// Some requests take longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Spikes {
         /// Requests struck, of a million.
@@ -22,8 +22,7 @@ declare! {
 }
 
 declare! {
-    /// Nothing completes for a while, again and again: from each multiple of the period on, the first one
-    /// excepted.
+    /// All completions stop periodically: at each multiple of the period, except at zero.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Stalls {
         /// From the start of one stall to that of the next.
@@ -34,7 +33,7 @@ declare! {
 }
 
 declare! {
-    /// One request that does not come back.
+    /// One request that is stuck.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Stuck {
         /// Requests submitted before the one that gets stuck.
@@ -57,7 +56,7 @@ declare! {
 }
 
 declare! {
-    /// A drive that becomes slower: each request takes longer by what has accrued.
+    /// A drive that slows down: each request takes the accrued extra time.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Dying {
         /// When it begins, in model time.
@@ -75,7 +74,7 @@ optional_group!(Stuck);
 optional_group!(Dying);
 
 declare! {
-    /// Which faults there are; the default is none.
+    /// The faults to inject; none by default.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct FaultParameters {
         pub spikes: Option<Spikes> = Group "";
@@ -101,7 +100,7 @@ impl LayerParameters for FaultParameters {
         }
     }
 
-    /// It must get the FLUSH that it lies about.
+    /// The layer must receive the FLUSH that it lies about.
     fn has_volatile_cache(&self, below_has: bool) -> bool {
         below_has || self.lying_flush_ns.is_some()
     }
@@ -127,7 +126,7 @@ impl LayerParameters for FaultParameters {
 }
 
 impl FaultParameters {
-    /// A few words for each fault.
+    /// A short description of each fault.
     fn told(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if let Some(Spikes { per_million, extra_ns }) = self.spikes {

@@ -137,7 +137,7 @@ fn a_dying_drive_retries_one_request_after_another() {
     assert_eq!(done, [MILLISECOND, 2 * MILLISECOND, 3 * MILLISECOND]);
 }
 
-/// Of 200 writes, each acknowledged and flushed, how many the power takes.
+/// Writes lost in a power cut, of 200 acknowledged and flushed writes.
 fn flushed_and_not_kept(parameters: FaultParameters, force_unit_access: bool) -> usize {
     let disk_parameters = disk::tests::parameters();
     let below = disk::Disk::new(disk_parameters, 1 << 30, 1);

@@ -1,9 +1,10 @@
-//! The write buffer: mapping units that the host has sent and that are not on NAND yet, each with the writes
-//! that its data came from.
+//! The write buffer: mapping units sent by the host and not yet on NAND, each with the writes that its data
+//! came from.
 //!
-//! A unit is found through the map, which points at its entry while it waits. Once its program is issued the
-//! map points to NAND, and the entry stays until the program is done: only then is its data durable. A newer
-//! write to a waiting unit joins the entry; one to a unit that is being programmed gets an entry of its own.
+//! A unit is found through the map, which points at its entry while the entry waits. When its program is
+//! issued, the map points to NAND. The entry stays until the program is done: its data is durable only then.
+//! A newer write to a waiting unit joins the entry. A newer write to a unit that is being programmed gets its
+//! own entry.
 
 use std::collections::VecDeque;
 
@@ -15,14 +16,14 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::draw_fate;
 
-/// What one write put into a unit, in sectors of the device.
+/// The data of one write in a unit, in sectors of the device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pub(super) id: RequestId,
     pub(super) sequence: u64,
     pub(super) start: u64,
     pub(super) end: u64,
-    /// A write that completes when this is durable.
+    /// The write that completes when this piece is durable.
     pub(super) waiter: Option<Slot>,
 }
 
@@ -32,14 +33,14 @@ pub(super) struct Entry {
     /// Submission order of entries.
     pub(super) number: u64,
     pub(super) buffered_at: Instant,
-    /// Which of the unit's sectors hold data.
+    /// Bitmap of the unit's sectors that hold data.
     mask: u64,
-    /// NAND holds an older version, so a part-filled unit is completed from there first.
+    /// NAND holds an older version, so a partly filled unit is completed from there first.
     is_rewrite: bool,
     /// The next entry in the same program.
     next: Option<u32>,
     last: Piece,
-    /// Those before `last`, oldest first.
+    /// The pieces before `last`, oldest first.
     older: Vec<Piece>,
     is_live: bool,
 }
@@ -49,7 +50,7 @@ pub(super) struct Entry {
 pub(super) struct Batch {
     pub(super) first: u32,
     pub(super) unit_count: u32,
-    /// A unit in it must be completed from NAND.
+    /// A unit of the batch must be completed from NAND.
     pub(super) reads_first: bool,
     pub(super) is_slc: bool,
 }
@@ -58,10 +59,10 @@ pub(super) struct Batch {
 pub(super) struct Buffer {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Not yet issued, oldest first.
+    /// Entries not yet issued, oldest first.
     waiting: VecDeque<u32>,
     next_number: u64,
-    /// Sectors with data that is not durable.
+    /// Sectors whose data is not durable.
     pub(super) sectors: u64,
 }
 
@@ -84,7 +85,7 @@ impl Buffer {
         self.waiting.front().map(|&index| &self.entries[index as usize])
     }
 
-    /// Entries made from now on have at least this number.
+    /// The lowest number of entries made from now on.
     pub(super) fn next_number(&self) -> u64 {
         self.next_number
     }
@@ -132,7 +133,7 @@ impl Buffer {
         index
     }
 
-    /// A newer write to a waiting unit.
+    /// Joins a newer write to a waiting unit.
     pub(super) fn join(&mut self, index: u32, first: u64, piece: Piece) {
         let entry = &mut self.entries[index as usize];
         let added = mask_of(first, piece.start, piece.end) & !entry.mask;
@@ -148,9 +149,8 @@ impl Buffer {
         self.entries[index as usize].mask & wanted == wanted
     }
 
-    /// Writes older than `before_sequence` have been discarded in the range. Returns true when nothing is
-    /// left in the entry: the unit is then in no program. Calls `wake` for each write that waited for what is
-    /// gone.
+    /// Discards pieces of writes older than `before_sequence` in the range. Returns true if the entry is then
+    /// empty: the unit is then in no program. Calls `wake` for each write that waited for discarded data.
     pub(super) fn discard(
         &mut self,
         index: u32,
@@ -169,7 +169,7 @@ impl Buffer {
                 left.push(piece);
                 continue;
             }
-            // A write is woken once for a unit, whatever a discard leaves of it there.
+            // A write is woken once per unit, even if a discard leaves a part of it there.
             let mut waiter = piece.waiter.take();
             for (start, end) in outside((piece.start, piece.end), range) {
                 left.push(Piece { start, end, waiter: waiter.take(), ..piece });
@@ -191,12 +191,12 @@ impl Buffer {
         }
     }
 
-    /// Takes an entry out of the queue of waiting ones.
+    /// Removes an entry from the queue of waiting entries.
     pub(super) fn withdraw(&mut self, index: u32) {
         self.waiting.retain(|&other| other != index);
     }
 
-    /// Up to `count` waiting entries, oldest first, chained.
+    /// Issues up to `count` waiting entries, oldest first, as a chain.
     pub(super) fn issue(&mut self, count: usize, unit_sectors: u64) -> Batch {
         let count = count.min(self.waiting.len());
         let first = self.waiting[0];
@@ -219,7 +219,7 @@ impl Buffer {
         self.entries[index as usize].next
     }
 
-    /// The entry is durable or discarded: calls `wake` for each write that waited for it.
+    /// Releases an entry that is durable or discarded. Calls `wake` for each write that waited for it.
     pub(super) fn release(&mut self, index: u32, mut wake: impl FnMut(Slot)) {
         let entry = &mut self.entries[index as usize];
         assert!(entry.is_live, "an entry is released twice");
@@ -244,11 +244,11 @@ impl Buffer {
         self.entries.iter().filter(|entry| entry.is_live)
     }
 
-    /// What a power cut leaves, by submission number.
+    /// Fates after a power cut, by submission number.
     ///
-    /// The order in which this model programs is one of many that a firmware may choose, so each piece that
-    /// was still volatile draws its own fate: any subset of writes, and of the sectors within one, may
-    /// survive. What a newer write replaced while both were waiting never left the buffer: it is lost.
+    /// The model's program order is one of many that firmware may choose. Each volatile piece therefore draws
+    /// its own fate: any subset of writes, and of the sectors within one, may survive. Data that a newer
+    /// write replaced while both were waiting never left the buffer: it is lost.
     pub(super) fn power_cut(&self, outstanding: &[Submitted], rng: &mut Rng) -> Vec<WriteFate> {
         let mut parts: Vec<Part> = Vec::new();
         for entry in self.live_entries() {
@@ -262,7 +262,7 @@ impl Buffer {
             let (start, end) = command.sectors();
             if command.request.operation == Operation::Write && !command.placed && start < end {
                 let (id, sequence) = (command.request.id, command.sequence);
-                // A large write may be in the buffer in part.
+                // A large write may have a part of its data in the buffer.
                 let pieces = self.live_entries().flat_map(|entry| entry.older.iter().chain([&entry.last]));
                 let buffered: Vec<(u64, u64)> = pieces
                     .filter(|piece| piece.sequence == sequence)
@@ -274,7 +274,7 @@ impl Buffer {
             }
         }
         parts.sort_by_key(|part| (part.sequence, part.start));
-        // A write over several units is one piece again.
+        // Merges the pieces of a write over several units.
         parts.dedup_by(|part, before| {
             let continues = before.sequence == part.sequence
                 && before.end == part.start
@@ -301,11 +301,11 @@ struct Part {
     sequence: u64,
     start: u64,
     end: u64,
-    /// Its fate is drawn; otherwise a newer write has replaced it.
+    /// The fate of this part is drawn. Otherwise a newer write has replaced it.
     is_drawn: bool,
 }
 
-/// What of a range lies outside another.
+/// The parts of a range outside another.
 fn outside(range: (u64, u64), other: (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     let before = (range.0, range.1.min(other.0.max(range.0)));
     let after = (range.0.max(other.1.min(range.1)), range.1);
@@ -314,7 +314,7 @@ fn outside(range: (u64, u64), other: (u64, u64)) -> impl Iterator<Item = (u64, u
     parts.into_iter().filter(|part| part.0 < part.1)
 }
 
-/// The parts of a piece that newer ones cover, and those that they do not.
+/// Splits a piece into the parts covered by newer pieces and the other parts.
 fn split(piece: &Piece, newer: &[(u64, u64)], parts: &mut Vec<Part>) {
     let part = |start, end, is_drawn| {
         let (id, sequence) = (piece.id, piece.sequence);

@@ -1,4 +1,4 @@
-//! The NAND side: what each die does, and who gets it next.
+//! The NAND side: the work of each die, and its scheduling.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::request::SECTOR_BYTES;
 use crate::requests::Slot;
 use crate::time::Instant;
 
-/// The part of one NAND page that a read wants.
+/// The part of one NAND page that a read needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageRead {
     slot: Slot,
@@ -20,11 +20,11 @@ pub(super) struct PageRead {
     is_slc: bool,
 }
 
-/// Work that a die does when no read is more urgent.
+/// Work of a die with lower priority than reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Job {
     Program(Batch),
-    /// Reads so many pages of a victim, then programs what was valid in them.
+    /// Reads `page_count` pages of a victim, then programs their valid units.
     Move {
         unit_count: u32,
         page_count: u32,
@@ -45,19 +45,19 @@ pub(super) struct Die {
     reads: VecDeque<PageRead>,
     pub(super) jobs: VecDeque<Job>,
     work: Work,
-    /// When it last ended something.
+    /// End of its last operation.
     idle_from: Instant,
-    /// When the running job has left the channel, and when it ends.
+    /// Time at which the running job leaves the channel; then its end.
     array_from: Instant,
     ends_at: Instant,
-    /// A job that made way for reads, and what is left of it.
+    /// A job suspended for reads, and its remaining time.
     suspended: Option<(Job, u64)>,
     suspensions: u64,
-    /// A read was the last thing it did: when programs are urgent, the next turn is theirs.
+    /// The last operation was a read. If programs are urgent, the next turn is theirs.
     has_just_read: bool,
 }
 
-/// What the pages of one request are read from.
+/// The source of the pages of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Buffer,
@@ -67,7 +67,7 @@ enum Source {
 impl Flash {
     pub(super) fn start_read(&mut self, at: Instant, slot: Slot) {
         let request = self.requests.get(slot).request;
-        // Held until every page has been asked for: one may be answered at once.
+        // Held until every page is requested, because a page may be answered at once.
         self.pending[slot] = 1;
         let mut run: Option<(Source, u64)> = None;
         for unit in self.units(slot) {
@@ -105,7 +105,7 @@ impl Flash {
                 let is_slc = self.ftl.is_slc(address);
                 Source::Page { page: geometry.page_of(address), die: geometry.die_of(address), is_slc }
             }
-            // As if it had been written in order.
+            // The die is chosen as if the unit had been written in order.
             Location::Unmapped | Location::Buffered(_) => {
                 let die = unit / geometry.units_per_program % geometry.die_count;
                 Source::Page { page: unit / geometry.units_per_page, die: die as usize, is_slc: false }
@@ -115,7 +115,7 @@ impl Flash {
 
     fn read_from(&mut self, at: Instant, slot: Slot, source: Source, bytes: u64) {
         match source {
-            // The caller sees to it that the request completes.
+            // The caller completes the request.
             Source::Buffer => {
                 self.cross_link(at, bytes);
             }
@@ -131,8 +131,8 @@ impl Flash {
         }
     }
 
-    /// A program or erase makes way for a read, if the drive can do that and it has not been put off too
-    /// often.
+    /// Suspends a program or erase for a read, if the drive supports it and the limit of suspensions allows
+    /// it.
     fn suspend(&mut self, at: Instant, die: usize, job: Job) {
         let resume_and_suspend_ns = self.parameters.suspend_ns;
         let chip = &mut self.dies[die];
@@ -191,9 +191,9 @@ impl Flash {
         true
     }
 
-    /// The die is idle: reads first, unless jobs are urgent and it is their turn.
+    /// Starts work on an idle die: reads first, unless jobs are urgent and have the next turn.
     fn give_work(&mut self, at: Instant, die: usize) {
-        // A request that came late may ask for a moment at which the die was still at work.
+        // A late request may ask for a time at which the die was still busy.
         let at = at.max(self.dies[die].idle_from);
         let jobs_are_urgent = !self.waiting_for_room.is_empty() || self.durable_waiters > 0;
         let chip = &self.dies[die];
@@ -215,7 +215,7 @@ impl Flash {
         self.schedule(self.dies[die].ends_at, Event::JobDone(die));
     }
 
-    /// Time of a program and of a read in SLC mode.
+    /// Times of a program and of a read in SLC mode.
     fn slc_ns(&self) -> (u64, u64) {
         let slc = self.parameters.slc.as_ref().expect("a drive with an SLC cache");
         (slc.page_program_ns, slc.page_read_ns)
@@ -230,7 +230,7 @@ impl Flash {
                 let in_register_at = self.cross_channel(at, die, u64::from(batch.unit_count) * unit_bytes);
                 (in_register_at, program_ns + if batch.reads_first { read_ns } else { 0 })
             }
-            // The data leaves the die for error correction and comes back.
+            // The data leaves the die for error correction and returns.
             Job::Move { unit_count, page_count } => {
                 let bytes = 2 * u64::from(unit_count) * unit_bytes;
                 (self.cross_channel(at, die, bytes), u64::from(page_count) * read_ns + program_ns)
@@ -244,7 +244,7 @@ impl Flash {
     }
 
     pub(super) fn end_job(&mut self, at: Instant, die: usize) {
-        // A job that was suspended ends later than this event thought.
+        // A suspended job ends later than this event.
         if self.dies[die].ends_at != at {
             return;
         }
@@ -264,7 +264,7 @@ impl Flash {
         }
     }
 
-    /// Every die stops.
+    /// Stops every die.
     pub(super) fn forget_die_work(&mut self) {
         for die in &mut self.dies {
             *die = Die::default();

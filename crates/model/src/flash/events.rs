@@ -1,6 +1,6 @@
-//! What will happen next, in order of time, then of scheduling.
+//! The event queue, in order of time, then of scheduling.
 //!
-//! An event is one number, because the queue is most of what a simple request costs: comparing and moving 16
+//! An event is one number. The queue is most of the cost of a simple request, and comparing and moving 16
 //! bytes is twice as fast as a tuple with an enum.
 
 use std::collections::VecDeque;
@@ -60,21 +60,21 @@ impl Event {
     }
 }
 
-/// Events of one lane mostly happen in the order in which they are scheduled: they cross one link, or take a
-/// constant time.
+/// Events of one lane are mostly scheduled in order of time: they cross one link, or take a constant time.
 const LANE_COUNT: usize = 5;
-/// By kind. Lane 4: jobs, and the timers behind them.
+/// The lane of each kind. Lane 4 holds jobs and timers.
 const LANES: [u8; 1 << KIND_BITS] = [0, 1, 2, 4, 3, 3, 4, 4];
-/// In place of an event where there is none; nothing happens at [`Instant::FAR_FUTURE`].
+/// Stands for the absence of an event; nothing happens at [`Instant::FAR_FUTURE`].
 const NEVER: u128 = u128::MAX;
 
 #[derive(Debug)]
 pub(super) struct Events {
-    /// Each in order: time, then number (37 bits, 137 thousand million events), then what happens.
+    /// Each lane is ordered. An event packs time, then number (37 bits, 137 thousand million events), then
+    /// kind and argument.
     lanes: [VecDeque<u128>; LANE_COUNT],
     /// The first event of each lane.
     heads: [u128; LANE_COUNT],
-    /// The soonest of them.
+    /// The minimum of `heads`.
     next: u128,
     next_number: u64,
 }
@@ -95,11 +95,11 @@ fn lane_of(packed: u128) -> usize {
 }
 
 fn sooner(one: u128, other: u128) -> u128 {
-    // Events of different kinds come in no order that a processor could foresee.
+    // Events of different kinds come in an order that a processor cannot predict.
     select_unpredictable(one < other, one, other)
 }
 
-/// Kept out of the way: few events are sooner than one that was scheduled before.
+/// A separate function, because few events are before one that was scheduled earlier.
 #[cold]
 fn insert_among(lane: &mut VecDeque<u128>, packed: u128) {
     lane.insert(lane.partition_point(|&other| other < packed), packed);
@@ -133,7 +133,7 @@ impl Events {
         at <= now && at < Instant::FAR_FUTURE
     }
 
-    /// The next event; only if one is due.
+    /// Removes the next event. Requires that one is due.
     #[inline]
     pub(super) fn pop(&mut self) -> (Instant, Event) {
         let packed = self.next;
@@ -145,7 +145,7 @@ impl Events {
     }
 
     pub(super) fn clear(&mut self) {
-        // Ties are only between events in the queue, so numbers may start again.
+        // Ties exist only between events in the queue, so an empty queue restarts the numbers.
         *self = Events::default();
     }
 }

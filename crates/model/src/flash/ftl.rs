@@ -1,12 +1,13 @@
-//! The flash translation layer: what is where, and what is collected next. It knows no time.
+//! The flash translation layer: the map and the choice of victims. It has no notion of time.
 //!
-//! Page mapping over superblocks with separate write frontiers for the host and for garbage collection (and
+//! Page mapping over superblocks, with separate write frontiers for the host and for garbage collection (and
 //! one for an SLC cache). Victims are chosen greedily (fewest valid units) or by cost and benefit (Kawaguchi
 //! et al., USENIX 1995). The host may not open a superblock while only the reserve is free, so collection
-//! always has one to write to: that, and more raw than user capacity, is why it can never run dry.
+//! always has a superblock to write to. Together with more raw than user capacity, this guarantees that
+//! collection never runs out of space.
 //!
-//! Wear: every superblock counts its erases; free ones are used in the order in which they were erased. There
-//! is no static wear levelling.
+//! Wear: every superblock counts its erases. Free superblocks are used in the order of their erases. Static
+//! wear levelling is missing.
 
 use std::collections::VecDeque;
 
@@ -18,9 +19,9 @@ use crate::profile::{FlashParameters, VictimChoice};
 
 /// Free superblocks that only garbage collection may open.
 const RESERVE: u32 = 1;
-/// A victim outside the groups must be this much better before the groups are chosen anew: 3/4.
+/// The groups are chosen anew if a victim outside them is better by this ratio: 3/4.
 const STALE: (u128, u128) = (3, 4);
-/// Units of a victim that are looked up in the map together.
+/// Units of a victim that are looked up in the map as one batch.
 const LOOK_AHEAD: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +29,16 @@ enum State {
     Free,
     Open,
     Closed,
-    /// Emptied and not yet erased.
+    /// Empty and not yet erased.
     Erasing,
 }
 
-/// Where one stream of data is being written.
+/// The write position of one stream of data.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frontier {
     superblock: Option<Superblock>,
     next_offset: u32,
-    /// Units that fit into the superblock.
+    /// Number of units that fit into the superblock.
     end: u32,
 }
 
@@ -51,16 +52,16 @@ impl Frontier {
 struct Victim {
     superblock: Superblock,
     units: Vec<Unit>,
-    /// The next units to move: valid when they were looked at.
+    /// The next units to move; valid at lookup.
     ahead: [Unit; LOOK_AHEAD],
     ahead_count: usize,
-    /// When it was chosen.
+    /// Valid units at the time of choice.
     valid_units: u32,
 }
 
 impl Victim {
-    /// The next unit that is still valid. The map is asked for many units at once, because each is a cache
-    /// miss, and misses that do not depend on each other overlap.
+    /// The next unit that is still valid. Each map lookup is a cache miss. Lookups are batched, because
+    /// independent misses overlap.
     #[inline]
     fn next_unit(&mut self, map: &Map) -> Option<Unit> {
         loop {
@@ -83,14 +84,14 @@ impl Victim {
     }
 }
 
-/// What one step of garbage collection did.
+/// The result of one step of garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// A whole program of moved units, from so many pages.
+    /// A full program of moved units, read from `page_count` pages.
     Program { die: usize, unit_count: u32, page_count: u32 },
     /// A superblock is empty: see [`Ftl::next_erase`].
     Emptied,
-    /// Nothing can be gained, or an erase must end first.
+    /// Collection gains nothing, or must wait for an erase.
     Stuck,
 }
 
@@ -98,7 +99,7 @@ pub(super) enum Step {
 pub(super) struct FtlCounters {
     pub(super) host_units: u64,
     pub(super) moved_units: u64,
-    /// Programmed with nothing in them.
+    /// Units programmed without data.
     pub(super) padded_units: u64,
     pub(super) erases: u64,
     pub(super) most_erases: u32,
@@ -112,20 +113,20 @@ pub(super) struct Ftl {
     valid_units: Vec<u32>,
     states: Vec<State>,
     erases: Vec<u32>,
-    /// Units written when the superblock was closed, for its age.
+    /// `units_written` at the time of closing, for the superblock's age.
     closed_at: Vec<u64>,
     free: VecDeque<Superblock>,
     host: Frontier,
     moved: Frontier,
     slc: Slc,
-    /// Where the host wrote before it went to the SLC cache, or came back from it.
+    /// The host's native frontier while the host uses the SLC cache, or the reverse.
     parked: Frontier,
     victims: Victims,
-    /// Boxed: it is taken out and put back with each program.
+    /// Boxed, because each program takes it out and puts it back.
     victim: Option<Box<Victim>>,
     to_erase: VecDeque<Superblock>,
     erasing_count: u32,
-    /// Units and pages gathered for the program that collection is filling.
+    /// Units and pages gathered for the program in preparation.
     gathered: (u32, u32),
     last_page: u32,
     units_written: u64,
@@ -172,15 +173,15 @@ impl Ftl {
         self.map.get(unit)
     }
 
-    /// Looks at a map entry that will be needed soon. The map of a large drive lies in no cache, and a miss
-    /// that nothing waits for costs little.
+    /// Prefetches a map entry. The map of a large drive exceeds the processor's caches, and a miss on which
+    /// no code depends is cheap.
     #[inline]
     pub(super) fn glance(&self, offset_bytes: u64) -> u32 {
         let unit = (offset_bytes >> self.geometry.unit_bits) as usize;
         self.map.superblock_or_beyond(unit.min(self.map.len() - 1))
     }
 
-    /// Nothing, or the write buffer, holds the unit now; what NAND holds of it is garbage.
+    /// Sets a location off NAND (unmapped or buffered). The unit's data on NAND becomes garbage.
     pub(super) fn leave_nand(&mut self, unit: Unit, location: Location) {
         if let Location::Nand(address) = self.map.get(unit) {
             self.invalidate(address >> self.geometry.offset_bits);
@@ -196,8 +197,7 @@ impl Ftl {
         }
     }
 
-    /// Nothing valid is in the superblock: it can be erased. A victim is retired when its list has been gone
-    /// through.
+    /// Queues a superblock without valid units for erase. A victim is retired at the end of its list.
     fn retire(&mut self, superblock: Superblock) {
         if self.victim.as_ref().is_some_and(|victim| victim.superblock == superblock) {
             return;
@@ -210,17 +210,17 @@ impl Ftl {
         self.erasing_count += 1;
     }
 
-    /// Free superblocks, and those that will be once erased.
+    /// Superblocks that are free now or after their erase.
     fn available(&self) -> u32 {
         self.free.len() as u32 + self.erasing_count
     }
 
-    /// Collection must keep pace with the host.
+    /// Whether collection must keep pace with the host.
     pub(super) fn is_short(&self) -> bool {
         self.available() <= self.low_watermark
     }
 
-    /// Collection is worth while when there is nothing else to do.
+    /// Whether collection is worthwhile on an idle drive.
     fn could_be_emptier(&self) -> bool {
         self.available() < self.high_watermark + self.slc.unused_static_superblocks()
     }
@@ -230,7 +230,7 @@ impl Ftl {
         self.could_be_emptier() || self.slc.can_be_folded()
     }
 
-    /// Whether idleness itself would change anything.
+    /// Whether an idle period would change the state.
     pub(super) fn wants_idleness(&self) -> bool {
         self.has_idle_work() || self.slc.is_used_up()
     }
@@ -240,7 +240,7 @@ impl Ftl {
         !self.host.is_full() || self.free.len() as u32 > RESERVE
     }
 
-    /// The die of the host's next program; only after [`Ftl::has_room`].
+    /// The die of the host's next program. Requires [`Ftl::has_room`].
     pub(super) fn open_host_program(&mut self) -> usize {
         if self.host.is_full() {
             self.host = self.open_after(self.host, self.slc.is_open());
@@ -254,7 +254,7 @@ impl Ftl {
         self.geometry.die_of_program(superblock, program)
     }
 
-    /// The next frontier of a stream whose present one is full.
+    /// The next frontier of a stream whose present frontier is full.
     fn open_after(&mut self, full: Frontier, in_slc_mode: bool) -> Frontier {
         if let Some(superblock) = full.superblock {
             self.close(superblock);
@@ -277,7 +277,7 @@ impl Ftl {
         }
     }
 
-    /// Puts a unit, of which NAND holds nothing valid, into the host's open program.
+    /// Puts a unit into the host's open program. NAND holds no valid data of it.
     #[inline]
     pub(super) fn place_host(&mut self, unit: Unit) {
         let address = self.next_address(self.host);
@@ -294,7 +294,7 @@ impl Ftl {
         superblock << self.geometry.offset_bits | frontier.next_offset
     }
 
-    /// The rest of the open program stays empty.
+    /// Leaves the rest of the open program empty.
     pub(super) fn pad_host_program(&mut self) {
         let padded = self.host.next_offset.next_multiple_of(self.geometry.units_per_program);
         self.counters.padded_units += u64::from(padded - self.host.next_offset);
@@ -324,7 +324,7 @@ impl Ftl {
         }
     }
 
-    /// The drive is idle: if the SLC cache has room again, the host may use it.
+    /// Returns the host to the SLC cache after idleness, if the cache has room again.
     pub(super) fn return_to_slc(&mut self) {
         if self.slc.is_used_up() && !self.is_short() && self.slc.may_grow(self.native_units()) {
             self.slc.open();
@@ -348,8 +348,8 @@ impl Ftl {
         valid_units.filter(|&(index, _)| !self.slc.holds(index as Superblock)).map(|(_, units)| units).sum()
     }
 
-    /// Units to move for each `gained` units that the host may write, from the victim at hand; `None` when
-    /// nothing can be gained.
+    /// The price of collection with the present victim: units to move, and units gained for the host. `None`
+    /// if nothing can be gained.
     pub(super) fn price(&mut self) -> Option<(u32, u32)> {
         self.choose_victim();
         let victim = self.victim.as_ref()?;
@@ -414,11 +414,11 @@ impl Ftl {
         Step::Program { die: self.geometry.die_of_program(superblock, program), unit_count, page_count }
     }
 
-    /// The next group's lists grow with each program, so that they are complete before the present group is
-    /// used up.
+    /// Extends the next group's lists with each program. They are complete before the present group is used
+    /// up.
     fn scan_ahead(&mut self) {
         if self.victims.is_being_scanned() {
-            // A group lasts for as many units as its superblocks have; a quarter more is the margin.
+            // A group lasts for the units of its superblocks. The margin is a quarter.
             let group_units = self.victims.group_size() * self.geometry.units_per_superblock as usize;
             let per_unit = self.map.len() * 5 / 4 / group_units + 1;
             self.victims.scan(&self.map, per_unit * self.geometry.units_per_program as usize);
@@ -468,7 +468,7 @@ impl Ftl {
         self.victims.begin(candidates.into_iter().map(|(_, superblock)| superblock));
     }
 
-    /// How good a victim the superblock is; zero when nothing would be gained.
+    /// The quality of a superblock as a victim; zero if its collection gains nothing.
     fn score(&self, superblock: Superblock) -> u128 {
         if self.states[superblock as usize] != State::Closed {
             return 0;
@@ -477,9 +477,9 @@ impl Ftl {
         let gain = u128::from(self.geometry.units_per_superblock - valid);
         match self.choice {
             VictimChoice::Greedy => gain,
-            // (1 - u) / 2u times age; the factor keeps whole numbers apart.
+            // (1 - u) / 2u times age. The factor preserves resolution in integers.
             VictimChoice::CostBenefit => {
-                // What the SLC cache holds is there to be moved.
+                // Data in the SLC cache is meant to be moved.
                 let is_slc = self.slc.holds(superblock);
                 let closed_at = if is_slc { 0 } else { self.closed_at[superblock as usize] };
                 let age = u128::from(self.units_written - closed_at) + 1;
@@ -488,7 +488,7 @@ impl Ftl {
         }
     }
 
-    /// A superblock whose erase may begin.
+    /// The next superblock to erase.
     pub(super) fn next_erase(&mut self) -> Option<Superblock> {
         self.to_erase.pop_front()
     }
@@ -504,7 +504,7 @@ impl Ftl {
         self.free.push_back(superblock);
     }
 
-    /// One unit from the host, collection and erases included, in no time.
+    /// Writes one unit of the host in zero time, collection and erases included.
     pub(super) fn write_at_once(&mut self, unit: Unit) {
         while !self.has_room() || (self.is_short() && self.host.is_full()) {
             let step = self.collect();
@@ -529,13 +529,13 @@ impl Ftl {
         }
     }
 
-    /// What ageing wrote is nobody's traffic; the wear is real.
+    /// Resets the counters of traffic by ageing; the wear stays.
     pub(super) fn keep_wear_only(&mut self, before: FtlCounters) {
         let FtlCounters { erases, most_erases, .. } = self.counters;
         self.counters = FtlCounters { erases, most_erases, ..before };
     }
 
-    /// Power is gone during erases: they are done again, in no time, before the drive is ready.
+    /// Repeats erases interrupted by a power cut, in zero time, before the drive is ready.
     pub(super) fn finish_erases_at_power_on(&mut self, running: impl Iterator<Item = Superblock>) {
         for superblock in running {
             self.finish_erase(superblock);
@@ -543,7 +543,7 @@ impl Ftl {
         self.erase_at_once();
     }
 
-    /// Every superblock is erased, nothing is mapped. Wear stays.
+    /// Erases every superblock and clears the map. Wear stays.
     pub(super) fn secure_erase(&mut self) {
         self.map.clear();
         self.victims.clear();
@@ -564,7 +564,7 @@ impl Ftl {
         }
     }
 
-    /// What must hold between any two calls.
+    /// Checks the invariants between any two calls.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let mut valid_units = vec![0; self.valid_units.len()];

@@ -1,5 +1,5 @@
-//! What the translation layer promises, as claims: write amplification as theory has it, and that it never
-//! runs dry.
+//! The translation layer's properties, as claims: write amplification agrees with theory, and free space
+//! never runs out.
 
 use proptest::prelude::*;
 
@@ -190,8 +190,8 @@ fn uses() -> impl Strategy<Value = Vec<Use>> {
     prop::collection::vec(one, 1..12)
 }
 
-/// No SLC cache, or one of any size that fits: shares of what is allowed, and the fill up to which the
-/// dynamic part is whole.
+/// No SLC cache, or one of any size that fits: shares of the allowed sizes, and the fill up to which the
+/// dynamic part has full size.
 #[derive(Debug, Clone, Copy)]
 struct Cache {
     cell_bits: u64,

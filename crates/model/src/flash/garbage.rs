@@ -1,9 +1,9 @@
-//! When garbage is collected, and how fast.
+//! The time and the pace of garbage collection.
 //!
-//! Three levels of free superblocks. At or below the low watermark collection keeps pace with the host: each
-//! program of the host's is paid for with the moves that gain as much room, so a steady load sees a steady
-//! rate and not a stall per superblock. Between the watermarks it runs only after the drive has been idle. At
-//! the reserve the host waits.
+//! Free superblocks have three levels. At or below the low watermark, collection keeps pace with the host:
+//! each host program is paid for with the moves that gain the same space. A steady load therefore has a
+//! steady rate instead of a stall per superblock. Between the watermarks, collection runs only after the
+//! drive has been idle. At the reserve, the host waits.
 
 use super::dies::Job;
 use super::ftl::Step;
@@ -11,30 +11,30 @@ use super::geometry::Superblock;
 use super::{Event, Flash};
 use crate::time::{Instant, MILLISECOND};
 
-/// A drive without commands for this long collects in the background.
+/// A drive without commands for this time collects in the background.
 const IDLE_NS: u64 = 100 * MILLISECOND;
-/// Debt is counted in parts of a unit.
+/// Debt is counted in fractions of a unit.
 const UNIT: i64 = 1 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct Collection {
-    /// Moves that the host's programs have yet to pay for, in parts of a unit.
+    /// Moves still owed for the host's programs, in fractions of a unit.
     debt: i64,
     is_idle: bool,
     idle_timer_runs: bool,
     last_submit: Instant,
-    /// Superblocks being erased, and how many dies are still at it.
+    /// Superblocks in erase, and the number of dies still erasing each.
     erasing: Vec<(Superblock, u32)>,
 }
 
 impl Flash {
-    /// The host waits until collection has caught up.
+    /// Whether the host must wait until collection has caught up.
     pub(super) fn is_in_debt(&self) -> bool {
         let geometry = &self.ftl.geometry;
         self.collection.debt >= i64::from(geometry.die_count * geometry.units_per_program) * UNIT
     }
 
-    /// The host has programmed so many units.
+    /// Charges the host for programmed units.
     pub(super) fn charge(&mut self, unit_count: u32) {
         if self.ftl.is_short()
             && let Some((moved, gained)) = self.ftl.price()
@@ -50,8 +50,8 @@ impl Flash {
             || (self.collection.is_idle && self.ftl.has_idle_work())
     }
 
-    /// One step of collection, if it is wanted and the dies have room for it. Returns whether it did
-    /// anything.
+    /// Performs one step of collection, if it is needed and the dies have room for it. Returns whether it
+    /// did.
     pub(super) fn collect(&mut self, at: Instant) -> bool {
         while let Some(superblock) = self.ftl.next_erase() {
             self.start_erase(at, superblock);
@@ -102,7 +102,7 @@ impl Flash {
         self.collection.is_idle = false;
     }
 
-    /// The last command is done: if nothing comes for a while, collection may begin.
+    /// Starts the idle timer of collection after the last command.
     pub(super) fn note_quiet(&mut self, at: Instant) {
         if !self.collection.idle_timer_runs && self.ftl.wants_idleness() {
             self.collection.idle_timer_runs = true;
@@ -126,7 +126,7 @@ impl Flash {
         }
     }
 
-    /// Erases that were running are done again before the drive is ready.
+    /// Repeats interrupted erases before the drive is ready.
     pub(super) fn forget_collection(&mut self) {
         let erasing = std::mem::take(&mut self.collection).erasing;
         self.ftl.finish_erases_at_power_on(erasing.into_iter().map(|(superblock, _)| superblock));

@@ -1,11 +1,10 @@
-//! Where things lie in the emulated drive: mapping units in programs, programs in superblocks, superblocks on
-//! dies.
+//! Layout of the emulated drive: mapping units in programs, programs in superblocks, superblocks on dies.
 //!
-//! A superblock is one erase block of every die, written as one. When the emulated size is smaller than the
-//! drive, the number of dies and the ratio of raw to user capacity stay what they are, because they decide
-//! rates and write amplification; each die then has fewer erase blocks. Below [`SUPERBLOCKS_WANTED`]
-//! superblocks the blocks get smaller instead (with an erase time in proportion), because a handful of
-//! superblocks would make the steps of garbage collection far too coarse.
+//! A superblock is one erase block of every die, written as one. If the emulated size is smaller than the
+//! drive, the number of dies and the ratio of raw to user capacity stay, because they determine rates and
+//! write amplification. Each die then has fewer erase blocks. Below [`SUPERBLOCKS_WANTED`] superblocks, the
+//! blocks become smaller instead, with an erase time in proportion: with few superblocks, the steps of
+//! garbage collection would be far too coarse.
 
 use crate::profile::FlashParameters;
 use crate::request::SECTOR_BYTES;
@@ -18,16 +17,16 @@ pub(super) type Superblock = u32;
 
 const SUPERBLOCKS_WANTED: u64 = 512;
 const UNITS_PER_SUPERBLOCK_LOW: u64 = 64;
-/// Beyond what the drive's raw capacity holds: two open superblocks and the free ones that collection works
-/// with, so that the over-provisioned space is all there for data, at any emulated size.
+/// Superblocks beyond the drive's raw capacity: two open ones and the free ones that collection needs. All
+/// over-provisioned space is therefore available for data, at any emulated size.
 const WORKING_SUPERBLOCKS: u64 = 3;
-/// An SLC write cache has one open as well.
+/// An SLC write cache has one more open superblock.
 const WORKING_SUPERBLOCKS_WITH_SLC: u64 = 4;
 
 #[derive(Debug, Clone)]
 pub(super) struct Geometry {
     pub(super) unit_bytes: u64,
-    /// `unit_bytes` is two to the power of this.
+    /// `unit_bytes` is `1 << unit_bits`.
     pub(super) unit_bits: u32,
     pub(super) unit_sectors: u64,
     /// Logical size.
@@ -39,10 +38,10 @@ pub(super) struct Geometry {
     /// An [`Address`] is `superblock << offset_bits | offset`.
     pub(super) offset_bits: u32,
     pub(super) superblock_count: u32,
-    /// Superblocks beyond those that the user capacity fills.
+    /// Superblocks beyond the user capacity.
     pub(super) spare_superblocks: u32,
     pub(super) die_count: u32,
-    /// Dies that an erase of a superblock occupies, and each one's time.
+    /// Dies that an erase of a superblock occupies, and the time of each.
     pub(super) erase_jobs: u32,
     pub(super) erase_ns: u64,
 }
@@ -57,7 +56,7 @@ impl Geometry {
         let programs_per_block = (parameters.block_bytes / parameters.program_bytes()).max(1);
         let programs = (raw_units / SUPERBLOCKS_WANTED / units_per_program)
             .max(UNITS_PER_SUPERBLOCK_LOW.div_ceil(units_per_program))
-            // So that every die has a part of a superblock in SLC mode.
+            // Gives every die a part of a superblock in SLC mode.
             .max(parameters.slc.as_ref().map_or(0, |slc| slc.cell_bits * die_count))
             .min(programs_per_block * die_count);
         let programs = if programs > die_count { programs / die_count * die_count } else { programs };
@@ -84,7 +83,7 @@ impl Geometry {
         }
     }
 
-    /// The die that a program goes to: programs follow each other round the dies.
+    /// The die of a program: consecutive programs go to the dies in turn.
     pub(super) fn die_of(&self, address: Address) -> usize {
         let offset = address & ((1 << self.offset_bits) - 1);
         self.die_of_program(address >> self.offset_bits, offset / self.units_per_program)
@@ -94,7 +93,7 @@ impl Geometry {
         ((superblock * self.programs_per_superblock + program) % self.die_count) as usize
     }
 
-    /// The NAND page of an address, as a number that no other page has.
+    /// The NAND page of an address, as a unique number.
     pub(super) fn page_of(&self, address: Address) -> u32 {
         address / self.units_per_page
     }

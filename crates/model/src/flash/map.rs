@@ -1,7 +1,7 @@
-//! The map from logical units to where their data is: 4 bytes each.
+//! The map from logical units to the location of their data: 4 bytes per unit.
 //!
-//! The array starts as zero pages of the operating system, so a drive of which little was touched takes
-//! little memory.
+//! The array starts as zero pages of the operating system. A drive with little data therefore takes little
+//! memory.
 
 use super::geometry::{Address, Superblock, Unit};
 
@@ -50,10 +50,10 @@ impl Map {
         };
     }
 
-    /// The superblock that a unit lies in, or a number beyond all superblocks.
+    /// The superblock of a unit, or a number beyond all superblocks.
     #[inline]
     pub(super) fn superblock_or_beyond(&self, unit: usize) -> Superblock {
-        // An unmapped entry wraps round to the highest number, a buffered one has its highest bit set.
+        // An unmapped entry wraps to the highest number. A buffered entry has its highest bit set.
         self.entries[unit].wrapping_sub(1) >> self.offset_bits
     }
 

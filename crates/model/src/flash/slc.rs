@@ -1,23 +1,23 @@
-//! A pseudo-SLC write cache: superblocks that are programmed with one bit per cell. That is fast, and takes
-//! as many times the space as a cell has bits.
+//! A pseudo-SLC write cache: superblocks programmed with one bit per cell. They are fast, and take space in
+//! proportion to the bits of a native cell.
 //!
-//! The host's data goes there first. Once the cache is full, it goes straight to native cells until the drive
-//! has been idle: then garbage collection, which finds superblocks in SLC mode to be the best victims there
-//! are, moves (folds) what they hold to native cells, and each one erased is cache again. A drive that is
-//! short of space folds before that, without giving the space back to the cache. So Samsung's TurboWrite is
-//! described (AnandTech 8747).
+//! The host's data goes to the cache first. When the cache is full, it goes to native cells until the drive
+//! has been idle. Garbage collection on the idle drive then prefers superblocks in SLC mode as victims and
+//! moves (folds) their data to native cells. Each erased one is available to the cache again. A drive that is
+//! short of space folds earlier and does not return the space to the cache. This follows the description of
+//! Samsung's TurboWrite (AnandTech 8747).
 //!
-//! A static part is there at any fill, made of spare superblocks; idle collection frees them. A dynamic part
-//! is made of what the user has not filled: whole up to one fill, then shrinking in proportion until another.
-//! What the cache itself holds fills nothing.
+//! The static part exists at any fill. It is made of spare superblocks, which idle collection frees. The
+//! dynamic part is made of unfilled user space: it has full size up to one fill, then shrinks in proportion
+//! until another. The content of the cache itself does not count as fill.
 //!
-//! An SLC program writes as many pages as a native one, so that programs, and the dies that they go to, are
-//! the same in both modes; a superblock just holds fewer of them.
+//! An SLC program writes as many pages as a native program. Programs and their dies are therefore the same in
+//! both modes; a superblock in SLC mode holds fewer programs.
 
 use super::geometry::{Geometry, Superblock};
 use crate::profile::SlcParameters;
 
-/// Which superblocks are in SLC mode, and how many may be.
+/// The superblocks in SLC mode, and the limit on their number.
 #[derive(Debug, Default)]
 pub(super) struct Slc {
     /// By superblock; empty for a drive without a cache.
@@ -25,14 +25,14 @@ pub(super) struct Slc {
     units_per_superblock: u32,
     static_superblocks: u32,
     dynamic_superblocks: u32,
-    /// Native units in use up to which all of the dynamic part is there, and from which none is.
+    /// Native units in use: the limit of the full dynamic part, and the level without any dynamic part.
     full_units: u32,
     gone_units: u32,
-    /// In SLC mode and not yet erased.
+    /// Superblocks in SLC mode that are not yet erased.
     used_superblocks: u32,
-    /// Of these, those that can be folded.
+    /// Those of `used_superblocks` that can be folded.
     closed_superblocks: u32,
-    /// The host writes to the cache now.
+    /// The host now writes to the cache.
     is_open: bool,
 }
 
@@ -41,7 +41,7 @@ impl Slc {
         let Some(slc) = parameters else { return Slc::default() };
         let die_count = geometry.die_count;
         let programs = geometry.programs_per_superblock / slc.cell_bits as u32;
-        // Whole turns round the dies, so that each of them has its share.
+        // A multiple of the number of dies, so that each die has an equal share.
         let programs = if programs > die_count { programs / die_count * die_count } else { programs.max(1) };
         let units_per_superblock = programs * geometry.units_per_program;
         let units =
@@ -66,13 +66,13 @@ impl Slc {
         self.modes.get(superblock as usize).copied().unwrap_or(false)
     }
 
-    /// Whether the host's next superblock is one in SLC mode.
+    /// Whether the host's next superblock is in SLC mode.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether the host has to do without until the drive has been idle.
+    /// Whether the host must bypass the cache until the drive has been idle.
     pub(super) fn is_used_up(&self) -> bool {
         !self.is_open && !self.modes.is_empty()
     }
@@ -81,12 +81,12 @@ impl Slc {
         self.closed_superblocks > 0
     }
 
-    /// Spare superblocks that the static part could still take.
+    /// Spare superblocks that the static part could still use.
     pub(super) fn unused_static_superblocks(&self) -> u32 {
         self.static_superblocks.saturating_sub(self.used_superblocks)
     }
 
-    /// Whether another superblock may be in SLC mode while native cells hold so many units.
+    /// Whether one more superblock may be in SLC mode with `native_units` units in native cells.
     pub(super) fn may_grow(&self, native_units: u32) -> bool {
         let left_units = self.gone_units.saturating_sub(native_units);
         let range_units = self.gone_units.saturating_sub(self.full_units).max(1);
@@ -103,7 +103,7 @@ impl Slc {
         self.is_open = false;
     }
 
-    /// The host opens a superblock: how many units fit into it.
+    /// Opens a superblock for the host. Returns the number of units that fit into it.
     pub(super) fn begin_superblock(&mut self, superblock: Superblock) -> u32 {
         self.modes[superblock as usize] = true;
         self.used_superblocks += 1;
@@ -125,14 +125,14 @@ impl Slc {
         }
     }
 
-    /// Empty, after the erase of all superblocks.
+    /// Resets the cache after an erase of all superblocks.
     pub(super) fn reset(&mut self) {
         self.modes.fill(false);
         (self.used_superblocks, self.closed_superblocks) = (0, 0);
         self.is_open = !self.modes.is_empty();
     }
 
-    /// Superblocks in SLC mode, and those of them that are closed.
+    /// Superblocks in SLC mode, and the number of them that are closed.
     #[cfg(test)]
     pub(super) fn counts(&self) -> (u32, u32) {
         assert_eq!(self.modes.iter().filter(|mode| **mode).count(), self.used_superblocks as usize);

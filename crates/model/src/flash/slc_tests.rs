@@ -69,7 +69,7 @@ fn flush(driver: &mut VirtualTime<Flash>) {
     driver.wait();
 }
 
-/// Host data written until the rate falls to less than a third of the cache's, in parts of `STEP_BYTES`.
+/// Host data written until the rate falls below a third of the cache's, in units of `STEP_BYTES`.
 fn cache_bytes(driver: &mut VirtualTime<Flash>, from_bytes: u64) -> u64 {
     let mut written_bytes = 0;
     while write(driver, from_bytes + written_bytes, 4 * STEP_BYTES) > SLC_MB_PER_S / 3.0 {
@@ -160,7 +160,7 @@ fn what_is_overwritten_makes_room_in_the_cache() {
     let mut driver = drive(slc());
     for _ in 0..10 {
         let rate = write(&mut driver, 0, 4 * MEBIBYTE);
-        // Less than the whole rate, because the superblocks that fall empty are erased.
+        // Less than the full rate, because emptied superblocks are erased.
         assert!(rate > SLC_MB_PER_S / 2.0, "{rate} MB/s");
     }
     assert_eq!(driver.device().counters().nand_moved_bytes, 0);
@@ -176,7 +176,7 @@ fn dynamic_bytes(fill_percent: u64) -> u64 {
     driver.device_mut().age(&Ageing { fill_percent, overwrite_percent: 0, seed: 1 });
     flush(&mut driver);
     driver.sleep(100 * SECOND);
-    // Beyond what is filled, so that nothing is overwritten.
+    // Outside the filled part, so that no data is overwritten.
     cache_bytes(&mut driver, SIZE_BYTES / 100 * (fill_percent + 1) / STEP_BYTES * STEP_BYTES) - static_bytes
 }
 

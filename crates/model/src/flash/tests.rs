@@ -212,7 +212,7 @@ fn a_forced_write_waits_for_its_program() {
     assert_eq!(driver.device_mut().power_cut(now).writes, []);
 }
 
-/// Forced writes of whole sectors, then discards, behind so many writes that all of them wait for a die: each
+/// Forced writes of whole sectors, then discards. Earlier writes make all of them wait for a die. Each
 /// completes once.
 fn check_discarded_while_waiting(writes: &[(u64, u64)], discards: &[(u64, u64)]) {
     const BEFORE: u64 = 64;
@@ -233,7 +233,7 @@ fn check_discarded_while_waiting(writes: &[(u64, u64)], discards: &[(u64, u64)])
         count += 1;
     };
     writes.iter().for_each(|&range| submit(&mut driver, Operation::Write, range));
-    // All are in the buffer, at 16 us each, and five eighths of the first ones have found a die.
+    // All are in the buffer, at 16 us each. Five eighths of the first ones have a die.
     driver.sleep(1_200 * MICROSECOND);
     discards.iter().for_each(|&range| submit(&mut driver, Operation::Discard, range));
     let mut ids: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|completion| completion.id.0).collect();
@@ -294,8 +294,8 @@ fn a_protected_buffer_loses_nothing_acknowledged() {
     check_cut(WriteCache::Protected, false, false);
 }
 
-/// Reads of some pages at some microseconds, each submitted so much later than it was sent; when each was
-/// done, in microseconds.
+/// Reads of some pages at some microseconds, each submitted later than it was sent by this delay. Returns the
+/// completion time of each in microseconds.
 fn late_reads_done_us(reads: &[(u64, u64, u64)]) -> Vec<u64> {
     let mut flash = Flash::new(parameters(), SIZE_BYTES, 1);
     let mut done_us = vec![0; reads.len()];
@@ -320,7 +320,7 @@ fn late_reads_done_us(reads: &[(u64, u64, u64)]) -> Vec<u64> {
 fn a_late_read_of_an_idle_die_is_done_as_if_it_had_come_in_time() {
     let in_time = late_reads_done_us(&[(0, 0, 0), (1, 40, 0)]);
     assert_eq!(in_time, [111, 151]);
-    // Late by less and by more than what it takes.
+    // Late by less and by more than the duration of the read.
     assert_eq!(late_reads_done_us(&[(0, 0, 0), (1, 40, 30)]), in_time);
     assert_eq!(late_reads_done_us(&[(0, 0, 0), (1, 40, 200)]), in_time);
 }

@@ -1,27 +1,27 @@
-//! Which logical units lie in the superblocks that garbage collection will empty next.
+//! The logical units in the superblocks that garbage collection will empty next.
 //!
-//! A full reverse map would cost as much memory as the map itself (a 160 GB drive with units of 4 KiB: 160 MB
-//! more). But a superblock gets no new data once it is closed, so what lies in it can be found ahead of time:
-//! a group of likely victims is chosen, the map is scanned once for all of them, a little with each program,
-//! and what was overwritten since is seen when its turn comes, because the map no longer points there.
+//! A full reverse map would need as much memory as the map itself (160 MB more for a 160 GB drive with units
+//! of 4 KiB). A closed superblock gets no new data, so its content can be found ahead of time. A group of
+//! likely victims is chosen, and the map is scanned once for all of them, a little with each program. Units
+//! overwritten since the scan are detected at their move, because the map no longer points to the victim.
 //! Memory: one list per group member.
 
 use super::geometry::{Superblock, Unit};
 use super::map::Map;
 
-/// One superblock in this many is in a group, up to a size that bounds the memory of large drives.
+/// One superblock of this many is in a group, up to a size that limits the memory of large drives.
 const GROUP_SHARE: usize = 16;
 const GROUP_SIZE_HIGH: usize = 96;
 const NO_LIST: u8 = u8::MAX;
-/// In a group whose lists are complete.
+/// Marks a member of a group whose lists are complete.
 const READY: u8 = u8::MAX - 1;
-/// In place of a superblock that has left its group.
+/// Stands for a superblock that has left its group.
 const LEFT: Superblock = Superblock::MAX;
 
 #[derive(Debug, Default)]
 pub(super) struct List {
     pub(super) superblock: Superblock,
-    /// Units that lay there when the map was scanned; a superset of those that do now.
+    /// Units found by the scan of the map; a superset of the present units.
     pub(super) units: Vec<Unit>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Victims {
     /// By superblock: index in `next`, or [`READY`], or [`NO_LIST`].
     list_of: Vec<u8>,
     scanned: usize,
-    /// Allocations of lists that are no longer needed.
+    /// Allocations of unused lists.
     spare: Vec<Vec<Unit>>,
 }
 
@@ -62,7 +62,7 @@ impl Victims {
         self.list_of[superblock as usize] == READY
     }
 
-    /// The superblock is going to be erased, and to hold something else afterwards.
+    /// Removes a superblock that will be erased and reused.
     pub(super) fn leave(&mut self, superblock: Superblock) {
         match std::mem::replace(&mut self.list_of[superblock as usize], NO_LIST) {
             NO_LIST => {}
@@ -76,7 +76,7 @@ impl Victims {
         self.spare.push(units);
     }
 
-    /// Forgets everything, for example because better victims have appeared outside the groups.
+    /// Clears all groups, for example because better victims exist outside them.
     pub(super) fn clear(&mut self) {
         for list in self.ready.drain(..).chain(self.next.drain(..)) {
             if list.superblock != LEFT {
@@ -93,7 +93,7 @@ impl Victims {
         !self.next.is_empty()
     }
 
-    /// These are next; their lists are empty until the map has been scanned.
+    /// Begins the next group; its lists are empty until the map has been scanned.
     pub(super) fn begin(&mut self, superblocks: impl Iterator<Item = Superblock>) {
         self.scanned = 0;
         for superblock in superblocks {
@@ -110,7 +110,7 @@ impl Victims {
         }
         let end = self.scanned.saturating_add(count).min(map.len());
         for unit in self.scanned..end {
-            // Beyond the table: not in NAND.
+            // A number beyond the table: not in NAND.
             let superblock = map.superblock_or_beyond(unit) as usize;
             if let Some(&list) = self.list_of.get(superblock)
                 && list < READY
@@ -121,7 +121,7 @@ impl Victims {
         self.scanned = end;
     }
 
-    /// The next group becomes the ready one.
+    /// Completes the scan and makes the next group the ready one.
     pub(super) fn complete(&mut self, map: &Map) {
         self.scan(map, usize::MAX);
         for list in self.next.drain(..).filter(|list| list.superblock != LEFT) {

@@ -1,4 +1,4 @@
-//! What a log of synchronous writes is made of.
+//! Parameters of a log of synchronous writes.
 
 use super::{IntentLog, LOG_WRITE_BYTES};
 use crate::declare;
@@ -52,7 +52,7 @@ impl LayerParameters for IntentLogParameters {
         within("log", self.log_bytes.unwrap_or(fast_bytes), LOG_BYTES_LEAST, fast_bytes, " bytes")
     }
 
-    /// Its memory is volatile, whatever the devices are.
+    /// The layer's memory is volatile, regardless of the devices.
     fn has_volatile_cache(&self, _below_has: bool) -> bool {
         true
     }

@@ -31,7 +31,7 @@ fn a_commit_takes_a_write_and_a_flush_of_the_log() {
     let mut driver = log(log_parameters());
     assert_eq!(latency_ns(&mut driver, Operation::Write, 0, 16 * KIB), MICROSECOND);
     assert_eq!(latency_ns(&mut driver, Operation::Flush, 0, 0), 2 * FAST_NS);
-    // Nothing new: nothing to log.
+    // Without new data, nothing is logged.
     assert_eq!(latency_ns(&mut driver, Operation::Flush, 0, 0), MICROSECOND);
     driver.submit(Request { force_unit_access: true, ..request(Operation::Write, 0, 16 * KIB) });
     let begin = driver.now();
@@ -40,7 +40,7 @@ fn a_commit_takes_a_write_and_a_flush_of_the_log() {
 
 #[test]
 fn a_commit_waits_for_the_log_writes_before_it() {
-    // The first write to the log is away for a second.
+    // The first write to the log takes one second.
     let stuck = Some(Stuck { after_requests: 0, duration_ns: Some(SECOND) });
     let faulty = FaultParameters { stuck, ..FaultParameters::default() };
     let fast = Box::new(Fault::new(faulty, 1, constant(64 * MIB, FAST_NS)).unwrap());
@@ -95,7 +95,8 @@ fn a_full_log_makes_a_commit_wait_for_the_group() {
             assert_eq!(commit_ns, 2 * FAST_NS);
         }
     }
-    // A record takes 20 KiB: 51 fit, the 52nd waits for the group of its writes, and so once in 52.
+    // A record takes 20 KiB: 51 fit. The 52nd waits for the group of its writes. This repeats every 52
+    // writes.
     assert_eq!(slow_commits, 1);
 }
 

@@ -1,7 +1,7 @@
-//! The one place of a parameter.
+//! The macro that declares parameters.
 
-/// Makes a struct whose fields are parameters. After the type of a field come its kind and its key, then what
-/// else there is to say, in this order:
+/// Makes a struct whose fields are parameters. The type of a field is followed by its kind and its key, then
+/// by these optional items, in this order:
 ///
 /// ```text
 /// pub chunk_bytes: u64 = Size "chunk" in 4_096..=1 << 30, step Step::PowerOfTwo, default 64 << 10,
@@ -10,12 +10,13 @@
 ///
 /// * `in LOW..=HIGH`: the bounds of a number
 /// * `step`: a [`Step`](crate::parameter::Step)
-/// * `names`: numbers that a file may call by a name
-/// * `default`: what it is when the key is left out; `assumed`: why, where no source says so
-/// * `hint`: for who left it out, where there is no default
-/// * `table`: the key by which a stack table may give a device another value, and the sentence that tells so
+/// * `names`: numbers that have a name in files
+/// * `default`: the value of a missing key; `assumed`: the reason for a default without a source
+/// * `hint`: the message for a missing key without a default
+/// * `table`: the stack table's key that overrides a device's value, and the sentence that states the
+///   override
 ///
-/// The comment of the field is its text in the reference.
+/// The doc comment of the field is its text in the reference.
 #[macro_export]
 macro_rules! declare {
     (

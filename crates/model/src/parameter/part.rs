@@ -1,5 +1,4 @@
-//! What the type of a declared field must be able to do: plain values, choices among words, lists, and
-//! structs with parameters of their own.
+//! Types of declared fields: plain values, choices among words, lists, and nested structs of parameters.
 
 use std::borrow::Cow;
 
@@ -7,25 +6,25 @@ use super::{Field, Invalid, Kind, Step, Value, Values};
 
 /// A struct whose fields are parameters; see [`declare`](crate::declare).
 pub trait Declared: Sized {
-    /// The fields of the struct, with keys that begin with the prefix; a group is one of them.
+    /// The fields of the struct, each key with the prefix. A group is one field.
     fn declarations(prefix: &str) -> Vec<Field>;
-    /// The same with the fields of groups in their places.
+    /// As [`Declared::declarations`], with each group replaced by its fields.
     fn fields_under(prefix: &str) -> Vec<Field>;
-    /// Takes what it needs.
+    /// Removes the values of its fields from `values`.
     ///
     /// # Errors
-    /// A value that is missing or beyond its bounds.
+    /// A value that is missing or out of bounds.
     fn read_under(prefix: &str, values: &mut Values) -> Result<Self, Invalid>;
     fn write_under(&self, prefix: &str, values: &mut Values);
 
-    /// In the order of the struct.
+    /// The fields, in the order of the struct.
     fn fields() -> Vec<Field> {
         Self::fields_under("")
     }
 
     /// # Errors
-    /// A value that is missing, or beyond its bounds; bounds that relate two parameters are the struct's own
-    /// business.
+    /// A value that is missing or out of bounds. Bounds that relate two parameters are checked by the struct
+    /// itself.
     fn from_values(mut values: Values) -> Result<Self, Invalid> {
         let read = Self::read_under("", &mut values)?;
         match values.into_keys().next() {
@@ -41,7 +40,7 @@ pub trait Declared: Sized {
     }
 
     /// # Errors
-    /// A value beyond its own bounds.
+    /// A value out of its own bounds.
     fn check_bounds(&self) -> Result<(), Invalid> {
         let values = self.values();
         let fields = Self::fields();
@@ -54,7 +53,7 @@ pub trait Declared: Sized {
 pub trait Part: Sized {
     fn all_fields(declared: Field) -> Vec<Field>;
     /// # Errors
-    /// A value that is missing or beyond its bounds.
+    /// A value that is missing or out of bounds.
     fn read(declared: &Field, values: &mut Values) -> Result<Self, Invalid>;
     fn write(&self, declared: &Field, values: &mut Values);
 }
@@ -64,23 +63,23 @@ pub trait Parameter: Sized {
     const WORDS: &'static [&'static str] = &[];
     const COLUMNS: &'static [Kind] = &[];
 
-    /// `None` for one that is left out.
+    /// `None` if the value is absent.
     fn value(&self) -> Option<Value>;
     /// `None` for a value of another kind.
     fn from_value(value: &Value) -> Option<Self>;
-    /// When neither file nor declaration gives a value; `None` if there must be one.
+    /// The value if neither the file nor the declaration gives one; `None` if the value is mandatory.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// For the default of a field.
+/// The value of a field's default.
 pub fn value_of<P: Parameter>(parameter: &P) -> Option<Value> {
     parameter.value()
 }
 
 impl Field {
-    /// Without bounds or a default.
+    /// A field without bounds and without a default.
     pub fn new(prefix: &str, key: &'static str, kind: Kind, doc: &str) -> Field {
         Field {
             key: if prefix.is_empty() { Cow::Borrowed(key) } else { Cow::Owned(format!("{prefix}{key}")) },
@@ -193,7 +192,7 @@ impl Parameter for bool {
 pub trait Row: Sized {
     const KINDS: &'static [Kind];
     fn cells(&self) -> Vec<u64>;
-    /// `None` for another number of cells.
+    /// `None` for a wrong number of cells.
     fn from_cells(cells: &[u64]) -> Option<Self>;
 }
 
@@ -247,7 +246,7 @@ impl Row for (u64, u64) {
     }
 }
 
-/// A struct with parameters that may be there, all of them, or not at all.
+/// Implements [`Part`] for an optional struct of parameters: either all of them are present, or none.
 macro_rules! optional_group {
     ($name:ident) => {
         impl $crate::parameter::Part for Option<$name> {

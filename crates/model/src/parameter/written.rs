@@ -1,10 +1,10 @@
-//! How values are written: shortest for people, in the smallest unit for what must stay the same.
+//! Text of values: the shortest form for people, the smallest unit for canonical output.
 
 use std::fmt;
 
 use super::{Field, Kind, Value};
 
-/// A value as files have it.
+/// A value as it is written in files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
     Text(String),
@@ -15,14 +15,14 @@ pub enum Written {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// In the unit that makes it shortest: `20 GiB`.
+    /// In the unit that gives the shortest text: `20 GiB`.
     Shortest,
-    /// In the smallest unit: `21474836480 B`. Part of the format of what is hashed.
+    /// In the smallest unit: `21474836480 B`. Part of the hashed format.
     Canonical,
 }
 
 impl Field {
-    /// Reads back as the same value.
+    /// Text that reads back as the same value.
     pub fn written(&self, value: &Value, style: Style) -> Written {
         match value {
             Value::Number(number) => write(self.kind, *number, style),

@@ -1,4 +1,4 @@
-//! What a flash drive is made of.
+//! Parameters of a flash drive.
 
 use super::{DeviceParameters, MEBIBYTE, PEBIBYTE, RATE_LIMIT, WriteCache};
 use crate::declare;
@@ -8,16 +8,17 @@ use crate::parameter::{Invalid, Step, at_least, at_most, choices, optional_group
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
-/// Places that 31 bits can name, less what is lost by numbering units within a superblock in whole bits.
+/// Units that 31 bits can address, minus the loss from numbering units within a superblock in whole bits.
 const MAPPING_UNITS_HIGH: u64 = 1 << 30;
 
 choices! {
-    /// Which superblock garbage collection empties next.
+    /// The choice of the next superblock for garbage collection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum VictimChoice {
         /// The one with the fewest valid units.
         Greedy = "greedy",
-        /// The best ratio of room gained to data moved, times age: cold data is moved less often.
+        /// The one with the best ratio of gained space to moved data, times age: cold data is moved less
+        /// often.
         CostBenefit = "cost-benefit",
     }
 }
@@ -74,7 +75,7 @@ declare! {
 }
 
 declare! {
-    /// A write cache of native cells that are programmed with one bit each.
+    /// A write cache of native cells, programmed with one bit each.
     #[derive(Debug, Clone, PartialEq)]
     pub struct SlcParameters {
         /// Bits of a native cell: a byte in the cache takes the space of so many.
@@ -147,7 +148,8 @@ impl FlashParameters {
     fn validate_geometry(&self) -> Result<(), Invalid> {
         at_least("page", self.page_bytes, "mapping_unit", self.mapping_unit_bytes, " bytes")?;
         within("block", self.block_bytes, self.program_bytes(), 1_024 * MEBIBYTE, " bytes")?;
-        // One per cent is far below any drive's; without any, an overwritten page could not be collected.
+        // Any drive has far more than one per cent. Without spare space, an overwritten page could not be
+        // collected.
         let least = self.capacity_bytes + self.capacity_bytes / 100;
         within("raw_capacity", self.raw_bytes, least, 100 * self.capacity_bytes, " bytes")?;
         let units = self.raw_bytes / self.mapping_unit_bytes;
@@ -160,13 +162,13 @@ impl FlashParameters {
         Ok(())
     }
 
-    /// What one program operation writes.
+    /// Bytes of one program operation.
     pub fn program_bytes(&self) -> u64 {
         self.page_bytes * self.pages_per_program
     }
 }
 
-/// A cache of cells that could hold `bits` times as much, in a place of `room_bytes`.
+/// Checks that a cache of cells of `bits` bits fits into `room_bytes` of native capacity.
 fn fits(key: &'static str, bytes: u64, bits: u64, room_bytes: u64, room: &str) -> Result<(), Invalid> {
     let most = room_bytes / bits;
     if bytes <= most {

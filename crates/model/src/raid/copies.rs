@@ -6,7 +6,7 @@ use crate::request::Operation;
 use crate::time::Instant;
 
 impl Raid {
-    /// The valid copy that is best to read from.
+    /// The best valid copy to read from.
     pub(super) fn best_copy(
         &self,
         start: u64,
@@ -22,7 +22,7 @@ impl Raid {
                 continue;
             }
             let (count, distance) = member.distance(place.offset_bytes);
-            // A request stays on the copy where it began.
+            // A continued request stays on its copy.
             let cost = (!extents.continues(place.member, place.offset_bytes), count, distance);
             if best.is_none_or(|(lowest, _)| cost < lowest) {
                 best = Some((cost, copy as usize));
@@ -49,7 +49,7 @@ impl Raid {
         self.send_all(at, op, Operation::Read, extents);
     }
 
-    /// Adds every copy of the host's range on members that take writes; whether each byte has one.
+    /// Adds every copy of the host's range on members that take writes. Returns whether each byte has a copy.
     pub(super) fn add_copies(&self, start_bytes: u64, end_bytes: u64, extents: &mut Extents) -> bool {
         let mut is_complete = true;
         for piece in self.layout.pieces(start_bytes, end_bytes) {

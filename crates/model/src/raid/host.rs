@@ -1,9 +1,9 @@
-//! The host's own time, of an array that its processor runs: Linux md.
+//! The host's processor time for a software array: Linux md.
 //!
-//! Every request takes `host_latency_ns` on its way to the members. Writes to copies are sent by one thread,
-//! to one member after the other, and a member whose driver works in its caller's context keeps that thread
-//! for `host_write_ns` each time. Sources: `raid1d` and `flush_pending_writes` in Linux `drivers/md/raid1.c`;
-//! S. Li, "raid1/10: all write requests are dispatched in a single thread", linux-raid 2012.
+//! Every request takes `host_latency_ns` on its way to the members. One thread sends writes to copies, one
+//! member after the other. If a member's driver works in its caller's context, each write occupies the thread
+//! for `host_write_ns`. Sources: `raid1d` and `flush_pending_writes` in Linux `drivers/md/raid1.c`; S. Li,
+//! "raid1/10: all write requests are dispatched in a single thread", linux-raid 2012.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::members::WriteEntry;
 use crate::requests::Slot;
 use crate::time::Instant;
 
-/// A write to a member that the thread has yet to send.
+/// A write that the thread has not yet sent to its member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unsent {
     at: Instant,
@@ -22,7 +22,7 @@ pub(super) struct Unsent {
 
 #[derive(Debug, Default)]
 pub(super) struct Host {
-    /// Requests on their way to the members, and when they are there; oldest first.
+    /// Requests on their way to the members, with their arrival times; oldest first.
     pub(super) entering: VecDeque<(Instant, Slot)>,
     pub(super) unsent: VecDeque<Unsent>,
     thread_free_at: Instant,
@@ -40,14 +40,14 @@ impl Raid {
         match self.parameters.host_latency_ns {
             0 => self.start_request(now, slot),
             latency_ns => {
-                // One that came late does not overtake.
+                // A late request does not overtake earlier ones.
                 let before_at = self.host.entering.back().map_or(Instant::ZERO, |&(at, _)| at);
                 self.host.entering.push_back((before_at.max(now + latency_ns), slot));
             }
         }
     }
 
-    /// Sends a write to its member as soon as the thread is free; without a time of the thread at once.
+    /// Sends a write to its member as soon as the thread is free. With a zero thread time, at once.
     pub(super) fn send_by_thread(&mut self, now: Instant, entry: WriteEntry, force_unit_access: bool) {
         let at = self.host.thread_free_at.max(now);
         self.host.thread_free_at = at + self.parameters.host_write_ns;
@@ -58,7 +58,7 @@ impl Raid {
         }
     }
 
-    /// What is due at `at`, one at a time: requests before writes.
+    /// Processes one item due at `at`: requests before writes.
     pub(super) fn pass_on(&mut self, at: Instant) {
         if let Some(&(due_at, slot)) = self.host.entering.front()
             && due_at <= at

@@ -1,4 +1,4 @@
-//! Where a byte of the array lies on its members: pure arithmetic.
+//! Mapping of the array's bytes to its members: pure arithmetic.
 //!
 //! RAID 5 is left-symmetric and RAID 6 left-symmetric with Q after P, as in Linux md (`drivers/md/raid5.c`,
 //! `raid5_compute_sector`); RAID 10 is md's near-2 layout (`man 4 md`).
@@ -36,10 +36,10 @@ pub(super) struct Place {
     pub(super) offset_bytes: u64,
 }
 
-/// What a byte on a member is for.
+/// The role of a byte on a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// This copy of the host's byte at this offset.
+    /// A copy of the host's byte at this offset.
     Data {
         copy: u64,
         offset_bytes: u64,
@@ -99,7 +99,7 @@ impl Layout {
         }
     }
 
-    /// The host's range, chunk by chunk.
+    /// Splits the host's range by chunk.
     pub(super) fn pieces(&self, start_bytes: u64, end_bytes: u64) -> impl Iterator<Item = Piece> + use<> {
         let chunk_bytes = self.chunk_bytes;
         let mut next_bytes = start_bytes;
@@ -114,7 +114,7 @@ impl Layout {
         })
     }
 
-    /// Where a copy of the host's byte lies.
+    /// The place of a copy of the host's byte.
     pub(super) fn place(&self, offset_bytes: u64, copy: u64) -> Place {
         let (chunk, within) = (offset_bytes / self.chunk_bytes, offset_bytes % self.chunk_bytes);
         let (member, row) = match self.level {
@@ -143,7 +143,7 @@ impl Layout {
         ((self.parity_member(row, 0) as u64 + self.parity_count() + index) % self.member_count) as usize
     }
 
-    /// What the byte at an offset of a member is for.
+    /// The role of the byte at an offset of a member.
     pub(super) fn role(&self, member: usize, offset_bytes: u64) -> Role {
         let member = member as u64;
         let (row, within) = (offset_bytes / self.chunk_bytes, offset_bytes % self.chunk_bytes);
@@ -178,7 +178,7 @@ mod tests {
         Layout::new(level, member_count, CHUNK, 12 * CHUNK)
     }
 
-    /// Per row, what each member holds: a number of a chunk, or P, Q.
+    /// The content of each member by row: the number of a chunk, P or Q.
     fn table(level: RaidLevel, member_count: usize, rows: u64) -> Vec<String> {
         let layout = layout(level, member_count);
         let cell = |row: u64, member: usize| match layout.role(member, row * CHUNK) {

@@ -1,11 +1,12 @@
-//! Who waits for whom: writes to the same part of a row, and host writes where a rebuild is at work.
+//! Locks: writes to the same part of a row, and host writes at the position of a rebuild.
 
 use super::members::OpIndex;
 use super::{Op, Raid, RaidLevel, Stage, Task};
 use crate::time::Instant;
 
 impl Raid {
-    /// Only operations that write data or rebuild it take a lock: all with parity, and rebuilds against all.
+    /// Locks the range of an operation that writes or rebuilds data. With parity, any two overlapping
+    /// operations conflict; without parity, only if one of them is a rebuild or a resynchronisation.
     pub(super) fn lock_and_run(&mut self, at: Instant, op: OpIndex) {
         self.ops[op].lock = self.lock_range(&self.ops[op]);
         let is_blocked = self.active.iter().chain(&self.waiting).any(|&other| self.conflict(op, other));

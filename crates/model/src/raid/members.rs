@@ -1,4 +1,4 @@
-//! The devices of an array, their requests in flight, and the memory of who wrote what.
+//! The devices of an array, their requests in flight, and the records of writes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -12,24 +12,24 @@ use crate::time::Instant;
 /// Index of an operation in its array.
 pub(super) type OpIndex = usize;
 
-/// Writes to members that are remembered, so that what a member says of a write at a power cut finds its host
-/// request. More than a volatile cache of 256 MiB holds in sectors; 20 MiB of memory.
+/// Limit on recorded writes. A record maps a member's fate at a power cut to the host's request. The limit
+/// exceeds the sectors of a volatile cache of 256 MiB and takes 20 MiB of memory.
 const REMEMBERED_WRITES: usize = 1 << 19;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberState {
-    /// Everything on it is valid.
+    /// All of its content is valid.
     InSync,
-    /// It is not there: nothing is read or written.
+    /// The member is absent: no reads, no writes.
     Missing,
-    /// Writes reach it; what lies below `valid_bytes` is valid.
+    /// The member takes writes; its content below `valid_bytes` is valid.
     Rebuilding { valid_bytes: u64 },
 }
 
 pub(super) struct Member {
     pub(super) device: Child<Sent>,
     pub(super) state: MemberState,
-    /// End of the request that was sent last: about where a disk's arm is.
+    /// End of the last request sent: the approximate position of a disk's arm.
     last_end_bytes: u64,
 }
 
@@ -50,31 +50,30 @@ impl Member {
         }
     }
 
-    /// Smaller is better to read from: fewer requests in flight, then nearer.
+    /// Cost of a read, lower is better: requests in flight, then distance.
     pub(super) fn distance(&self, offset_bytes: u64) -> (usize, u64) {
         (self.device.in_flight_count(), self.last_end_bytes.abs_diff(offset_bytes))
     }
 }
 
-/// What a write to a member was for.
+/// The purpose of a write to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Data,
     Parity,
-    /// Data whose member is not there: it exists only through the parity written with it. No request was
-    /// sent.
+    /// Data of a missing member: it exists only through the parity written with it. No request was sent.
     Implied,
-    /// Nothing that a host would ask about.
+    /// A write without a fate for the host.
     Silent,
 }
 
-/// A write to a member, remembered beyond its completion.
+/// A write to a member, recorded beyond its completion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteEntry {
     pub(super) id: RequestId,
-    /// Under which its member knows it; [`Members::remember`] gives it.
+    /// The number in its id at the member, set by [`Members::remember`].
     pub(super) number: u64,
-    /// Number of the operation in the array: orders writes as the host submitted them.
+    /// Number of the operation in the array, in the order of the host's submissions.
     pub(super) serial: u64,
     pub(super) op: OpIndex,
     pub(super) offset_bytes: u64,
@@ -84,21 +83,21 @@ pub(super) struct WriteEntry {
     pub(super) is_done: bool,
 }
 
-/// What a request to a member is for.
+/// The purpose of a request to a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sent {
     pub(super) op: OpIndex,
-    /// Place of a write among all that were ever remembered.
+    /// Index of a write among all writes ever recorded.
     write: Option<u64>,
 }
 
 pub(super) struct Members {
     pub(super) list: Vec<Member>,
-    /// Of the next request to any of them.
+    /// Number of the next request to any member.
     next_number: u64,
-    /// By number.
+    /// Ordered by number.
     writes: VecDeque<WriteEntry>,
-    /// Writes that are not remembered any more.
+    /// Number of records dropped.
     forgotten_count: u64,
 }
 
@@ -112,7 +111,7 @@ impl Members {
         self.list[member] = Member::new(device);
     }
 
-    /// The member where something happens next, and when; the lowest index of several.
+    /// The member with the next event, and its time; the lowest index on a tie.
     pub(super) fn next(&self) -> Option<(Instant, usize)> {
         let mut next: Option<(Instant, usize)> = None;
         for (member, at) in self.list.iter().map(|member| member.device.poll_at()).enumerate() {
@@ -133,7 +132,7 @@ impl Members {
         Some((sent.op, completion))
     }
 
-    /// Returns what [`Child::pass_on`] does.
+    /// Returns the delay of [`Child::pass_on`].
     fn send(&mut self, at: Instant, member: usize, request: Request, sent: Sent) -> u64 {
         let target = &mut self.list[member];
         if request.operation != Operation::Flush {
@@ -147,7 +146,7 @@ impl Members {
         self.next_number - 1
     }
 
-    /// Sends a request that no power cut is asked about; returns what [`Child::pass_on`] does.
+    /// Sends a request without a fate at a power cut. Returns the delay of [`Child::pass_on`].
     pub(super) fn send_other(
         &mut self,
         at: Instant,
@@ -177,7 +176,7 @@ impl Members {
         self.send(at, entry.member as usize, request, Sent { op: entry.op, write })
     }
 
-    /// Gives the write a number; returns its place among all that were ever remembered.
+    /// Records the write and numbers it. Returns its index among all writes ever recorded.
     pub(super) fn remember(&mut self, entry: WriteEntry) -> u64 {
         while self.writes.len() >= REMEMBERED_WRITES && self.writes[0].is_done {
             self.writes.pop_front();
@@ -192,7 +191,7 @@ impl Members {
         self.list[member].device.power_cut(now)
     }
 
-    /// Index among the remembered writes of what a member knows under `id`; `None` for one from too long ago.
+    /// Index, among the recorded writes, of the request with this id; `None` if its record was dropped.
     pub(super) fn write_index(&self, id: RequestId) -> Option<usize> {
         let number = own_number(id)?;
         self.writes.binary_search_by_key(&number, |entry| entry.number).ok()
@@ -202,7 +201,7 @@ impl Members {
         &self.writes[index]
     }
 
-    /// The writes of the same operation: they were sent together.
+    /// The writes of the same operation; they were sent together.
     pub(super) fn group(&self, index: usize) -> Range<usize> {
         let serial = self.writes[index].serial;
         let start =
@@ -211,7 +210,7 @@ impl Members {
         start..end.unwrap_or(self.writes.len())
     }
 
-    /// After a power cut nothing is in question any more.
+    /// Drops all records; after a power cut no write is open.
     pub(super) fn forget_writes(&mut self) {
         self.forgotten_count += self.writes.len() as u64;
         self.writes.clear();
@@ -225,7 +224,7 @@ impl Members {
     }
 }
 
-/// Whether an array has all its data when only these members are whole.
+/// Whether an array has all its data if only these members are whole.
 pub(super) fn survives(level: RaidLevel, member_count: usize, is_whole: impl Fn(usize) -> bool) -> bool {
     let whole_count = (0..member_count).filter(|&member| is_whole(member)).count();
     let pair_has_one = |first: usize| is_whole(first) || is_whole((first + 1) % member_count);
@@ -233,7 +232,7 @@ pub(super) fn survives(level: RaidLevel, member_count: usize, is_whole: impl Fn(
         RaidLevel::Raid0 => whole_count == member_count,
         RaidLevel::Raid1 => whole_count > 0,
         RaidLevel::Raid5 | RaidLevel::Raid6 => whole_count + level.parity_count() as usize >= member_count,
-        // With an odd number of members each shares chunks with both its neighbours.
+        // With an odd number of members, each member shares chunks with both neighbours.
         RaidLevel::Raid10 if member_count.is_multiple_of(2) => (0..member_count).step_by(2).all(pair_has_one),
         RaidLevel::Raid10 => (0..member_count).all(pair_has_one),
     }
@@ -242,8 +241,7 @@ pub(super) fn survives(level: RaidLevel, member_count: usize, is_whole: impl Fn(
 /// A range of a member: index, first byte, end.
 pub(super) type Extent = (usize, u64, u64);
 
-/// Collects ranges per member and joins those that touch, so that a member gets one request where its part is
-/// in one piece.
+/// Collects ranges per member and joins adjacent ones, so that a contiguous part becomes one request.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
     open: Vec<(u64, u64)>,
@@ -269,7 +267,7 @@ impl Extents {
         }
     }
 
-    /// Whether the range goes on where one on this member ends.
+    /// Whether the range continues one on this member.
     pub(super) fn continues(&self, member: usize, start_bytes: u64) -> bool {
         let (start, end) = self.open[member];
         start < end && end == start_bytes

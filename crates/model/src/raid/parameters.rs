@@ -1,4 +1,4 @@
-//! What an array is made of.
+//! Parameters of an array.
 
 use super::Raid;
 use super::layout::Layout;
@@ -30,7 +30,7 @@ impl RaidLevel {
         }
     }
 
-    /// The smallest array that this model accepts: what md does.
+    /// The smallest number of members in this model, the same as in md.
     pub fn least_member_count(self) -> usize {
         match self {
             RaidLevel::Raid0 | RaidLevel::Raid1 | RaidLevel::Raid10 => 2,
@@ -40,7 +40,7 @@ impl RaidLevel {
     }
 }
 
-/// As numbers in files.
+/// Written as numbers in files.
 impl Parameter for RaidLevel {
     fn value(&self) -> Option<Value> {
         Some(Value::Number(match self {
@@ -65,7 +65,7 @@ impl Parameter for RaidLevel {
 }
 
 declare! {
-    /// Without a source: the idle time.
+    /// The idle time has no source.
     #[derive(Debug, Clone, PartialEq)]
     pub struct RaidParameters {
         pub level: RaidLevel = Count "level", step Step::OneOf(&[0, 1, 5, 6, 10]), hint "0, 1, 5, 6 or 10";
@@ -93,7 +93,7 @@ declare! {
     }
 }
 
-/// A word, and the chunk of a bitmap beside one of them.
+/// A word, and the chunk of a bitmap for one of the words.
 impl Part for Resync {
     fn all_fields(declared: Field) -> Vec<Field> {
         ResyncKeys::fields_under(&declared.key)
@@ -121,7 +121,7 @@ impl Part for Resync {
     }
 }
 
-/// mdadm's own choice for an internal bitmap.
+/// mdadm's default for an internal bitmap.
 const BITMAP_CHUNK_BYTES: u64 = 64 << 20;
 
 choices! {
@@ -144,18 +144,18 @@ declare! {
 }
 
 impl RaidParameters {
-    /// An array that is whole, and everything else as it is when a stack table does not say it.
+    /// An array without missing members, with the defaults of a stack table for all other parameters.
     pub fn new(level: RaidLevel) -> RaidParameters {
         let given = level.value().map(|value| ("level".to_owned(), value));
         RaidParameters::from_values(given.into_iter().collect()).expect("everything else has a default")
     }
 
-    /// Size of an array of that many members, of which the smallest has that size.
+    /// Size of an array, from its number of members and the size of the smallest.
     pub fn usable_bytes(&self, member_count: usize, smallest_member_bytes: u64) -> u64 {
         Layout::new(self.level, member_count, self.chunk_bytes, smallest_member_bytes).size_bytes
     }
 
-    /// Whether an array of that many members can be built.
+    /// Whether an array of this number of members can be built.
     pub fn validate(&self, member_count: usize) -> Result<(), Invalid> {
         LayerParameters::validate(self)?;
         self.check_count(member_count)

@@ -1,4 +1,4 @@
-//! Writes to rows with parity, and reads of what is not there.
+//! Writes to rows with parity, and reconstruction of missing data.
 
 use super::members::{Extents, OpIndex, Purpose};
 use super::{Op, Raid, Stage, Task};
@@ -6,18 +6,18 @@ use crate::request::Operation;
 use crate::requests::Slot;
 use crate::time::Instant;
 
-/// How the new parity comes about.
+/// The method of computing the new parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
-    /// Read-modify-write: from the old data and the old parity.
+    /// Read-modify-write: reads the old data and the old parity.
     Modify,
-    /// Reconstruct-write: from the rest of the row.
+    /// Reconstruct-write: reads the rest of the row.
     Reconstruct,
-    /// From everything that can be read, when neither of the two is possible.
+    /// Reads every readable member, if neither of the other methods is possible.
     ReadAll,
 }
 
-/// What an operation writes in one row.
+/// The data that an operation writes in one row.
 #[derive(Debug, Clone, Copy)]
 struct RowWrite {
     row: u64,
@@ -26,7 +26,7 @@ struct RowWrite {
     start: u64,
     end: u64,
     chunk_bytes: u64,
-    /// Part of each parity chunk that changes, from the start of the chunk.
+    /// Part of each parity chunk that changes, relative to the start of the chunk.
     parity: (u64, u64),
 }
 
@@ -50,7 +50,7 @@ impl RowWrite {
         }
     }
 
-    /// Part of a data chunk that is written, from the start of the chunk; empty when none is.
+    /// Part of a data chunk that is written, relative to the start of the chunk; empty if none is.
     fn written(&self, data_index: u64) -> (u64, u64) {
         let chunk_start = self.row_start + data_index * self.chunk_bytes;
         let start = self.start.max(chunk_start);
@@ -58,15 +58,14 @@ impl RowWrite {
         if start < end { (start - chunk_start, end - chunk_start) } else { (0, 0) }
     }
 
-    /// Part of a data chunk that the parity covers and that is not written; empty when there is none.
+    /// Part of a data chunk within the parity range that is not written; empty if there is none.
     fn unwritten(&self, data_index: u64) -> (u64, u64) {
         let (low, high) = self.parity;
         let (start, end) = self.written(data_index);
         if start == end {
             (low, high)
         } else if start > low {
-            // A chunk is written in part only at the start or at the end of a longer write, so the rest is
-            // one range.
+            // A longer write covers a chunk in part only at its start or its end, so the rest is one range.
             (low, start)
         } else {
             (end, high)
@@ -80,7 +79,7 @@ impl RowWrite {
 }
 
 impl Raid {
-    /// Divides a write into operations on one row each.
+    /// Splits a write into operations on one row each.
     pub(super) fn begin_rows(&mut self, now: Instant, slot: Slot, start_bytes: u64, end_bytes: u64) {
         let (chunk_bytes, row_bytes) = (self.layout.chunk_bytes, self.layout.row_bytes());
         let mut start = start_bytes;
@@ -197,7 +196,7 @@ impl Raid {
         }
     }
 
-    /// The reads are done: writes the data and the parity.
+    /// Writes the data and the parity after the reads.
     pub(super) fn write_row(&mut self, at: Instant, op: OpIndex) {
         let write = self.row_write(&self.ops[op]);
         for index in 0..self.layout.data_count() {
@@ -208,7 +207,7 @@ impl Raid {
             let member = self.layout.data_member(write.row, index);
             let is_valid = self.members.list[member].is_readable(end);
             if self.members.list[member].is_writable() {
-                // Beyond the point of the rebuild, what counts is what the parity says.
+                // Beyond the position of the rebuild, the parity determines the content.
                 let purpose = if is_valid { Purpose::Data } else { Purpose::Silent };
                 self.send_write(at, op, purpose, (member, start, end));
             }
@@ -227,8 +226,8 @@ impl Raid {
         }
     }
 
-    /// Adds what a range of an unreadable member is computed from: as many other members as a row has data,
-    /// first data, then P, then Q. Whether there are so many.
+    /// Adds the sources of an unreadable member's range: as many other members as a row has data chunks,
+    /// first data, then P, then Q. Returns whether there are enough.
     pub(super) fn add_reconstruction(
         &self,
         lost_member: usize,

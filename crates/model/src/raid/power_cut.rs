@@ -1,4 +1,4 @@
-//! What a power cut leaves of the host's writes, from what it leaves on the members.
+//! The fates of the host's writes after a power cut, derived from the fates on the members.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::request::Operation;
 use crate::requests::{Submitted, is_unacknowledged};
 use crate::time::Instant;
 
-/// A part of a host's write, to be put in order.
+/// A part of a host's write, to be sorted.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     serial: u64,
     fate: WriteFate,
 }
 
-/// How a member's write fared, from all that the member says of it.
+/// The fate of a member's write, summed over all its pieces.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fared {
     lost_bytes: u64,
@@ -80,7 +80,7 @@ impl Raid {
         PowerCut { writes }
     }
 
-    /// Operations that have not begun to write.
+    /// Adds operations that have not begun to write.
     fn add_unwritten(&self, outstanding: &[Submitted], parts: &mut Vec<Part>) {
         let mut is_free = vec![false; self.ops.len()];
         for &op in &self.free_ops {
@@ -107,7 +107,7 @@ impl Raid {
         }
     }
 
-    /// What the host has not sent to members yet. No operation has begun of what is still on its way to them.
+    /// Adds writes that the host has not sent to members. Requests still on their way have no operation yet.
     fn add_unsent(&self, parts: &mut Vec<Part>) {
         let lost = |id, offset_bytes, size_bytes| WriteFate {
             id,
@@ -130,7 +130,7 @@ impl Raid {
         }
     }
 
-    /// The copy of the host's byte that counts: the first one on a member that is wholly valid.
+    /// Whether this copy of the host's byte counts: the first one on a wholly valid member.
     fn is_first_valid_copy(&self, offset_bytes: u64, copy: u64) -> bool {
         let first = (0..self.layout.copy_count()).find(|&copy| {
             let member = self.layout.place(offset_bytes, copy).member;
@@ -160,8 +160,7 @@ impl Raid {
         }
     }
 
-    /// A parity that was the only thing to write says sector by sector what became of the data that it
-    /// implies.
+    /// Adds implied data. If its parity was the only write, the parity determines the fate sector by sector.
     fn add_implied(&self, index: usize, write: &WriteFate, parts: &mut Vec<Part>) {
         let group = self.members.group(index);
         if count_real(&self.members, group.clone()) > 1 {
@@ -175,7 +174,7 @@ impl Raid {
         }
     }
 
-    /// Looks at the writes of each operation together.
+    /// Compares the fates of the writes of each operation.
     fn add_write_holes(&mut self, fared: &[Fared], parts: &mut Vec<Part>) {
         let mut torn_rows = Vec::new();
         let mut start = 0;
@@ -215,8 +214,8 @@ impl Raid {
         self.write_hole_rows += torn_rows.len() as u64;
     }
 
-    /// What the row holds on members that are not valid there cannot be computed any more. What the operation
-    /// itself wrote there has a fate instead.
+    /// Notes the row's data on members that are not valid there: it can no longer be computed. Data written
+    /// by the operation itself has a fate instead.
     fn note_damage(&mut self, parity: &WriteEntry, group: Range<usize>) {
         let row = parity.offset_bytes / self.layout.chunk_bytes;
         let (low, high) = (parity.offset_bytes, parity.offset_bytes + parity.size_bytes);
@@ -240,7 +239,7 @@ impl Raid {
         }
     }
 
-    /// As after power-on; totals, the members' states and what was damaged stay.
+    /// Sets the state after power-on. Totals, the members' states and the damaged ranges stay.
     fn reset(&mut self, now: Instant) {
         self.members.forget_writes();
         self.requests.reset();

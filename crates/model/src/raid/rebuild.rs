@@ -1,8 +1,8 @@
-//! Filling a new member in the background; the clock of the resynchronisation as well.
+//! Rebuild of a new member in the background, and the clock of the resynchronisation.
 //!
-//! One unit at a time: read from the members that have it, write to the new one, while host writes to the
-//! same place wait. The next unit starts by the clock of one of two rates, depending on whether the host is
-//! idle.
+//! One unit is rebuilt at a time: it is read from the members that have it and written to the new one, while
+//! host writes to the same place wait. The start of the next unit follows one of two rates, depending on
+//! whether the host is idle.
 
 use super::members::{Extents, MemberState, OpIndex, Purpose};
 use super::{Op, Raid, RaidParameters, Stage, Task};
@@ -11,8 +11,8 @@ use crate::request::Operation;
 use crate::time::Instant;
 
 /// Bytes of a member rebuilt at once. md resynchronises in requests of 64 KiB with 2 MiB in flight
-/// (`drivers/md/raid1-10.c`, `drivers/md/raid1.c`); one request of half a MiB keeps a disk's arm on its track
-/// as well.
+/// (`drivers/md/raid1-10.c`, `drivers/md/raid1.c`). One request of half a MiB also keeps a disk's arm on its
+/// track.
 const UNIT_BYTES: u64 = 512 << 10;
 
 #[derive(Debug)]
@@ -20,9 +20,9 @@ pub(super) struct Rebuild {
     is_running: bool,
     is_unit_in_flight: bool,
     unit_started_at: Instant,
-    /// The next unit begins no earlier, however slow the members were.
+    /// Lower bound of the next unit's start, in case of slow members.
     unit_ended_at: Instant,
-    /// Bytes of the unit before: the pause until the next is by their number.
+    /// Bytes of the previous unit; they determine the pause before the next.
     unit_bytes: u64,
     pub(super) host_idle_since: Instant,
 }
@@ -47,7 +47,7 @@ impl Rebuild {
         }
     }
 
-    /// After a power cut: goes on where it was, or begins with what the cut left to do.
+    /// After a power cut, continues the rebuild, or begins the resynchronisation of the cut.
     pub(super) fn resume(&mut self, now: Instant, has_resync: bool) {
         self.is_running |= has_resync;
         self.is_unit_in_flight = false;
@@ -58,7 +58,7 @@ impl Rebuild {
 }
 
 impl Raid {
-    /// When the next unit starts, if the host does not change its mind.
+    /// Start of the next unit, unless the host's load changes.
     pub(super) fn rebuild_due_at(&self) -> Option<Instant> {
         let rebuild = &self.rebuild;
         if !rebuild.is_running || rebuild.is_unit_in_flight {
@@ -144,12 +144,12 @@ impl Raid {
     pub(super) fn finish_rebuild(&mut self, at: Instant, member: usize, op: &Op) {
         self.rebuild.is_unit_in_flight = false;
         if op.is_failed {
-            // Its sources are gone; nothing more can be rebuilt.
+            // Its sources are gone, so the rebuild ends.
             self.rebuild.is_running = false;
             return;
         }
         let state = &mut self.members.list[member].state;
-        // The member may have been dropped, and another put in its place.
+        // The member may have been dropped and replaced.
         if *state == (MemberState::Rebuilding { valid_bytes: op.start_bytes }) {
             *state = if op.end_bytes == self.layout.member_bytes {
                 MemberState::InSync

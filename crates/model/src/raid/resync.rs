@@ -1,15 +1,15 @@
-//! After a power cut: making copies and parity agree again, as Linux md does.
+//! Resynchronisation of copies and parity after a power cut, as in Linux md.
 //!
-//! md marks an array as active before the first write and as clean when there has been none for
-//! `safe_mode_delay`, 200 ms by default (Documentation/admin-guide/md.rst). An array that was active when the
-//! power failed is resynchronised as a whole, or, with a write-intent bitmap, where a bit is set; bits are
-//! cleared lazily, after 5 s by default, and one stands for 64 MiB (`man 8 mdadm`, `--delay`,
-//! `--bitmap-chunk`). It runs by the clock of the rebuild, a unit at a time, while host writes to the same
+//! md marks an array as active before the first write, and as clean after `safe_mode_delay` without writes,
+//! 200 ms by default (Documentation/admin-guide/md.rst). An array that was active when the power failed is
+//! resynchronised as a whole, or, with a write-intent bitmap, where a bit is set. Bits are cleared lazily,
+//! after 5 s by default, and one stands for 64 MiB (`man 8 mdadm`, `--delay`, `--bitmap-chunk`). The
+//! resynchronisation runs by the clock of the rebuild, one unit at a time, while host writes to the same
 //! place wait.
 //!
-//! A unit reads one copy and writes the others in RAID 1 (`drivers/md/raid1.c`, `raid1_sync_request`); in
-//! RAID 10 it reads all copies, and with parity the whole row, and writes what differs. An array with parity
-//! that lacks a member has nothing to compare: md refuses to start it until it is forced to.
+//! In RAID 1, a unit reads one copy and writes the others (`drivers/md/raid1.c`, `raid1_sync_request`). In
+//! RAID 10 it reads all copies, with parity the whole row, and writes the differences. An array with parity
+//! that lacks a member has no redundancy to compare: md starts it only with force.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -20,32 +20,32 @@ use crate::time::{Instant, MILLISECOND, SECOND};
 
 /// md's `safe_mode_delay`.
 const ACTIVE_NS: u64 = 200 * MILLISECOND;
-/// How long a bit of the bitmap stays set after the last write.
+/// Time that a bit of the bitmap stays set after the last write.
 const BIT_NS: u64 = 5 * SECOND;
 
-/// What an array does about a power cut.
+/// The resynchronisation after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resync {
-    /// What the cut left stays as it is.
+    /// No resynchronisation.
     Never,
-    /// Everything is compared, if the array was being written to.
+    /// Compares everything, if the array was active.
     Whole,
-    /// Only what a write-intent bitmap says was being written, a bit for so many bytes of each member.
+    /// Compares the regions set in a write-intent bitmap; a bit stands for `region_bytes` of each member.
     Bitmap { region_bytes: u64 },
 }
 
-/// What may differ between members, and what was found so at the last power cut.
+/// Regions that may differ between members, and those found at the last power cut.
 #[derive(Debug, Default)]
 pub(super) struct Unsynced {
     last_write_at: Option<Instant>,
-    /// With a bitmap: region to its last write.
+    /// With a bitmap: region to the time of its last write.
     regions: BTreeMap<u64, Instant>,
-    /// Of each member, in bytes: still to be resynchronised.
+    /// Ranges of each member, in bytes, that are still to be resynchronised.
     ranges: VecDeque<(u64, u64)>,
 }
 
 impl Unsynced {
-    /// A write to this part of the members.
+    /// Notes a write to this part of the members.
     pub(super) fn note(&mut self, resync: Resync, at: Instant, (start, end): (u64, u64)) {
         if resync == Resync::Never || start == end {
             return;
@@ -69,7 +69,7 @@ impl Unsynced {
         self.last_write_at.is_some_and(|at| at + ACTIVE_NS > now)
     }
 
-    /// Regions with their bit set, and those that are not resynchronised since an earlier cut.
+    /// Regions whose bit is set, and regions still open from an earlier cut.
     fn set_regions(&self, now: Instant, region_bytes: u64) -> BTreeSet<u64> {
         let written = self.regions.iter().filter(|&(_, &at)| at + BIT_NS > now).map(|(&region, _)| region);
         let left =
@@ -84,7 +84,7 @@ impl Raid {
         self.unsynced.left_bytes()
     }
 
-    /// The power fails, and writes are still under way.
+    /// Plans the resynchronisation at a power cut, including writes still in progress.
     pub(super) fn plan_resync(&mut self, now: Instant) {
         let resync = self.parameters.resync;
         for &op in self.active.iter().chain(&self.waiting) {
@@ -126,7 +126,7 @@ impl Raid {
         self.send_all(at, op, Operation::Read, extents);
     }
 
-    /// To the copies that were not read.
+    /// Writes the copies that were not read.
     pub(super) fn write_resynced(&mut self, at: Instant, op: OpIndex) {
         if self.parameters.level != RaidLevel::Raid1 {
             return;

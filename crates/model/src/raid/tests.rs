@@ -18,11 +18,11 @@ use crate::virtual_time::VirtualTime;
 const CHUNK: u64 = 64 << 10;
 const MEMBER_BYTES: u64 = 16 * CHUNK;
 
-/// What came to a member: member, operation, offset, size.
+/// A request to a member: member, operation, offset, size.
 type Log = Arc<Mutex<Vec<(usize, Operation, u64, u64)>>>;
 
-/// Serves every request in the same time, any number at once. A power cut keeps, of the writes that it has,
-/// those that the test chose.
+/// Serves every request in the same time, in parallel without limit. At a power cut, its open writes get the
+/// fate that the test chose.
 struct Constant {
     member: usize,
     latency_ns: u64,
@@ -99,7 +99,7 @@ impl Array {
         Array::with(parameters, member_count, |_| (false, Fate::Lost))
     }
 
-    /// Of each member: whether it fails, and what it makes of writes at a power cut.
+    /// For each member: whether it fails, and the fate of its writes at a power cut.
     fn with(
         parameters: RaidParameters,
         member_count: usize,
@@ -117,7 +117,7 @@ impl Array {
         self.driver.submit(Request { id, operation, offset_bytes, size_bytes, force_unit_access: false });
     }
 
-    /// The requests that one of the host's becomes.
+    /// The requests to members for one request of the host.
     fn requests(
         &mut self,
         operation: Operation,
@@ -187,11 +187,11 @@ fn a_whole_row_is_written_without_reads() {
 
 #[test]
 fn the_rest_of_a_row_is_read_where_that_is_fewer_requests() {
-    // Three of four chunks: one read instead of four.
+    // Three of four chunks are written: one read instead of four.
     check_cost(whole(RaidLevel::Raid5), 5, 0, 3 * CHUNK, (1, 4));
-    // Of three members: the other chunk, instead of data and parity.
+    // With three members: the other chunk is read, instead of data and parity.
     check_cost(whole(RaidLevel::Raid5), 3, 0, 4_096, (1, 2));
-    // One chunk and a half of six: two old parts and the parity, against five others.
+    // One and a half of six chunks: two old parts and the parity, against five others.
     check_cost(whole(RaidLevel::Raid5), 7, 0, CHUNK + CHUNK / 2, (3, 3));
 }
 
@@ -385,7 +385,7 @@ fn an_idle_rebuild_runs_at_its_highest_rate() {
     let parameters = RaidParameters { rebuild_idle_ns: 0, ..rebuilding(RaidLevel::Raid1) };
     let mut array = Array::new(parameters, 2);
     assert_eq!(array.driver.wait(), None);
-    // 1 MiB at 64 MiB/s in two units; the second starts when the first has had its time, and takes two
+    // 1 MiB at 64 MiB/s in two units. The second unit starts after the time of the first, and takes two
     // requests.
     assert_eq!(array.driver.now().0, transfer_of(512 << 10) + 2 * MILLISECOND);
 }
@@ -421,10 +421,10 @@ fn a_rebuilding_member_takes_writes_and_serves_only_what_is_valid() {
     let mut array = Array::new(rebuilding(RaidLevel::Raid1), 2);
     let last = MEMBER_BYTES - 4_096;
     let requests = array.requests(Operation::Write, last, 4_096);
-    // Beside those of the rebuild.
+    // In addition to those of the rebuild.
     assert!(requests.contains(&(1, Operation::Write, last, 4_096)), "{requests:?}");
     array.log.lock().unwrap().clear();
-    // Two at once would go to two copies.
+    // Two in parallel would go to two copies.
     array.submit(Operation::Read, last, 4_096);
     array.submit(Operation::Read, last, 4_096);
     array.submit(Operation::Read, 0, 4_096);
@@ -461,7 +461,7 @@ fn a_replaced_member_is_rebuilt() {
     assert_eq!(array.driver.device().member_state(2), MemberState::InSync);
 }
 
-/// Cuts the power while one write of 16 KiB at 0 is being written, and gives fate, torn rows, damaged ranges.
+/// Cuts the power during one write of 16 KiB at 0. Returns fate, torn rows and damaged ranges.
 fn cut_in_write(parameters: RaidParameters, kept_members: &[usize]) -> (Vec<Fate>, u64, Vec<(u64, u64)>) {
     let mut array = Array::with(parameters, 5, |member| {
         (false, if kept_members.contains(&member) { Fate::Kept } else { Fate::Lost })

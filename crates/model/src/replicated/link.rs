@@ -1,11 +1,10 @@
-//! A network link as a timetable of rates: one message after another, no loss, sometimes slow, sometimes
-//! down.
+//! A network link as a timetable of rates: one message after another, no loss, with slow periods and outages.
 
 use crate::time::{Instant, SECOND};
 
 use super::{Congestion, Outage};
 
-/// From this moment on the link has this rate; zero when it is down.
+/// From this time on, the link has this rate; zero if it is down.
 #[derive(Debug, Clone, Copy)]
 struct Phase {
     from: Instant,
@@ -49,7 +48,7 @@ impl Link {
         Link { phases, free_at: Instant::ZERO }
     }
 
-    /// When the link is down, as start and end.
+    /// The outages, as start and end.
     pub(super) fn outages(&self) -> Vec<(Instant, Instant)> {
         let ends = self.phases.iter().skip(1).map(|phase| phase.from).chain([Instant::FAR_FUTURE]);
         let down = self.phases.iter().zip(ends).filter(|(phase, _)| phase.bytes_per_s == 0);
@@ -60,7 +59,7 @@ impl Link {
         self.phases.partition_point(|phase| phase.from <= at) - 1
     }
 
-    /// The first moment, not before `at`, at which the link is up.
+    /// The first time at or after `at` when the link is up.
     pub(super) fn up_at(&self, at: Instant) -> Instant {
         let later = &self.phases[self.phase_index(at)..];
         later
@@ -69,10 +68,10 @@ impl Link {
             .map_or(Instant::FAR_FUTURE, |phase| phase.from.max(at))
     }
 
-    /// Sends a message after those before it; returns when its last byte is on the wire.
+    /// Sends a message after earlier ones. Returns the time when its last byte is on the wire.
     pub(super) fn send(&mut self, now: Instant, bytes: u64) -> Instant {
         let mut at = self.free_at.max(now);
-        // In bytes times a second's nanoseconds, so that nothing is rounded before the end.
+        // In bytes times nanoseconds per second, so that rounding happens only at the end.
         let mut left = u128::from(bytes) * u128::from(SECOND);
         for index in self.phase_index(at)..self.phases.len() {
             let rate = u128::from(self.phases[index].bytes_per_s);
@@ -90,7 +89,7 @@ impl Link {
         at
     }
 
-    /// What was to be sent is not sent.
+    /// Drops messages not yet sent.
     pub(super) fn clear(&mut self, now: Instant) {
         self.free_at = now;
     }

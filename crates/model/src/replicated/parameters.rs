@@ -1,4 +1,4 @@
-//! What a replicated device is made of.
+//! Parameters of a replicated device.
 
 use super::Replicated;
 use crate::declare;
@@ -11,7 +11,7 @@ use crate::time::{MICROSECOND, SECOND};
 const RATE_LIMIT: u64 = 1_000_000_000_000;
 
 choices! {
-    /// When a write completes: see the module.
+    /// The condition for the completion of a write: see the module's documentation.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Protocol {
         A = "A",
@@ -20,7 +20,7 @@ choices! {
     }
 }
 
-/// The link is down; model time.
+/// An outage of the link, in model time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outage {
     pub starts_at_ns: u64,
@@ -42,7 +42,7 @@ impl Row for Outage {
     }
 }
 
-/// Other traffic leaves this rate; model time.
+/// Other traffic limits the rate to this, in model time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
     pub starts_at_ns: u64,
@@ -68,12 +68,12 @@ impl Row for Congestion {
 }
 
 choices! {
-    /// The machine on which the host goes on after this one lost its power.
+    /// The machine on which the host continues after this one lost its power.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Survivor {
-        /// This one, after power-on: the fates are those of the local device.
+        /// This one, after power-on. The fates are those of the local device.
         Local = "local",
-        /// The peer: what had not reached it is lost, whatever the local device has.
+        /// The peer. Data that had not reached it is lost, even if the local device has it.
         Peer = "peer",
     }
 }

@@ -1,4 +1,4 @@
-//! What replication costs and what it saves, as arithmetic.
+//! The cost and the benefit of replication, as arithmetic.
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
@@ -221,7 +221,7 @@ fn protocol_a_fills_its_buffer_and_then_blocks_until_the_timeout() {
     assert_eq!(done[16], 7 * SECOND);
 }
 
-/// How many of 40 acknowledged and flushed writes of 64 KiB are gone when the host goes on with the peer.
+/// Writes lost when the host continues on the peer, of 40 acknowledged and flushed writes of 64 KiB.
 fn lost_on_fail_over(protocol: Protocol) -> usize {
     let parameters = ReplicatedParameters { survivor: Survivor::Peer, ..parameters(protocol) };
     let mut driver = replicated(parameters, 0, 0);
@@ -239,8 +239,8 @@ fn lost_on_fail_over(protocol: Protocol) -> usize {
 
 #[test]
 fn fail_over_loses_what_protocol_a_had_not_sent() {
-    // The first 16 fit the buffer at once; the twentieth is acknowledged when the fourth is released, so that
-    // four are with the peer.
+    // The first 16 fit the buffer at once. The twentieth is acknowledged when the fourth is released, so the
+    // peer has four.
     assert_eq!(lost_on_fail_over(Protocol::A), 16);
     assert_eq!(lost_on_fail_over(Protocol::B), 0);
     assert_eq!(lost_on_fail_over(Protocol::C), 0);

@@ -1,8 +1,8 @@
-//! The background writer: dirty blocks from the fast device to the slow one.
+//! The background writer: copies dirty blocks from the fast device to the slow one.
 //!
-//! A block is read, written, and clean once a FLUSH of the slow device has covered the write; until then the
-//! copy on the fast device counts. A FLUSH of the host covers drains too. Otherwise there is one per group of
-//! drains.
+//! A block is read, written, and clean after a FLUSH of the slow device that covers the write. Until then,
+//! the copy on the fast device is the valid one. A FLUSH of the host covers drains too. Otherwise, each group
+//! of drains has one FLUSH.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::requests::Slot;
 use crate::throttle::TokenBucket;
 use crate::time::Instant;
 
-/// Blocks in work at once, and blocks that share a FLUSH.
+/// Limit on blocks being drained at once; also the number of blocks per FLUSH.
 const GROUP: usize = 64;
 
 /// A block on its way to the slow device.
@@ -27,13 +27,13 @@ pub(super) struct Drain {
 #[derive(Debug)]
 pub(super) struct Drainer {
     rate: TokenBucket,
-    /// When the rate allows the next block.
+    /// Earliest start of the next block by the rate.
     allowed_at: Instant,
     next_number: u64,
     next_block: u64,
-    /// Being read or written: the drain, and its writes that are not done.
+    /// Drains being read or written, each with its number of open writes.
     in_work: BTreeMap<u64, (Drain, usize)>,
-    /// Written, waiting for a FLUSH.
+    /// Drains written, waiting for a FLUSH.
     written: Vec<Drain>,
     is_flushing: bool,
 }
@@ -63,7 +63,7 @@ impl SsdCache {
         is_possible.then(|| self.drainer.allowed_at.max(self.now))
     }
 
-    /// Starts the drains that are due, and the FLUSH behind a group of them.
+    /// Starts the drains that are due, and the FLUSH after a group of them.
     pub(super) fn drain(&mut self) {
         while self.next_drain_at().is_some_and(|at| at <= self.now) {
             let number = self.drainer.next_number;
@@ -88,7 +88,8 @@ impl SsdCache {
         }
     }
 
-    /// The block is in memory; what of it is still to be drained goes to the slow device.
+    /// Writes the sectors of the block that are still to be drained to the slow device; the block is in
+    /// memory.
     pub(super) fn write_drained(&mut self, drain: Drain) {
         let slot = self.map.get(drain.index);
         let sectors = match slot.draining {

@@ -1,7 +1,6 @@
-//! Which blocks of the slow device the fast one holds: a map with the clean blocks in the order of their last
-//! use.
+//! The blocks of the slow device on the fast one: a map with the clean blocks in LRU order.
 //!
-//! Validity is kept per sector, so that a write of less than a block needs no read of the rest of it.
+//! Validity is tracked per sector, so that a write of less than a block needs no read of the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,15 +13,15 @@ pub(super) const MOST_SECTORS: u64 = Sectors::BITS as u64;
 
 const NOWHERE: SlotIndex = SlotIndex::MAX;
 
-/// A place for one block on the fast device; its number is its position there.
+/// A place for one block on the fast device; its index is its position there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slot {
     pub(super) block: u64,
     pub(super) valid: Sectors,
     pub(super) dirty: Sectors,
-    /// What the drain with this number will have made clean.
+    /// Number of the drain in progress, and the sectors that it makes clean.
     pub(super) draining: Option<(u64, Sectors)>,
-    /// Counts what ends the meaning of a fill in flight.
+    /// Incremented when a fill in flight becomes void.
     pub(super) generation: u64,
     in_use: bool,
     newer: SlotIndex,
@@ -36,7 +35,7 @@ pub(super) struct Map {
     capacity: usize,
     by_block: BTreeMap<u64, SlotIndex>,
     dirty_count: usize,
-    /// Dirty blocks that no drain has in work, in the order of the slow device.
+    /// Dirty blocks that no drain is processing, in the order of the slow device.
     drainable: BTreeSet<u64>,
     newest: SlotIndex,
     oldest: SlotIndex,
@@ -76,7 +75,7 @@ impl Map {
         self.drainable.len()
     }
 
-    /// The block was used.
+    /// Marks the block as most recently used.
     pub(super) fn touch(&mut self, index: SlotIndex) {
         if self.slots[index].dirty == 0 {
             self.unlink(index);
@@ -84,8 +83,8 @@ impl Map {
         }
     }
 
-    /// The block's place, a new one if need be, for which the clean block unused for longest goes; `None`
-    /// when all are dirty.
+    /// The place of the block. A new place evicts the least recently used clean block if necessary. `None` if
+    /// all blocks are dirty.
     pub(super) fn find_or_allocate(&mut self, block: u64) -> Option<SlotIndex> {
         if let Some(index) = self.find(block) {
             return Some(index);
@@ -130,14 +129,14 @@ impl Map {
         slot.valid |= sectors;
         slot.dirty |= sectors;
         if let Some((_, draining)) = &mut slot.draining {
-            // A drain in work has read what was there before.
+            // A drain in progress has read the old data.
             *draining &= !sectors;
         } else {
             self.drainable.insert(slot.block);
         }
     }
 
-    /// The fast device holds these sectors no more.
+    /// Removes these sectors from the fast device's map.
     pub(super) fn invalidate(&mut self, index: SlotIndex, sectors: Sectors) {
         let slot = &mut self.slots[index];
         slot.generation += 1;
@@ -163,7 +162,7 @@ impl Map {
         self.link_newest(index);
     }
 
-    /// Gives the next dirty block, in the order of the slow device and around, to the drain of this number.
+    /// Assigns the next dirty block to this drain, in the order of the slow device, wrapping at the end.
     pub(super) fn start_drain(&mut self, from_block: u64, number: u64) -> Option<(SlotIndex, Sectors)> {
         let block = *self.drainable.range(from_block..).next().or_else(|| self.drainable.first())?;
         self.drainable.remove(&block);
@@ -173,7 +172,7 @@ impl Map {
         Some((index, slot.dirty))
     }
 
-    /// What the drain copied is durable on the slow device; returns the sectors that are clean now.
+    /// Ends a drain whose copy is durable on the slow device. Returns the sectors that are clean now.
     pub(super) fn finish_drain(&mut self, index: SlotIndex, number: u64) -> Sectors {
         let slot = &mut self.slots[index];
         let Some((_, drained)) = slot.draining.filter(|&(draining_number, _)| draining_number == number)
@@ -190,8 +189,8 @@ impl Map {
         drained
     }
 
-    /// Power-on: no drain is in work, no fill is in flight; without `keeps_clean` only dirty blocks are
-    /// known.
+    /// Sets the state after power-on: no drains and no fills in flight. Without `keeps_clean`, only dirty
+    /// blocks stay in the map.
     pub(super) fn power_on(&mut self, keeps_clean: bool) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
@@ -231,7 +230,7 @@ impl Map {
     }
 }
 
-/// The sectors from `start` to before `end` of a block.
+/// The sectors `start..end` of a block.
 pub(super) fn sectors_between(start: u64, end: u64) -> Sectors {
     let below = |sector: u64| if sector == MOST_SECTORS { Sectors::MAX } else { (1 << sector) - 1 };
     below(end) & !below(start)

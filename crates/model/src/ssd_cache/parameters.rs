@@ -1,4 +1,4 @@
-//! What a cache on a fast device is made of.
+//! Parameters of a cache on a fast device.
 
 use super::SsdCache;
 use super::map::MOST_SECTORS;
@@ -25,12 +25,12 @@ choices! {
     }
 }
 
-/// When what was read from the slow device is copied to the fast one.
+/// When data read from the slow device is copied to the fast one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promotion {
     Never,
     Always,
-    /// Up to this rate, with a second's worth at once; reads beyond it are not copied.
+    /// Up to this rate, with a burst of one second; reads beyond it are not copied.
     AtRate {
         bytes_per_s: u64,
     },
@@ -99,7 +99,7 @@ impl LayerParameters for SsdCacheParameters {
         within("cache", self.cache_bytes.unwrap_or(fast_bytes), self.block_bytes, fast_bytes, " bytes")
     }
 
-    /// What only write-back has plays no part in the others.
+    /// Parameters of write-back have no effect under the other policies.
     fn uses(&self, key: &str) -> bool {
         self.write_policy == WritePolicy::Back || !key.starts_with("writeback")
     }

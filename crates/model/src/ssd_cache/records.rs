@@ -1,7 +1,6 @@
-//! Writes of the host that one of an SSD cache's devices may still lose, by the id under which that device
-//! knows them.
+//! Records of the host's writes that one device of an SSD cache may still lose, by the id at that device.
 //!
-//! A record goes when a FLUSH that covers it has completed, or when the device has nothing volatile.
+//! A record is removed after a FLUSH that covers it, or when the device holds no volatile data.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,17 +9,17 @@ use crate::request::{RequestId, SECTOR_BYTES};
 
 use super::map::{Sectors, pieces, sectors_between};
 
-/// Part of a host's write that went to the device in one piece.
+/// Part of a host's write that went to the device as one request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
     pub(super) id: RequestId,
     pub(super) sequence: u64,
-    /// First sector, as the host knows it.
+    /// First sector in the host's coordinates.
     pub(super) start: u64,
-    /// The same on the device.
+    /// First sector on the device.
     pub(super) device_start: u64,
-    /// Block that it is in, and the sectors of that block for which the device still stands; `None`: all, in
-    /// any number of blocks.
+    /// Its block, and the sectors of the block whose valid copy is on the device. `None`: all sectors, in any
+    /// number of blocks.
     pub(super) alive: Option<(u64, Sectors)>,
 }
 
@@ -29,7 +28,7 @@ pub(super) struct Records {
     by_id: BTreeMap<RequestId, Record>,
     /// Records of each block.
     by_block: BTreeMap<u64, Vec<RequestId>>,
-    /// Completed, in that order, and not known to be durable.
+    /// Completed records that may not be durable, in order of completion.
     completed: VecDeque<RequestId>,
     settled_count: u64,
 }
@@ -46,17 +45,17 @@ impl Records {
         self.completed.push_back(device_id);
     }
 
-    /// Completed and not known to be durable.
+    /// Number of completed records that may not be durable.
     pub(super) fn open_count(&self) -> usize {
         self.completed.len()
     }
 
-    /// What a FLUSH submitted now covers, for [`Records::settle`].
+    /// The mark of a FLUSH submitted now, for [`Records::settle`].
     pub(super) fn mark(&self) -> u64 {
         self.settled_count + self.completed.len() as u64
     }
 
-    /// Everything completed before the mark was taken is durable.
+    /// Removes records completed before the mark; they are durable.
     pub(super) fn settle(&mut self, mark: u64) {
         while self.settled_count < mark
             && let Some(device_id) = self.completed.pop_front()
@@ -76,7 +75,7 @@ impl Records {
         }
     }
 
-    /// The device stands for these sectors no more: they are durable elsewhere, or gone.
+    /// Removes sectors that are durable elsewhere or gone.
     pub(super) fn forget(&mut self, block: u64, sectors: Sectors) {
         let Some(ids) = self.by_block.get_mut(&block) else { return };
         ids.retain(|id| {
@@ -93,7 +92,7 @@ impl Records {
         }
     }
 
-    /// A fate that the device gave, as the host must see it, with the submission number. `block_sectors` is
+    /// Translates a fate of the device into the host's view, with the submission number. `block_sectors` is
     /// the size of a block.
     pub(super) fn in_host_terms(&self, write: &WriteFate, block_sectors: u64) -> Vec<(u64, WriteFate)> {
         let Some(record) = self.by_id.get(&write.id) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What a fast device before a slow one is worth, as arithmetic.
+//! The benefit of a fast device in front of a slow one, as arithmetic.
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver};
@@ -57,7 +57,7 @@ fn write_ns(driver: &mut VirtualTime<SsdCache>, block: u64) -> u64 {
     latency_ns(driver, Operation::Write, block * 16 * KIB, 16 * KIB)
 }
 
-/// Lets background work go on.
+/// Lets background work continue.
 pub(crate) fn settle<D: Device>(driver: &mut VirtualTime<D>, nanoseconds: u64) {
     let until = driver.now() + nanoseconds;
     while let Some(at) = driver.device().poll_at().filter(|&at| at <= until) {
@@ -88,13 +88,13 @@ fn without_promotion_reads_stay_slow() {
 fn promotion_at_a_rate_takes_a_seconds_worth_and_what_comes_after() {
     let promotion = Promotion::AtRate { bytes_per_s: 2 * MIB };
     let mut driver = ssd_cache(SsdCacheParameters { promotion, ..parameters(WritePolicy::Around) });
-    // 128 blocks at once; 200 reads of 5 ms are a second, which allows 128 more.
+    // A burst of 128 blocks. 200 reads of 5 ms take one second, which allows 128 more.
     for block in 0..400 {
         read_ns(&mut driver, block);
     }
     settle(&mut driver, FAST_NS);
     let valid = (0..400).filter(|&block| driver.device().map.find(block).is_some()).count();
-    // All of the first second, and of the rest what comes at 128 a second.
+    // All blocks of the first second, then 128 a second.
     assert!((382..=386).contains(&valid), "{valid}");
 }
 
@@ -155,7 +155,7 @@ fn part_of_a_block_is_written_without_reading_the_rest() {
     let mut driver = ssd_cache(parameters(WritePolicy::Back));
     assert_eq!(latency_ns(&mut driver, Operation::Write, 4 * KIB, 4 * KIB), FAST_NS);
     assert_eq!(latency_ns(&mut driver, Operation::Read, 4 * KIB, 4 * KIB), FAST_NS);
-    // Before it and behind it the slow device is asked: two reads at once.
+    // The slow device serves the parts before and after it: two reads in parallel.
     let before = driver.device().slow.counters().reads;
     assert_eq!(latency_ns(&mut driver, Operation::Read, 0, 16 * KIB), SLOW_NS);
     assert_eq!(driver.device().slow.counters().reads - before, 2);
@@ -169,7 +169,7 @@ fn a_long_stream_bypasses_the_cache() {
     let mut driver = ssd_cache(cutoff);
     write_ns(&mut driver, 90);
     let latencies: Vec<u64> = (0..100).map(|block| write_ns(&mut driver, block)).collect();
-    // 63 blocks are less than a mebibyte. What is dirty is written where it is.
+    // 63 blocks are less than a mebibyte. Dirty blocks are written in place.
     let is_fast = |block: usize| block < 63 || block == 90;
     for (block, &latency_ns) in latencies.iter().enumerate() {
         assert_eq!(latency_ns, if is_fast(block) { FAST_NS } else { SLOW_NS }, "block {block}");
@@ -192,7 +192,7 @@ fn the_background_writer_drains_at_its_rate_down_to_its_share() {
     for block in 0..600 {
         write_ns(&mut driver, block * 3);
     }
-    // 102 blocks are a tenth; 60 ms have passed, in which 64 a second leave.
+    // 102 blocks are a tenth. The writes took 60 ms, and 64 blocks a second are drained.
     settle(&mut driver, 3 * SECOND);
     let dirty = driver.device().dirty_bytes() / (16 * KIB);
     let expected = 600.0 - 64.0 * 3.06;

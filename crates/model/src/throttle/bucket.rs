@@ -2,17 +2,17 @@
 
 use crate::time::{Instant, SECOND};
 
-/// Tokens that come at a rate and are kept up to a capacity.
+/// Tokens that arrive at a rate and are kept up to a capacity.
 ///
-/// A request for more tokens than the bucket can ever hold goes when the bucket is full and leaves a debt, so
-/// that the long-run rate holds for requests of any size.
+/// A request for more tokens than the capacity goes when the bucket is full, and leaves a debt. The long-run
+/// rate therefore holds for requests of any size.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenBucket {
     rate_per_s: u64,
-    /// In thousand-millionths of a token: what a rate of one per second brings in a nanosecond.
+    /// In thousand-millionths of a token: a rate of one per second gives one unit per nanosecond.
     capacity: i128,
     level: i128,
-    /// When the level was last settled.
+    /// Time of the last update of the level.
     at: Instant,
 }
 
@@ -31,12 +31,12 @@ impl TokenBucket {
     }
 
     fn level_at(&self, now: Instant) -> i128 {
-        // A moment is rounded up to the nanosecond; what came in that nanosecond is not lost.
+        // Start times are rounded up to the nanosecond. The tokens of that nanosecond are kept.
         let most = self.capacity + i128::from(self.rate_per_s);
         (self.level + i128::from(self.rate_per_s) * i128::from(now - self.at)).min(most)
     }
 
-    /// The first moment, not before `now`, at which the tokens are there.
+    /// The first time at or after `now` with enough tokens.
     pub(crate) fn earliest(&self, now: Instant, tokens: u64) -> Instant {
         let now = now.max(self.at);
         let missing = (i128::from(tokens) * TOKEN).min(self.capacity) - self.level_at(now);
@@ -47,13 +47,13 @@ impl TokenBucket {
         now + u64::try_from((missing + rate - 1) / rate).unwrap_or(u64::MAX)
     }
 
-    /// Takes the tokens at `now`, which is not before an earlier call's.
+    /// Takes the tokens at `now`. `now` must not decrease between calls.
     pub(crate) fn take(&mut self, now: Instant, tokens: u64) {
         self.level = self.level_at(now) - i128::from(tokens) * TOKEN;
         self.at = self.at.max(now);
     }
 
-    /// Whole tokens in the bucket at `now`; none while there is a debt.
+    /// Whole tokens in the bucket at `now`; zero during a debt.
     pub(crate) fn tokens(&self, now: Instant) -> u64 {
         (self.level_at(now.max(self.at)).max(0) / TOKEN) as u64
     }

@@ -1,4 +1,4 @@
-//! What a throttle is made of.
+//! Parameters of a throttle.
 
 use super::Throttle;
 use crate::declare;
@@ -10,7 +10,7 @@ use crate::time::SECOND;
 const RATE_LIMIT: u64 = 1_000_000_000_000;
 
 declare! {
-    /// Highest rates; `None` is no limit.
+    /// Highest rates; `None` means no limit.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Limit {
         /// Most operations per second.

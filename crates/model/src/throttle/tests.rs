@@ -1,4 +1,4 @@
-//! What a throttle lets through, as arithmetic.
+//! The rates of a throttle, as arithmetic.
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured};
@@ -56,7 +56,7 @@ fn bytes_are_limited_whatever_their_pieces() {
     for size_bytes in [4_096, 65_536, MIB] {
         let workload = ClosedLoop { request_count: 1_000, ..load(50, size_bytes) };
         let measured = run(limited, workload);
-        // The last request is paid for by the one that does not come.
+        // The last request is paid for by the request that does not follow.
         let paid_ns = 999 * size_bytes * SECOND / (100 * MIB);
         assert!(measured.elapsed_ns.abs_diff(paid_ns) <= 20, "{size_bytes}: {}", measured.elapsed_ns);
     }

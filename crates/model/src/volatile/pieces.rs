@@ -1,11 +1,10 @@
-//! Ranges of sectors that do not overlap, in order: a B+ tree of two levels.
+//! Disjoint ranges of sectors, in order: a B+ tree of two levels.
 //!
-//! A search is two binary searches without a branch that could be mispredicted, and neighbours lie side by
-//! side; a `BTreeMap` took several times as long for the few hundred pieces that a disk's cache holds.
-//! Inserting among millions moves a part of the upper level once in some dozen insertions, which is still
-//! below the cost of the cache misses.
+//! A lookup is two branch-free binary searches, and neighbours are adjacent in memory. A `BTreeMap` took
+//! several times as long for the few hundred pieces of a disk's cache. With millions of pieces, one insertion
+//! in a few dozen moves a part of the upper level. That still costs less than the cache misses.
 
-/// Pieces in a chunk of the lower level, at most.
+/// Largest number of pieces in a chunk of the lower level.
 const CHUNK_SIZE: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub(super) struct Piece {
     pub(super) write: super::WriteIndex,
 }
 
-/// Where a piece is, or would be.
+/// The position of a piece, or of its insertion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Position {
     chunk: usize,
@@ -26,15 +25,15 @@ pub(super) struct Position {
 pub(super) struct Pieces {
     /// The start of each chunk's first piece.
     firsts: Vec<u64>,
-    /// None is empty.
+    /// No chunk is empty.
     chunks: Vec<Vec<Piece>>,
 }
 
 impl Pieces {
-    /// Of the first piece that starts there or later.
+    /// Position of the first piece that starts at `start` or later.
     #[inline]
     pub(super) fn position_of(&self, start: u64) -> Position {
-        // It is in the last chunk that begins before, or right after it.
+        // The piece is in the last chunk that begins before `start`, or directly after it.
         let chunk = self.firsts.partition_point(|&first| first < start).saturating_sub(1);
         let index = match self.chunks.get(chunk) {
             Some(pieces) => pieces.partition_point(|piece| piece.start < start),
@@ -57,7 +56,7 @@ impl Pieces {
         self.chunks[..position.chunk].last()?.last().copied()
     }
 
-    /// Pieces that start there or later.
+    /// Pieces that start at `start` or later.
     pub(super) fn from(&self, start: u64) -> impl Iterator<Item = Piece> {
         self.after(self.position_of(start))
     }
@@ -71,7 +70,7 @@ impl Pieces {
         this.iter().chain(later.iter().flatten()).copied()
     }
 
-    /// Pieces that start before, the last one first.
+    /// Pieces that start before `start`, the last one first.
     pub(super) fn below(&self, start: u64) -> impl Iterator<Item = Piece> {
         self.back_from(self.position_of(start))
     }
@@ -91,7 +90,7 @@ impl Pieces {
         self.insert_at(self.position_of(piece.start), piece);
     }
 
-    /// Where [`Pieces::position_of`] has it.
+    /// Inserts at a position from [`Pieces::position_of`].
     pub(super) fn insert_at(&mut self, position: Position, piece: Piece) {
         let Position { mut chunk, mut index } = position;
         if self.chunks.is_empty() {
@@ -118,7 +117,7 @@ impl Pieces {
         self.chunks.insert(chunk + 1, upper);
     }
 
-    /// Takes out the piece that starts there, if there is one that `is_wanted`.
+    /// Removes and returns the piece that starts at `start`, if it satisfies `is_wanted`.
     pub(super) fn take(&mut self, start: u64, is_wanted: impl FnOnce(&Piece) -> bool) -> Option<Piece> {
         let mut position = self.position_of(start);
         if self.chunks.get(position.chunk).is_some_and(|pieces| position.index == pieces.len()) {
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    /// Against a map that is known to be right.
+    /// Compares with a map that is known to be correct.
     fn check(places: u64, remove_percent: u64, steps: u64) {
         let mut rng = Rng::new(places);
         let (mut pieces, mut map) = (Pieces::default(), BTreeMap::new());

@@ -1,4 +1,4 @@
-//! What the map of dirty pieces remembers, as claims.
+//! The map of dirty pieces, as claims.
 
 use super::*;
 

@@ -1,12 +1,12 @@
-//! A latency distribution given by a few of its quantiles, as cloud providers and benchmarks print them.
+//! A latency distribution from a few quantiles, as published by cloud providers and benchmarks.
 //!
-//! Between the median and the 99 % quantile, and between that and the 99.9 % quantile, the logarithm of the
-//! latency is linear in the normal quantile, so that each piece is a lognormal distribution; the tail goes on
-//! with the slope of the last piece and ends at about the 99.99 % quantile. Below the median it is uniform,
-//! from the minimum.
+//! Between the median and the 99 % quantile, and between the 99 % and the 99.9 % quantile, the logarithm of
+//! the latency is linear in the normal quantile. Each piece is therefore a lognormal distribution. The tail
+//! continues with the slope of the last piece and ends at about the 99.99 % quantile. Below the median, the
+//! distribution is uniform, starting at the minimum.
 //!
-//! The table is built with square roots and products only, which every machine rounds alike: one seed gives
-//! one history everywhere.
+//! The table is computed with square roots and products only, which round identically on every machine. One
+//! seed therefore gives one history everywhere.
 
 use super::LatencyQuantiles;
 use crate::rng::Rng;
@@ -23,14 +23,14 @@ const TAIL_TO_P99: [f64; 9] = [
     0.020_897_560_9,
     0.01,
 ];
-/// The same beyond `k / 4` of the way from the 99 % to the 99.9 % quantile (3.09023 standard deviations); the
-/// last is 13/16 of that way further.
+/// Share beyond `k / 4` of the way from the 99 % to the 99.9 % quantile (3.09023 standard deviations). The
+/// last value is a further 13/16 of that way.
 const TAIL_TO_P999: [f64; 6] =
     [0.01, 0.005_912_585_8, 0.003_381_544_0, 0.001_870_215_8, 0.001, 0.000_103_266_6];
 
 #[derive(Debug, Clone)]
 pub(super) struct Sampler {
-    /// Share of requests that take longer, of 2^64, and the latency; the share falls.
+    /// Share of requests that take longer, in units of 2^-64, and the latency. The share decreases.
     points: Vec<(u64, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl Sampler {
     }
 }
 
-/// `from` to `to` in `steps` equal factors; `steps` is a power of two.
+/// Values from `from` to `to` in `steps` equal factors; `steps` is a power of two.
 fn geometric(from: u64, to: u64, steps: usize) -> Vec<u64> {
     let mut factor = to as f64 / from.max(1) as f64;
     for _ in 0..steps.trailing_zeros() {

@@ -1,4 +1,4 @@
-//! What a cloud volume is made of.
+//! Parameters of a cloud volume.
 
 use super::{GIBIBYTE, Volume};
 use crate::declare;
@@ -51,7 +51,7 @@ declare! {
 }
 
 declare! {
-    /// Time of one request in the service, without waiting for a rate or for the link.
+    /// Time of one request in the service, excluding waits for a rate or for the link.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct LatencyQuantiles {
         /// The shortest time of a request in the service.
@@ -66,7 +66,7 @@ declare! {
 }
 
 impl LatencyQuantiles {
-    /// Every request takes this long.
+    /// A constant latency for every request.
     pub fn constant(nanoseconds: u64) -> LatencyQuantiles {
         LatencyQuantiles {
             minimum_ns: nanoseconds,

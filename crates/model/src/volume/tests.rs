@@ -1,4 +1,4 @@
-//! What a cloud volume gives for its price, as arithmetic.
+//! The performance of a cloud volume, as arithmetic.
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
@@ -9,7 +9,7 @@ use crate::virtual_time::VirtualTime;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A bought rate, no bursts, constant latency, an endless link.
+/// A provisioned rate, no bursts, constant latency, an unlimited link.
 fn plain() -> VolumeParameters {
     VolumeParameters {
         capacity_bytes: 100 * GIBIBYTE,
@@ -112,7 +112,7 @@ fn sequential_requests_in_flight_count_together() {
     assert!((merged / 24_000.0 - 1.0).abs() < 0.01, "{merged}: eight to an operation");
     let random = run(parameters.clone(), load(32 * KIB, 64, 24_000)).per_second(Operation::Read);
     assert!((random / 3_000.0 - 1.0).abs() < 0.01, "{random}");
-    // One at a time there is nothing to merge with.
+    // One at a time, so there is no request to merge with.
     let alone = run(parameters, ClosedLoop { queue_depth: 1, ..sequential }).per_second(Operation::Read);
     assert!((alone / 1_000.0 - 1.0).abs() < 0.01, "{alone}");
 }
@@ -195,7 +195,8 @@ fn the_distribution_has_the_quantiles_it_was_given() {
     assert!(drawn[0] >= quantiles.minimum_ns);
     let checks = [(500_000, 600_000), (990_000, 1_500_000), (999_000, 9_000_000)];
     for (rank, expected_ns) in checks {
-        // The share beyond has a standard error of sqrt(n) of the draws beyond it: three of them either way.
+        // The number of draws beyond a quantile has a standard error of its square root. The slack is three
+        // standard errors.
         let beyond = 1_000_000.0 - rank as f64;
         let slack = (3.0 * (beyond * rank as f64 / 1e6).sqrt()) as usize;
         let (low, high) = (drawn[rank - slack], drawn[rank + slack]);

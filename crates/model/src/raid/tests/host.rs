@@ -1,4 +1,4 @@
-//! The host's time before and between the members'.
+//! The host's time before and between the requests to members.
 
 use super::*;
 use crate::time::MICROSECOND;
@@ -9,7 +9,7 @@ fn hosted(level: RaidLevel, host_latency_ns: u64, host_write_ns: u64) -> RaidPar
     RaidParameters { host_latency_ns, host_write_ns, ..whole(level) }
 }
 
-/// When so many requests end that are submitted together at time zero, in microseconds.
+/// Completion times, in microseconds, of this many requests submitted together at time zero.
 fn ends_us(parameters: RaidParameters, operation: Operation, count: u64) -> Vec<u64> {
     let mut array = Array::new(parameters, 2);
     (0..count).for_each(|index| array.submit(operation, index * 4_096, 4_096));
@@ -35,7 +35,7 @@ fn one_thread_sends_the_writes_to_one_copy_after_the_other() {
     assert_eq!(ends_us(parameters, Operation::Read, 4), [1_000; 4]);
 }
 
-/// Identifiers and fates of three mirrored writes, cut at a time at which members keep what they have.
+/// Ids and fates of three mirrored writes, at a cut when members keep the writes that they have.
 fn fates_at(host_latency_ns: u64, now_us: u64) -> Vec<(u64, Fate)> {
     let parameters = hosted(RaidLevel::Raid1, host_latency_ns, SEND_NS);
     let mut array = Array::with(parameters, 2, |_| (false, Fate::Kept));
@@ -47,7 +47,7 @@ fn fates_at(host_latency_ns: u64, now_us: u64) -> Vec<(u64, Fate)> {
 
 #[test]
 fn a_power_cut_takes_the_writes_that_the_host_still_has() {
-    // Of the second write one copy is sent, of the third none.
+    // One copy of the second write is sent, none of the third.
     assert_eq!(fates_at(0, 500), [(0, Fate::Kept), (1, Fate::Kept), (2, Fate::Lost)]);
     assert_eq!(fates_at(MICROSECOND, 0), [(0, Fate::Lost), (1, Fate::Lost), (2, Fate::Lost)]);
 }

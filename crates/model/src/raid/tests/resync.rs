@@ -1,4 +1,4 @@
-//! What a power cut leaves unequal, and how it is made equal again.
+//! The differences between members after a power cut, and their resynchronisation.
 
 use super::*;
 
@@ -6,8 +6,8 @@ fn resyncing(level: RaidLevel, resync: Resync) -> RaidParameters {
     RaidParameters { resync, rebuild_most_bytes_per_s: 64 << 20, ..whole(level) }
 }
 
-/// One page is written, so long before the power fails; then the array is left alone. Bytes read and written
-/// by that, and how long it took.
+/// Writes one page, waits for this time until the power fails, then leaves the array idle. Returns the bytes
+/// read and written by the resynchronisation, and its duration.
 fn resynchronised(parameters: RaidParameters, pause_ns: u64) -> (u64, u64, u64) {
     let mut array = Array::new(parameters, 4);
     array.outcome(Operation::Write, 0, 4_096);
@@ -34,7 +34,7 @@ fn an_array_that_was_being_written_is_compared_as_a_whole() {
     ] {
         let (read, written, took_ns) = resynchronised(resyncing(level, Resync::Whole), 0);
         assert_eq!((read, written), (reads * MEMBER_BYTES, writes * MEMBER_BYTES), "{level:?}");
-        // Two units of half a MiB at 64 MiB/s: the second starts when the first has had its time.
+        // Two units of half a MiB at 64 MiB/s: the second unit starts after the time of the first.
         assert!(took_ns >= transfer_of(512 << 10) + MILLISECOND, "{level:?}: {took_ns}");
         assert_eq!(resynchronised(resyncing(level, Resync::Never), 0), (0, 0, 0), "{level:?}");
     }
@@ -58,8 +58,8 @@ fn with_a_bitmap_only_what_was_being_written_is_compared() {
 
 #[test]
 fn a_second_cut_does_not_forget_what_the_first_left() {
-    // A unit is done between the two. As a whole it goes on from there; a bit stands for its region until all
-    // of it is done.
+    // One unit completes between the two cuts. A whole resynchronisation continues from there. A bit stands
+    // for its region until all of the region is done.
     for (resync, left_bytes) in [
         (Resync::Whole, MEMBER_BYTES - (512 << 10)),
         (Resync::Bitmap { region_bytes: MEMBER_BYTES }, MEMBER_BYTES),

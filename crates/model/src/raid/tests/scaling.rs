@@ -1,4 +1,4 @@
-//! What an array of disks is worth beside one disk.
+//! The performance of an array of disks compared with one disk.
 
 use super::*;
 
@@ -43,7 +43,8 @@ fn check_scale(level: RaidLevel, count: u64, read_percent: u64, depths: (u64, u6
 
 #[test]
 fn striping_over_four_disks_multiplies_random_reads_by_about_four() {
-    // Each disk has a quarter of the queue on average, as the one has; an uneven share costs some of it.
+    // Each disk has a quarter of the queue on average, the same as the single disk. An uneven share costs
+    // some of it.
     check_scale(RaidLevel::Raid0, 4, 100, (8, 32), (3.4, 4.1));
 }
 
@@ -65,15 +66,15 @@ fn mirroring_does_not_speed_up_writes() {
 
 #[test]
 fn a_mirrored_write_waits_for_the_later_of_two_rotations() {
-    // Of two platters that do not turn in step the later needs two thirds of a rotation on average, one alone
-    // a half; a seek comes on top.
+    // Of two platters out of phase, the later one needs two thirds of a rotation on average; a single one
+    // needs half. A seek comes on top.
     check_scale(RaidLevel::Raid1, 2, 0, (1, 1), (0.8, 0.98));
 }
 
 #[test]
 fn random_writes_to_raid_5_cost_four_requests_each() {
-    // Four members share four requests per write, two of which find the arm near: between one and two disks'
-    // worth.
+    // Four members share four requests per write. Two of these requests find the arm near. The result is
+    // between one and two disks' rate.
     let mut array = array_of_disks(RaidLevel::Raid5, 5);
     let load = ClosedLoop {
         read_percent: 0,
