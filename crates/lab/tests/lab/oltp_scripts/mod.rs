@@ -2,17 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use spindle_base::histogram::decode;
 use spindle_lab::run::client::ClientProcess;
 use spindle_load::workloads::mysqlslap::{self, LoadType};
 use spindle_load::workloads::oltp::{Distribution, Script, Spec};
 use spindle_load::workloads::sysbench;
-use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
+use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec};
 
 const SEED: u64 = 20_261_122;
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// On a busy machine, nothing may end in one short window. The next window then counts.
+fn measure_until_something_ends(client: &mut ClientProcess, window: Duration) -> (Summary, Vec<Second>) {
+    let started = Instant::now();
+    loop {
+        let mut seconds = Vec::new();
+        let summary = client.measure(window, &mut |second| seconds.push(second.clone())).unwrap();
+        if summary.metric.value > 0.0 || started.elapsed() > PATIENCE {
+            return (summary, seconds);
+        }
+    }
+}
 
 /// The tool itself: what it loads and leaves is what the native workload would.
 pub(crate) fn check_the_tool(endpoint: &Endpoint) {
@@ -36,9 +48,7 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
         client.watch(Duration::from_millis(200), &mut |_| {}).unwrap();
-        let mut seconds = Vec::new();
-        let summary =
-            client.measure(Duration::from_secs(2), &mut |second| seconds.push(second.clone())).unwrap();
+        let (summary, seconds) = measure_until_something_ends(&mut client, Duration::from_secs(2));
         client.stop().unwrap();
         let kind = &summary.kinds[0];
         assert!(kind.committed > 0 && summary.client_cpu_s > 0.0, "{script:?}: {summary:?}");
@@ -46,9 +56,10 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         // The tool says its last second only when a transaction ends after it.
         assert!((1..=2).contains(&seconds.len()), "{script:?}: {seconds:?}");
         assert!(
-            seconds[0].transactions > 0 && seconds[0].transactions <= kind.committed,
+            seconds.iter().all(|second| second.transactions <= kind.committed),
             "{script:?}: {seconds:?}"
         );
+        assert!(seconds.iter().any(|second| second.transactions > 0), "{script:?}: {seconds:?}");
         let checks = workload.verify(endpoint).unwrap();
         assert!(checks.len() == 3 && checks.iter().all(|check| check.passed), "{script:?}: {checks:?}");
     }
@@ -77,7 +88,7 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
         }
         let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
         client.wait_ready(PATIENCE).unwrap();
-        let summary = client.measure(Duration::from_millis(500), &mut |_| {}).unwrap();
+        let (summary, _) = measure_until_something_ends(&mut client, Duration::from_millis(500));
         client.stop().unwrap();
         assert_eq!(summary.errors, BTreeMap::new(), "{script:?}");
         assert!(summary.metric.value > 0.0, "{script:?}");
