@@ -8,8 +8,6 @@ use clap::{Parser, Subcommand};
 
 use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
-use crate::report::ReadError;
-use crate::report::compare::CompareError;
 use spindle_base::Mistake;
 use spindle_base::passwords;
 use spindle_base::text;
@@ -88,8 +86,7 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
-    let is_mistake = error.is::<Mistake>() || error.is::<ReadError>() || error.is::<CompareError>();
-    ExitCode::from(if is_mistake { 2 } else { 1 })
+    ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
 }
 
 fn is_closed_pipe(error: &std::io::Error) -> bool {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 
-use spindle_base::text;
+use spindle_base::{Mistake, text};
 
 use crate::report;
 use crate::report::compare::{self, Side};
@@ -26,7 +26,7 @@ pub struct CompareArguments {
     pub json: bool,
 }
 
-/// Fails with [`report::ReadError`] or [`compare::CompareError`]; both are mistakes of the user.
+/// Fails with a [`Mistake`] of the user.
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let baseline = side(&arguments.baseline)?;
     let comparisons = match &arguments.candidate {
@@ -41,7 +41,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn side(argument: &str) -> Result<Side, report::ReadError> {
+fn side(argument: &str) -> Result<Side, Mistake> {
     // An existing file of the whole name takes precedence, so a colon in a file name needs no escape.
     let (file, cell) = match argument.rsplit_once(':') {
         Some((file, cell)) if !Path::new(argument).exists() => (file, Some(cell.to_owned())),

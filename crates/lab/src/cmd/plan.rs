@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::host::provenance;
-use crate::record::{Cell, MountHead, StartState};
+use crate::record::{Cell, MountHead, spelling};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -62,11 +62,7 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         .filter(|(_, duration)| !duration.is_zero())
         .map(|(name, duration)| format!("{} {name}", text::duration(*duration)))
         .collect();
-    let start = match run.start {
-        StartState::Cold => "cold",
-        StartState::Warm => "warm",
-        StartState::WarmFast => "warm-fast",
-    };
+    let start = spelling(&run.start);
     text.push_str(&format!(
         "\n{} trials in {} shuffled blocks, start {start}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plan.trials.len(),
@@ -85,7 +81,7 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
 fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
     let mut storage = rows_of_server("", &cell.mounts);
     if let Some(replication) = &cell.replication {
-        let mode = replication.mode.name();
+        let mode = spelling(&replication.mode);
         for (index, replica) in replication.replicas.iter().enumerate() {
             let whose = format!("{mode} replica {}: ", index + 1);
             storage.extend(rows_of_server(&whose, &replica.mounts));

@@ -25,8 +25,7 @@ pub struct ReportArguments {
     pub output: Option<PathBuf>,
 }
 
-/// Fails with [`report::ReadError`] when the records are unusable. This and an invalid output are mistakes of
-/// the user.
+/// Unusable records and an invalid output are mistakes of the user.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
     let records = report::read(&arguments.records)?;

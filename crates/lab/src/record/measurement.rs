@@ -11,6 +11,8 @@ pub struct Measurement {
     /// Length of the measured window.
     pub duration_s: f64,
     /// The workload's own metric, by which cells are compared.
+    /// Named `headline` in older records.
+    #[serde(alias = "headline")]
     pub metric: Metric,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
@@ -22,6 +24,7 @@ pub struct Measurement {
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
     /// Named `limiter` in older records.
+    #[serde(alias = "limiter")]
     pub bottleneck: Bottleneck,
     /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,8 @@ use crate::host::provenance::Machine;
 
 mod cell;
 mod file_class;
-pub(crate) mod masking;
+pub mod input;
+mod masking;
 mod measurement;
 mod old_formats;
 pub mod records_file;
@@ -158,4 +159,9 @@ pub struct Trial {
     pub measurement: Option<Measurement>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// The spelling of a variant in a file.
+pub(crate) fn spelling(variant: &impl Serialize) -> String {
+    serde_json::to_value(variant).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }

@@ -7,13 +7,12 @@ mod comma;
 pub mod compare;
 pub mod format;
 mod html;
-mod input;
 mod markdown;
 mod text;
 mod view;
 
+pub use crate::record::input::{Records, parse, read};
 pub(crate) use html::ECHARTS;
-pub use input::{ReadError, Records, parse, read};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
 pub(crate) use view::{lower_is_better, metric_name, samples};

@@ -322,7 +322,7 @@ fn an_output_that_cannot_be_one_is_refused() {
     check_refused("run mock.toml --output a-file", "spindle: --output: a-file is not a directory");
     check_refused(
         "run mock.toml --output results",
-        "spindle: results/records.jsonl, line 1: not a record: expected ident at line 1 column 2",
+        "spindle: results/records.jsonl:1: not a record (expected ident at line 1 column 2); is this a records file of `spindle run`?",
     );
     check_refused(
         "report a-file --output nowhere/page.html",

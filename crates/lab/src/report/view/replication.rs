@@ -4,7 +4,9 @@ use serde::Serialize;
 use spindle_stats::mean;
 
 use super::CellView;
-use crate::record::{Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView};
+use crate::record::{
+    Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView, spelling,
+};
 use crate::report::format;
 
 /// Means over the trials.
@@ -57,7 +59,7 @@ pub(super) fn summary(cell: &Cell, measurements: &[&Measurement]) -> Option<Repl
         replica(&views)
     };
     Some(ReplicationSummary {
-        mode: head.mode.name().to_owned(),
+        mode: spelling(&head.mode),
         binlog_mb_per_s: mean(&rates)?,
         wait_ms: mean(&waits).filter(|_| is_semi_sync),
         unacknowledged: semi_sync.iter().map(|view| view.unacknowledged).sum(),
