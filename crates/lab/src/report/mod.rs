@@ -43,7 +43,7 @@ impl View {
         Ok(match format {
             Format::Html => html::page(self)?,
             Format::Md => markdown::page(self),
-            Format::Csv => comma::rows(&self.trials),
+            Format::Csv => comma::rows(&self.trials)?,
             Format::Json => spindle_base::text::json(self)? + "\n",
             Format::Text => text::page(self, colour),
         })
