@@ -4,8 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 
-use spindle_base::{Mistake, text};
+use spindle_base::Mistake;
 
+use crate::cmd::output::print_answer;
 use crate::report;
 use crate::report::compare::{self, Side};
 
@@ -33,12 +34,7 @@ pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
         Some(candidate) => compare::between(&baseline, &side(candidate)?)?,
         None => compare::within(&baseline)?,
     };
-    if arguments.json {
-        println!("{}", text::json(&comparisons)?);
-    } else {
-        print!("{}", compare::text(&comparisons));
-    }
-    Ok(())
+    print_answer(arguments.json, &comparisons, || compare::text(&comparisons))
 }
 
 fn side(argument: &str) -> Result<Side, Mistake> {

@@ -6,17 +6,16 @@ mod profile;
 mod status;
 mod up;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
+use super::output::print_answer;
 use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
@@ -135,11 +134,8 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::SecureErase { name } => {
             let (_, _, mount) = disk::inspect(&name)?;
             if let Some(at) = mount {
-                return Err(Mistake::new(format!(
-                    "{name} is mounted at {}; only a raw disk can be erased",
-                    at.display()
-                ))
-                .into());
+                let at = at.display();
+                bail!(Mistake::new(format!("{name} is mounted at {at}; only a raw disk can be erased")));
             }
             disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
         }
@@ -158,11 +154,11 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
     let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
     if let Some(path) = &arguments.reference {
         let agreement = Reference::read(path)?.hold_against(&stack, VALIDATE_SEED)?;
-        return if arguments.json { print_json(&agreement) } else { print(&reference::table(&agreement)) };
+        return print_answer(arguments.json, &agreement, || reference::table(&agreement));
     }
     let interrupt = Interrupt::listen()?;
     let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
-    if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
+    print_answer(arguments.json, &rows, || validate::table(&rows))
 }
 
 /// Takes a pool down before its disks.
@@ -206,12 +202,4 @@ fn serve_disk(state_directory: &std::path::Path) -> Result<()> {
         .map_err(|error| Mistake::new(format!("{}: no disk to serve: {error}", state_directory.display())))?;
     let options: DiskOptions = serde_json::from_slice(&text).context("reading what to serve")?;
     serve(emulated::device(&options)?, &options.serve)
-}
-
-fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&format!("{}\n", serde_json::to_string(value)?))
-}
-
-fn print(text: &str) -> Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("writing to standard output")
 }

@@ -1,6 +1,6 @@
 //! `spindle run SCENARIO`: plan, provision, load, run, verify, record; resumes where it stopped.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::cmd::doctor::examine;
-use crate::cmd::output::check_output_directory;
+use crate::cmd::output::{allows_colour, check_output_directory, print};
 use crate::host::interrupt::Interrupt;
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
@@ -60,7 +60,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
              without a database; `spindle doctor` tells what helps",
             blockers.join(", ")
         );
-        print!("{}", text::lines(&virtual_answer::table(&scenario)));
+        print(&text::lines(&virtual_answer::table(&scenario)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = run::Options {
@@ -87,8 +87,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
 fn show(path: &Path) -> Result<()> {
     let records = report::read(path)?;
     let page = records_file::write_page(path, &report::render(&records, Format::Html, false)?)?;
-    let mut output = std::io::stdout().lock();
-    let colour = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = std::io::stdout().is_terminal() && allows_colour();
     let table = report::render(&records, Format::Text, colour)?;
-    write!(output, "{table}\nreport: {}\n", page.display()).context("writing to standard output")
+    print(&format!("{table}\nreport: {}\n", page.display()))
 }

@@ -1,12 +1,13 @@
 //! `spindle server`: the database servers at hand, and how to get the others.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use itertools::Itertools as _;
 use serde::Serialize;
 
+use crate::cmd::output::{columns, print, print_answer};
 use crate::server::option_file;
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{Source, SourceForm, catalog};
@@ -62,7 +63,10 @@ struct Entry {
 
 pub fn run(arguments: &ServerArguments) -> Result<()> {
     match &arguments.command {
-        ServerCommand::List { json } => list(*json),
+        ServerCommand::List { json } => {
+            let entries = entries();
+            print_answer(*json, &entries, || columns(entries.iter().map(row)))
+        }
         ServerCommand::Import { file } => import(file),
         ServerCommand::Get { name } => get(name),
     }
@@ -72,10 +76,8 @@ fn import(file: &Path) -> Result<()> {
     let mistake = |words: String| Mistake::new(format!("{}: {words}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
     let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
-    let mut output = std::io::stdout().lock();
     let kind = settings.family.kind_lines();
-    write!(output, "[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}")?;
-    Ok(())
+    print(&format!("[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}"))
 }
 
 fn get(name: &str) -> Result<()> {
@@ -87,24 +89,7 @@ fn get(name: &str) -> Result<()> {
     let program = package.get(&mut |words| eprintln!("{words}"))?;
     let server = catalog::by_source(package.kind, &Source::Version(package.version.to_owned()));
     let server = server.context("a package is of a known kind")?;
-    println!("{}", text::one_line(&format!("{} in {}", server.version()?, program.display())));
-    Ok(())
-}
-
-fn list(json: bool) -> Result<()> {
-    let entries: Vec<Entry> = entries();
-    let mut output = std::io::stdout().lock();
-    if json {
-        writeln!(output, "{}", text::json(&entries)?)?;
-        return Ok(());
-    }
-    let rows: Vec<[String; 3]> = entries.iter().map(row).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let (first, second) = (width(0), width(1));
-    for [name, found, more] in &rows {
-        writeln!(output, "{}", format!("{name:first$}  {found:second$}  {more}").trim_end())?;
-    }
-    Ok(())
+    print(&(text::one_line(&format!("{} in {}", server.version()?, program.display())) + "\n"))
 }
 
 fn row(entry: &Entry) -> [String; 3] {
@@ -112,12 +97,9 @@ fn row(entry: &Entry) -> [String; 3] {
         Some(version) => format!("{} version = \"{version}\"", entry.kind),
         None => entry.kind.to_owned(),
     };
-    let found = entry
-        .version
-        .clone()
-        .unwrap_or_else(|| if entry.here { "does not run" } else { "not here" }.to_owned());
-    let more = [&entry.path, &entry.problem, &entry.get].into_iter().flatten().cloned().collect::<Vec<_>>();
-    [name, found, more.join("; ")].map(|field| text::one_line(&field))
+    let no_version = if entry.here { "does not run" } else { "not here" };
+    let found = entry.version.as_deref().unwrap_or(no_version).to_owned();
+    [name, found, [&entry.path, &entry.problem, &entry.get].into_iter().flatten().join("; ")]
 }
 
 fn entries() -> Vec<Entry> {

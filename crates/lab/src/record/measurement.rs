@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use spindle_load::Check;
+
 use super::{MountView, ReplicationView};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -139,12 +141,4 @@ pub struct Bottleneck {
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
-}
-
-/// One verification of the database after the trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Check {
-    pub name: String,
-    pub passed: bool,
-    pub detail: String,
 }

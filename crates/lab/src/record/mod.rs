@@ -24,13 +24,14 @@ mod warning;
 pub use cell::{Cell, MountHead, StackHead, ZfsDeviceHead, ZfsHead};
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, Check, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
+    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
     TransactionSummary,
 };
 pub use replication::{
     ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
     WaitPoint,
 };
+pub use spindle_load::Check;
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
 

@@ -285,10 +285,7 @@ impl Laboratory<'_> {
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
-        let checks = checks.into_iter();
-        Ok(checks
-            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
-            .collect())
+        Ok(checks)
     }
 
     /// A wait for the server, with patience for the size of its data.

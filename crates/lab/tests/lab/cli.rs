@@ -318,6 +318,21 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
 }
 
 #[test]
+fn an_iodepth_or_a_block_size_out_of_bounds_is_refused() {
+    for bad in ["0", "201"] {
+        check_refused(
+            &format!("disk bench null --virtual --iodepth {bad},1"),
+            &format!("error: invalid value '{bad}' for '--iodepth <1,4,16,...>': {bad} is not in 1..=200"),
+        );
+    }
+    check_refused(
+        "disk bench null --virtual --block-sizes 3K",
+        "error: invalid value '3K' for '--block-sizes <4K,16K,...>': 3072 bytes must be a power of two from 512 \
+         bytes to 1 MiB",
+    );
+}
+
+#[test]
 fn an_output_that_cannot_be_one_is_refused() {
     check_refused("run mock.toml --output a-file", "spindle: --output: a-file is not a directory");
     check_refused(

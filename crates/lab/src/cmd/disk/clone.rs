@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::{print, print_json};
 use crate::bench::clone::{self, Options, Source};
 use crate::bench::fio;
 use crate::bench::real::OwnFile;
 use crate::bench::target::{Name, Target, is_emulated};
+use crate::cmd::output::print_answer;
 use crate::host::interrupt::Interrupt;
 use crate::host::provenance;
 use spindle_base::Mistake;
@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
         );
     }
     eprintln!("profile: {}", profile.display());
-    if arguments.json { print_json(&clone) } else { print(&clone::table(&clone)) }
+    print_answer(arguments.json, &clone, || clone::table(&clone))
 }
 
 /// Paths of the profile and of the distribution of read times. Fails if either exists.

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use spindle_mount::Disk;
 
-use super::{print, print_json};
+use crate::cmd::output::print_answer;
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume;
 use crate::volume::emulated::{self, Wishes};
@@ -77,10 +77,10 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
 
 fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {
     if arguments.at.is_some() {
-        return Err(Mistake::new("--at: a ZFS pool is mounted on a directory of its own".to_owned()).into());
+        bail!(Mistake::new("--at: a ZFS pool is mounted on a directory of its own"));
     }
     if let Some((_, complaint)) = volume::complaint(stack, wishes.spill_directory)? {
-        return Err(Mistake::new(format!("--file-system: {complaint}")).into());
+        bail!(Mistake::new(format!("--file-system: {complaint}")));
     }
     let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
     tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;
@@ -95,14 +95,13 @@ fn tell(
     disk: &Disk,
     mount: Option<&PathBuf>,
 ) -> Result<()> {
-    if arguments.json {
-        return print_json(&Answer { device: &disk.device, mount, socket: &disk.socket });
+    let answer = Answer { device: &disk.device, mount, socket: &disk.socket };
+    print_answer(arguments.json, &answer, || {
+        let on = mount.map_or_else(String::new, |mount| format!(" on {}", mount.display()));
+        format!("{}{on}: {}\n", disk.device.display(), stack.summary())
+    })?;
+    if !arguments.json {
+        eprintln!("`spindle disk down {name}` takes it down again");
     }
-    let place = match mount {
-        Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
-        None => disk.device.display().to_string(),
-    };
-    print(&format!("{place}: {}\n", stack.summary()))?;
-    eprintln!("`spindle disk down {name}` takes it down again");
     Ok(())
 }
