@@ -11,9 +11,11 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use itertools::Itertools as _;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
+use spindle_stats::QuantileFunction;
 
 use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
@@ -53,6 +55,14 @@ pub struct Figures {
     pub latencies_ns: Vec<(u64, u64)>,
 }
 
+impl Figures {
+    /// In microseconds; `None` without latencies.
+    pub fn distribution(&self) -> Option<QuantileFunction> {
+        let counts = self.latencies_ns.iter().map(|&(latency_ns, count)| (latency_ns as f64 / 1e3, count));
+        QuantileFunction::of_counts(&counts.collect_vec())
+    }
+}
+
 /// The version of fio in its own words, for example `fio-3.33`.
 ///
 /// # Errors
@@ -78,14 +88,10 @@ pub fn run(job: &Job<'_>, interrupt: &Interrupt) -> Result<Figures> {
 }
 
 fn command(job: &Job<'_>) -> Command {
-    let mut command = match job.real_time {
-        true => {
-            let mut chrt = Command::new("chrt");
-            chrt.args(["--fifo", "5", "fio"]);
-            chrt
-        }
-        false => Command::new("fio"),
-    };
+    let mut command = Command::new(if job.real_time { "chrt" } else { "fio" });
+    if job.real_time {
+        command.args(["--fifo", "5", "fio"]);
+    }
     let question = job.question;
     let (pattern, jobs, depth, engine) = match question.access {
         Access::RandomRead => ("randread", question.iodepth, 1, "psync"),
@@ -188,13 +194,10 @@ fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
 fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     let direction = &job[if question.access.is_write() { "write" } else { "read" }];
     let number = |value: &Value, name: &str| {
-        value
-            .as_f64()
-            .filter(|number| number.is_finite())
-            .ok_or_else(|| anyhow!("fio's output lacks `{name}`"))
+        let number = value.as_f64().filter(|number| number.is_finite());
+        number.with_context(|| format!("fio's output lacks `{name}`"))
     };
-    let requests =
-        direction["total_ios"].as_u64().ok_or_else(|| anyhow!("fio's output lacks `total_ios`"))?;
+    let requests = direction["total_ios"].as_u64().context("fio's output lacks `total_ios`")?;
     ensure!(requests > 0, "fio ended without having completed a request");
     let per_second = number(&direction["iops"], "iops")?;
     let own_mean_ns = number(&direction["lat_ns"]["mean"], "lat_ns.mean")?;
@@ -219,8 +222,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     };
     let bins = direction["lat_ns"]["bins"].as_object();
     let bin = |(latency, count): (&String, &Value)| Some((latency.parse().ok()?, count.as_u64()?));
-    let mut latencies_ns: Vec<(u64, u64)> = bins.into_iter().flatten().filter_map(bin).collect();
-    latencies_ns.sort_unstable();
+    let latencies_ns = bins.into_iter().flatten().filter_map(bin).sorted_unstable().collect();
     Ok(Figures { row, latencies_ns })
 }
 

@@ -21,6 +21,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::words;
 pub use deterioration::Deterioration;
 
 /// The access pattern of a question.
@@ -41,14 +42,8 @@ impl Access {
         matches!(self, Access::RandomWrite | Access::SequentialWrite | Access::Fsync)
     }
 
-    pub fn words(self) -> &'static str {
-        match self {
-            Access::RandomRead => "random read",
-            Access::RandomWrite => "random write",
-            Access::SequentialRead => "sequential read",
-            Access::SequentialWrite => "sequential write",
-            Access::Fsync => "write and fsync",
-        }
+    pub fn words(self) -> String {
+        if self == Access::Fsync { "write and fsync".to_owned() } else { words(&self) }
     }
 }
 
@@ -62,11 +57,8 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn words(self) -> &'static str {
-        match self {
-            Place::Raw => "raw",
-            Place::FileSystem => "file system",
-        }
+    pub fn words(self) -> String {
+        words(&self)
     }
 }
 

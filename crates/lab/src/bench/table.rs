@@ -28,7 +28,6 @@ fn rows(rows: &[Row]) -> String {
     );
     for row in rows {
         let question = row.question;
-        let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
         text.push_str(&format!(
             "{:<12} {:<17} {:>8} {:>8} {:>11} {:>9.1} {:>12.1} {:>12} {:>12}\n",
             question.place.words(),
@@ -43,6 +42,10 @@ fn rows(rows: &[Row]) -> String {
         ));
     }
     text
+}
+
+pub(super) fn optional(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.1}"))
 }
 
 /// At least three digits, and none beyond the precision of the measurement.

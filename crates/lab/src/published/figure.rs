@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
 use crate::bench::{Access, Place, Question};
-use crate::record::spelling;
+use crate::record::{spelling, words};
 use spindle_base::Mistake;
 use spindle_base::units::{format_size_bytes, parse_duration_ns, parse_size_bytes};
 
@@ -62,7 +62,7 @@ impl Operation {
     }
 
     fn words(self) -> String {
-        self.access().map_or_else(|| self.name().replace('-', " "), |access| access.words().to_owned())
+        self.access().map_or_else(|| words(&self), Access::words)
     }
 }
 
@@ -227,7 +227,7 @@ impl Figure {
             self.writes.map(|writes| format!("after {writes} writes")),
             self.cache.map(Cache::words),
             self.size.as_ref().map(|size| format!("on {size}")),
-            self.state.map(|state| spelling(&state).replace('-', " ")),
+            self.state.map(|state| words(&state)),
             zone.map(str::to_owned),
             self.burst.as_ref().map(|burst| format!("first {burst}")),
             self.partition_offset.as_ref().map(|offset| format!("from {offset}")),

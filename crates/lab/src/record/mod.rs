@@ -162,6 +162,11 @@ pub struct Trial {
     pub warnings: Vec<Warning>,
 }
 
+/// The same as words in a sentence.
+pub(crate) fn words(variant: &impl Serialize) -> String {
+    spelling(variant).replace('-', " ")
+}
+
 /// The spelling of a variant in a file.
 pub(crate) fn spelling(variant: &impl Serialize) -> String {
     serde_json::to_value(variant).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()

@@ -12,7 +12,7 @@ mod text;
 mod view;
 
 pub use crate::record::input::{Records, parse, read};
-pub(crate) use html::ECHARTS;
+pub(crate) use html::{filled, script_safe};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
 pub(crate) use view::{lower_is_better, metric_name, samples};

@@ -5,7 +5,12 @@ use anyhow::{Result, bail};
 
 use super::draft::Draft;
 use super::fit::{self, Knob, Observation};
-use super::{Ask, DISK_LATENCY_US, DISTANCE_HIGH, END_SHARE, MEBIBYTE, NEAR_SHARE, ROTATIONS, Source, rate};
+use super::{
+    Ask, DISK_LATENCY_US, DISTANCE_HIGH, END_SHARE, MEBIBYTE, NEAR_SHARE, NOT_WRITTEN, ROTATIONS, Source,
+    rate,
+};
+use spindle_model::Value;
+
 use crate::bench::Access;
 use crate::stack::Origin;
 
@@ -74,10 +79,7 @@ pub(super) fn disk(
         set_cache(draft, &fsync, &mut notes, by);
         seen.push(fsync);
     } else {
-        notes.push(
-            "nothing was written, so everything about writes is an assumption; --destructive measures them"
-                .to_owned(),
-        );
+        notes.push(NOT_WRITTEN.to_owned());
     }
     Ok((seen, notes))
 }
@@ -91,7 +93,7 @@ fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by
         let origin = Origin::Source(format!(
             "{by}: {commits_per_s:.0} writes with fsync a second, more than turns of the platter"
         ));
-        draft.set_word("write_cache", "protected", &origin);
+        draft.set_value("write_cache", Value::Word("protected"), &origin);
         notes.push(
             "it commits faster than it turns: its cache is protected, or it lies about FLUSH".to_owned(),
         );

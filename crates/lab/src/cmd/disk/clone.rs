@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use tempfile::NamedTempFile;
 
 use crate::bench::clone::{self, Options, Source};
 use crate::bench::fio;
-use crate::bench::real::OwnFile;
+use crate::bench::real::own_file;
 use crate::bench::target::{Name, Target, is_emulated};
 use crate::cmd::output::print_answer;
 use crate::host::interrupt::Interrupt;
@@ -96,7 +97,7 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
 
 /// The source; the temporary file, if there is one, which must live as long as the measurement; and whether
 /// an emulator is behind the source.
-fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<OwnFile>, bool)> {
+fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<NamedTempFile>, bool)> {
     let of = |path: &Path, size_bytes| Source {
         path: path.to_owned(),
         size_bytes,
@@ -116,8 +117,8 @@ fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option
         Target::BlockDevice { path, size_bytes } => (of(path, *size_bytes), None, is_emulated(path)),
         Target::File { path, size_bytes } => (of(path, *size_bytes), None, false),
         Target::Directory(directory) => {
-            let own = OwnFile::create(directory, FILE_BYTES)?;
-            (Source { writes: true, ..of(&own.path, FILE_BYTES) }, Some(own), false)
+            let own = own_file(directory, FILE_BYTES)?;
+            (Source { writes: true, ..of(own.path(), FILE_BYTES) }, Some(own), false)
         }
     })
 }

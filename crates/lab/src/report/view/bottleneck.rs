@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_stats::mean;
 
-use crate::record::{BottleneckKind, Measurement, spelling};
+use crate::record::{BottleneckKind, Measurement, words};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CellBottleneck {
@@ -23,7 +23,7 @@ pub(super) fn bottleneck_name(kind: BottleneckKind) -> String {
     match kind {
         BottleneckKind::Cpu => "CPU".to_owned(),
         BottleneckKind::Client => "load generator".to_owned(),
-        other => spelling(&other).replace('-', " "),
+        other => words(&other),
     }
 }
 

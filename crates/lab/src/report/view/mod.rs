@@ -21,7 +21,7 @@ pub use self::cell::{CellView, Ratio};
 use self::cell::{failure, measured};
 pub(crate) use self::cell::{lower_is_better, metric_name, samples};
 use self::charts::Charts;
-pub(super) use self::charts::PANEL_TITLES;
+pub(super) use self::charts::panel_titles;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 use self::provenance::Setting;
