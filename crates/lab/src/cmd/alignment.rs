@@ -13,23 +13,23 @@ use spindle_base::units::{format_size_bytes, parse_size_bytes};
 
 #[derive(Debug, Args)]
 pub struct AlignmentArguments {
-    /// A ready-made stack with an array in it; gives the chunk.
+    /// A ready-made stack that contains an array. The chunk is taken from it.
     stack: Option<String>,
-    /// From the start of the array to the first byte of the file system; without it the usual starts of
-    /// partitions and volumes.
+    /// Distance from the start of the array to the first byte of the file system [default: the usual starts of
+    /// partitions and volumes].
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     offset: Option<u64>,
-    /// Chunk (strip, stripe element) of the array.
+    /// Chunk size (strip, stripe element) of the array.
     #[arg(long, value_name = "SIZE", default_value = "64 KiB", value_parser = parse_size_bytes, conflicts_with = "stack")]
     chunk: u64,
-    /// Page of the database.
+    /// Page size of the database.
     #[arg(long, value_name = "SIZE", default_value = "16 KiB", value_parser = parse_size_bytes)]
     page: u64,
-    /// What the file system aligns extents to: its block, or what `sunit` or `stride` told it; without it
-    /// both.
+    /// Alignment of extents in the file system: its block, or its `sunit` or `stride` [default: the block and
+    /// the chunk].
     #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
     extent_alignment: Option<u64>,
-    /// As one JSON array.
+    /// Print a JSON array.
     #[arg(long)]
     json: bool,
 }

@@ -10,10 +10,6 @@ use crate::cmd::output::print_answer;
 use crate::report;
 use crate::report::compare::{self, Side};
 
-/// Compare cells of one records file or of two.
-///
-/// `compare FILE` sets every cell against the first; `compare FILE:a FILE:b` one cell against another;
-/// `compare A B` the cells that two files share.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
     /// The baseline: a records file, or FILE:CELL.

@@ -35,9 +35,9 @@ pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
         });
         let conclusion = match (ready, &install) {
             (true, None) => "Ready: every scenario can run here.".to_owned(),
-            (true, Some(install)) => format!("Ready. For the optional rest: {install}"),
-            (false, Some(install)) => format!("Not ready. Install what is missing with: {install}"),
-            (false, None) => "Not ready: see the lines that say `missing`.".to_owned(),
+            (true, Some(install)) => format!("Ready. To install the optional programs: {install}"),
+            (false, Some(install)) => format!("Not ready. To install the missing programs: {install}"),
+            (false, None) => "Not ready: see the lines marked `missing`.".to_owned(),
         };
         format!("{}\n{conclusion}\n", rows.collect::<String>())
     })?;

@@ -19,7 +19,7 @@ use spindle_base::text;
 pub struct PlanArguments {
     /// Scenario file (TOML).
     scenario: PathBuf,
-    /// Print cells and trials as JSON, trials in the order in which they run.
+    /// Print cells and trials as JSON. Trials are in the order in which they run.
     #[arg(long)]
     json: bool,
 }
@@ -30,7 +30,7 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
     for (name, server) in &scenario.servers {
         if let Source::Program(path) = &server.source {
             eprintln!(
-                "spindle: servers.{name}: a plan does not run {}, so it takes it for the newest release that it knows",
+                "spindle: servers.{name}: a plan does not run {}, and assumes the newest release that it knows",
                 path.display()
             );
         }
@@ -44,7 +44,7 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
     let rows = std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell));
     let mut text = format!("{}\n\n{}", text::one_line(&scenario.title), columns(rows));
     let run = &scenario.run;
-    let measured = if run.once { "at most for a list" } else { "measured" };
+    let measured = if run.once { "at most for the fixed work" } else { "measured" };
     let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
     let phases = phases.filter(|(_, duration)| !duration.is_zero());
     let start = spelling(&run.start);

@@ -9,7 +9,6 @@ use crate::cmd::output::{allows_colour, check_output_file, print};
 use crate::host::private_directory::write_beside;
 use crate::report::{self, Format};
 
-/// Print the report of a records file.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
     /// Records file that `spindle run` wrote (JSON lines).
@@ -17,7 +16,8 @@ pub struct ReportArguments {
     /// Layout of the report.
     #[arg(long, value_enum, default_value = "html")]
     pub format: Format,
-    /// Where to write; without it to standard output, a page for a terminal next to the records.
+    /// File to write. By default the report goes to standard output, but HTML never to a terminal: it becomes
+    /// a file next to the records.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

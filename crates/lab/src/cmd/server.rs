@@ -23,18 +23,20 @@ pub struct ServerArguments {
 
 #[derive(Debug, Subcommand)]
 enum ServerCommand {
-    /// Every kind of server: version and path of those that are here, and how to get the others.
+    /// List every kind of server: version and path if it is installed, otherwise how to get it.
     List {
-        /// A JSON array of objects instead of a table.
+        /// Print a JSON array of objects instead of a table.
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of
-    /// it.
-    Import { file: PathBuf },
-    /// Fetch an old server; scenarios then have it with `version = "..."`.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and list the omitted ones.
+    Import {
+        /// The `my.cnf` or `cubrid.conf`.
+        file: PathBuf,
+    },
+    /// Fetch an old server. A scenario selects it with `version = "..."`.
     Get {
-        /// As `spindle server list` names it, for example `mysql-5.6`.
+        /// Name from `spindle server list`, for example `mysql-5.6`.
         name: String,
     },
 }

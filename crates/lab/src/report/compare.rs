@@ -121,14 +121,14 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
         (None, _) => (None, Some(format!("{baseline} has no measurement"))),
         (_, None) => (None, Some(format!("{candidate} has no measurement"))),
         (Some(left), Some(right)) if left != right => {
-            (None, Some(format!("they count different things ({left}; {right})")))
+            (None, Some(format!("their metrics differ ({left}; {right})")))
         }
         _ => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
             Some(comparison) => {
                 let lower_is_better = report::lower_is_better(&left.records, baseline);
                 (Some(Ratio::new(comparison, lower_is_better)), None)
             }
-            None => (None, Some("one of them did no work at all".to_owned())),
+            None => (None, Some("one of them did no work".to_owned())),
         },
     };
     Pair {

@@ -18,7 +18,7 @@ pub(super) fn page(view: &View) -> String {
         .iter()
         .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
-    titled(&mut page, "What each storage did", &storages(view));
+    titled(&mut page, "Storage activity", &storages(view));
     page += &operations(view);
     titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
@@ -33,7 +33,7 @@ pub(super) fn page(view: &View) -> String {
     titled(&mut page, "Failed trials", &failures);
     titled(&mut page, "About these records", &view.notes);
     titled(&mut page, "Assumptions of the profiles", &view.assumptions);
-    titled(&mut page, "Where the workload differs from its specification", &view.header.deviations);
+    titled(&mut page, "Deviations of the workload from its specification", &view.header.deviations);
     let mut origins = vec![format!("start: {}", view.start)];
     let settings = view.provenance.iter().chain(&view.settings);
     origins.extend(settings.map(|setting| format!("{}: {}", setting.name, setting.value)));
@@ -74,20 +74,20 @@ fn operations(view: &View) -> String {
     if operations.is_empty() {
         return String::new();
     }
-    let (head, rule) = if view.lower_is_better { (" s in the list |", "--:|") } else { ("", "") };
+    let (head, rule) = if view.lower_is_better { (" total s |", "--:|") } else { ("", "") };
     let mut table = format!(
         "## Client CPU per operation\n\n\
          | cell | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n"
     );
     for (cell, operation) in operations {
-        let in_list = if view.lower_is_better {
+        let total_s = if view.lower_is_better {
             format!(" {} |", format::optional(operation.list_s))
         } else {
             String::new()
         };
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} |{in_list}",
+            "| {} | {} | {} | {} | {} |{total_s}",
             escaped(&cell.name),
             escaped(&operation.name),
             format::count(operation.committed),

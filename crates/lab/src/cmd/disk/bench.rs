@@ -28,50 +28,51 @@ const FILE_LOW_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArguments {
-    /// A profile (name, or path of a .toml), a disk that is up, a block device, a directory, or a file.
+    /// A profile (name, or path of a TOML file), a disk that is up, a block device, a directory, or a file.
     target: String,
-    /// In virtual time, by the model alone: no root, no fio, seconds; profiles and stacks only.
+    /// Run the model alone, in virtual time. It needs no root and no fio, and takes seconds. For profiles and
+    /// stacks only.
     #[arg(long = "virtual")]
     virtual_time: bool,
-    /// More depths, more block sizes, longer rows; without it a few minutes at most.
+    /// More iodepths, more block sizes, and longer measurements. Without it, a bench takes a few minutes at
+    /// most.
     #[arg(long)]
     full: bool,
-    /// Requests under way, 1 to 200, with commas between them: fio's iodepth of a sequential row, its jobs of
-    /// a random one.
+    /// Requests in flight, 1 to 200, separated by commas. This is fio's `iodepth` for sequential access, and
+    /// its `numjobs` for random access.
     #[arg(long, alias = "threads", value_name = "1,4,16,...", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=plan::IODEPTH_HIGH))]
     iodepth: Option<Vec<u64>>,
-    /// Sizes of random requests, with commas between them.
+    /// Block sizes of random access, separated by commas.
     #[arg(long, alias = "units", value_name = "4K,16K,...", value_delimiter = ',')]
     #[arg(value_parser = plan::parse_block_size)]
     block_sizes: Option<Vec<u64>>,
-    /// Seconds per row of fio; without it 2, with --full 10.
+    /// Seconds per measurement with fio [default: 2, with --full 10].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
-    /// Hours of random writes in virtual time, to see what they leave of the rate; 0 for none. Without it 3,
-    /// with --full 8.
+    /// Hours of random writes in virtual time, to measure how the rate deteriorates; 0 for none [default: 3,
+    /// with --full 8].
     #[arg(long, requires = "virtual_time", value_parser = clap::value_parser!(u64).range(0..=1000))]
     hours: Option<u64>,
-    /// Size of a profile's disk, or of the file in a directory.
+    /// Size of the emulated disk, or of the file in a directory.
     #[arg(long)]
     size: Option<String>,
-    /// Take TARGET from the [stacks.NAME] tables of this file; a scenario will do.
+    /// File with the [stacks.NAME] table of TARGET, for example a scenario.
     #[arg(long, value_name = "FILE")]
     stacks: Option<PathBuf>,
-    /// Set published figures beside the measured ones: a profile whose figures to take, a .toml file, or
-    /// `all`.
-    #[arg(long, value_name = "PROFILE-FIGURES")]
+    /// Compare with published figures: those of a profile, those of a TOML file, or `all`.
+    #[arg(long, value_name = "FIGURES")]
     against: Option<String>,
-    /// Also write on a block device, file or raw disk of yours; what is on it is lost.
+    /// Also write to your block device, file or raw disk. Its contents are lost.
     #[arg(long)]
     destructive: bool,
-    /// Of the random choices.
+    /// Seed of the random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where records and chart go; without it spindle-results/bench-TARGET-TIME.
+    /// Directory for records and chart [default: spindle-results/bench-TARGET-TIME].
     #[arg(long, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }

@@ -22,21 +22,21 @@ const FILE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(super) struct CloneArguments {
-    /// A block device, a file, a directory (a file is made there), or a disk that is up.
+    /// A block device, a file, a directory (for a temporary file), or a disk that is up.
     source: String,
-    /// What to call it: NAME.toml is the profile.
+    /// Name of the profile, which is written to NAME.toml.
     #[arg(long)]
     name: String,
-    /// Also measure writes; what is on the device or in the file is lost.
+    /// Also measure writes. The contents of the device or file are lost.
     #[arg(long)]
     destructive: bool,
-    /// Seconds per measurement, of which there are about ten.
+    /// Seconds per measurement. There are about ten measurements.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Where the profile goes.
+    /// Directory for the profile.
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     output: PathBuf,
-    /// Print the measurements beside the clone's as one JSON object.
+    /// Print the figures of the device and of the clone as one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     if let Some(distribution) = &clone.reference {
         write_new(reference, &toml::to_string(distribution)?)?;
         eprintln!(
-            "how far it is from the original: `spindle disk validate {} --size '{}' --reference {}`",
+            "to compare it with the original: `spindle disk validate {} --size '{}' --reference {}`",
             profile.display(),
             format_size_bytes(source.size_bytes),
             reference.display()
@@ -84,10 +84,7 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     let paths = [format!("{name}.toml"), format!("{name}.reference.toml")];
     let paths = paths.map(|file| arguments.output.join(file));
     if let Some(there) = paths.iter().find(|path| path.exists()) {
-        return Err(Mistake::new(format!(
-            "--name: {} is there already; choose another name",
-            there.display()
-        )));
+        return Err(Mistake::new(format!("--name: {} exists already; choose another name", there.display())));
     }
     if !arguments.output.is_dir() {
         return Err(Mistake::new(format!("--output: {} is not a directory", arguments.output.display())));

@@ -16,16 +16,16 @@ pub(super) struct ProfileArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     #[arg(required_unless_present = "reference")]
     name: Option<String>,
-    /// Size of the disk; without it the stack's own.
+    /// Size of the disk [default: the stack's own].
     #[arg(long)]
     size: Option<String>,
-    /// Take NAME from the [stacks.NAME] tables of this file; a scenario will do.
+    /// File with the [stacks.NAME] table, for example a scenario.
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     stacks: Option<PathBuf>,
-    /// All keys of profiles and stack tables instead, with units, bounds and defaults, as a page of Markdown.
+    /// Print all keys of profiles and stack tables as Markdown, with units, bounds and defaults.
     #[arg(long, conflicts_with_all = ["name", "size", "stacks", "json"])]
     reference: bool,
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }

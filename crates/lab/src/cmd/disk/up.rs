@@ -18,23 +18,23 @@ use spindle_base::Mistake;
 pub(super) struct UpArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
-    /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
+    /// Size of the disk, for example `20G` [default: 20 GB, or the drive's capacity].
     #[arg(long)]
     size: Option<String>,
-    /// Where to mount it; without it a directory of its own.
+    /// Mount point [default: a directory of its own].
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
-    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device; without it `xfs`, or `zfs` where the
-    /// stack is a pool.
+    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device [default: `xfs`, or `zfs` if the stack
+    /// is a pool].
     #[arg(long, value_name = "TYPE")]
     file_system: Option<String>,
-    /// What to call it; without it the profile's name.
+    /// Name of the disk [default: the profile's name].
     #[arg(long)]
     name: Option<String>,
-    /// Of the model's random choices.
+    /// Seed of the model's random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object: device, mount, socket; of a pool the data's device and socket.
+    /// Print one JSON object: device, mount, socket. For a pool, device and socket are those of the data.
     #[arg(long)]
     json: bool,
 }

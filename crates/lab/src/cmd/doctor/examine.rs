@@ -28,18 +28,19 @@ pub struct Check {
 const MEMORY_BYTES: u64 = 2 << 30;
 const FREE_DISK_BYTES: u64 = 10_000_000_000;
 
-const NO_REAL_TIME: &str = "not allowed, so emulated latencies can be late while the cores are busy; run as root or grant CAP_SYS_NICE";
-const NO_IO_FLUSHER: &str = "not allowed, so under a memory limit (control groups of version 1) an emulator can come to wait for its own disk, and is ended; \
-     grant CAP_SYS_RESOURCE";
+const NO_REAL_TIME: &str =
+    "not allowed: the emulator can answer late while the cores are busy; run as root or grant CAP_SYS_NICE";
+const NO_IO_FLUSHER: &str = "not allowed: under a memory limit of control groups version 1, an emulator can wait for its own disk, and is \
+     then killed; grant CAP_SYS_RESOURCE";
 const NO_RING: &str =
-    "absent (Linux 6.14 has it), so threads serve emulated disks, with a wake-up more per request";
+    "absent (needs Linux 6.14): threads serve emulated disks, which costs one more wake-up per request";
 
 pub fn examine() -> Vec<Check> {
     let machine = vec![
         kernel(),
         memory(),
         free_disk(),
-        ability("root", true, is_root(), "yes", "emulated disks are mounted as root; run with sudo"),
+        ability("root", true, is_root(), "yes", "emulated disks need root; run with sudo"),
         device("/dev/fuse", "emulated disks are FUSE files; load the module with `modprobe fuse`"),
         device("/dev/loop-control", "emulated disks need loop devices; load the module with `modprobe loop`"),
         ability("SCHED_FIFO", false, has_real_time(), "allowed", NO_REAL_TIME),
@@ -57,7 +58,7 @@ pub fn examine() -> Vec<Check> {
         program("fio", "fio", false, "measures raw disks"),
         program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
         program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
-        program("chromium", "chromium", false, "only the tests use it, to look at the report"),
+        program("chromium", "chromium", false, "shows the report in tests"),
     ];
     [machine, servers(), tools].concat()
 }
@@ -111,7 +112,7 @@ fn memory() -> Check {
 fn free_disk() -> Check {
     let free = rustix::fs::statvfs(".").map_or(0, |status| status.f_bavail * status.f_frsize);
     let with = format!("{} free in the working directory", text::size(free));
-    let without = format!("{with}; {} is comfortable", text::size(FREE_DISK_BYTES));
+    let without = format!("{with}; {} is recommended", text::size(FREE_DISK_BYTES));
     ability("free disk", false, free >= FREE_DISK_BYTES, &with, &without)
 }
 
@@ -167,8 +168,8 @@ fn fetched_servers() -> Check {
     let passed = wrong.is_empty();
     let detail = match right_count {
         _ if !passed => wrong.join("; "),
-        0 => "none; `spindle server list` says which there are".to_owned(),
-        count => format!("{count}, which nobody else can change"),
+        0 => "none; `spindle server list` shows the available ones".to_owned(),
+        count => format!("{count}, which only their owner can change"),
     };
     check("fetched servers", false, passed, detail)
 }

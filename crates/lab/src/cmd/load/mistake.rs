@@ -34,7 +34,7 @@ pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> 
     if plan.once {
         let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
         let message =
-            format!("needs fixed work, and `{kind}` goes on for ever; the kinds of fixed work are {known}");
+            format!("needs fixed work, and `{kind}` has no end; the workloads of fixed work are {known}");
         ensure!(workload.facts().is_fixed_work, Mistake::of_flag("once", message));
         let message = "has no meaning for fixed work that is done once; leave it out, or give a `--duration`";
         ensure!(args.warm_up.is_zero(), Mistake::of_flag("warm_up", message));
@@ -43,8 +43,7 @@ pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> 
         tool.command(&args.server, args.seed, Length::Endless)
             .map_err(|error| Mistake::of_flag("server", error.to_string()))?;
         let duration = text::duration(plan.duration);
-        let message =
-            format!("{duration} is not a number of whole seconds, and `{kind}` can measure no other");
+        let message = format!("{duration} is not a whole number of seconds, which `{kind}` needs");
         ensure!(plan.duration.subsec_nanos() == 0, Mistake::of_flag("duration", message));
     }
     let message = format!("`{kind}` cannot run on {}", describe(&args.server));

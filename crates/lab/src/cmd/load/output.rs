@@ -204,7 +204,7 @@ impl Window {
         }
         text.push_str(&format!("{:34}{:>9}{:>12.3}\n", "all", "", self.metric.value));
         if says_durable {
-            text.push_str("* each ends with a commit, or with a table made, changed or dropped\n");
+            text.push_str("* each operation ends with a commit, or creates, alters or drops a table\n");
         }
         text
     }

@@ -90,7 +90,7 @@ pub struct TransactionView {
     pub latency: Option<Quantiles>,
     /// CPU time of the client per operation, if the workload reports it.
     pub client_cpu_us: Option<f64>,
-    /// For a list: total time of all operations of this kind, as a mean over the trials.
+    /// For fixed work: total time of all operations of this kind, as a mean over the trials.
     pub list_s: Option<f64>,
 }
 

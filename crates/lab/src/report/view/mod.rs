@@ -228,7 +228,7 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
         if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
             let name = &cell.name;
             notes.push(format!(
-                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."
+                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up at the speed of the disk."
             ));
         }
     }
@@ -255,8 +255,8 @@ fn start(start: StartState) -> String {
             "warm: before the measured window the workload ran on the emulated storage until the caches were filled"
         }
         StartState::WarmFast => {
-            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation came \
-             on, and the workload settled on it before the measured window"
+            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation was \
+             switched on, and the workload settled on it before the measured window"
         }
     }
     .to_owned()

@@ -106,7 +106,7 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
         if let Some(wait_ms) = replication.wait_ms {
             let unacknowledged = match replication.unacknowledged {
                 0 => String::new(),
-                count => format!("; {count} commits went on without it"),
+                count => format!("; {count} commits continued without it"),
             };
             let wait_ms = format::number(wait_ms);
             sentences
@@ -116,7 +116,7 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
             let known =
                 |value: Option<f64>| value.map_or_else(|| "an unknown number of".to_owned(), format::number);
             sentences.push(format!(
-                "{}: {} was {} s behind (at most {} s), and {} MB of binary log when the window ended; it {}.",
+                "{}: {} was {} s behind (at most {} s), and {} MB of binary log at the end of the window; it {}.",
                 cell.name,
                 replica.name,
                 known(replica.behind_s),

@@ -36,7 +36,7 @@ impl VerdictView {
             }
             ([only], ..) => single(only),
             (_, Some(baseline), Some(_)) => ranking(records, &measured, baseline),
-            _ => "The cells count different things, so their figures are not compared.".to_owned(),
+            _ => "The cells have different metrics, so their figures are not compared.".to_owned(),
         };
         let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
         for cell in cells.iter().filter(|cell| cell.throughput.is_none() && !measured.is_empty()) {
@@ -44,7 +44,7 @@ impl VerdictView {
         }
         let lost = failures.iter().filter(|failure| !failure.repeated).count();
         if lost > 0 && !measured.is_empty() {
-            details.push(format!("{} failed and count for nothing here.", format::plural(lost, "trial")));
+            details.push(format!("{} failed and are left out.", format::plural(lost, "trial")));
         }
         Self { sentence, details }
     }
@@ -96,7 +96,7 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     let ratios =
         others.iter().map(|other| Some((other.name.as_str(), ratio(records, &other.name, &leader.name)?)));
     let Some(against) = ratios.collect::<Option<Vec<_>>>() else {
-        return "Some cells did no work at all, so no ratio exists; see the table.".to_owned();
+        return "Some cells did no work, so there is no ratio; see the table.".to_owned();
     };
     let to_baseline = against.iter().find(|(name, _)| *name == baseline);
     if against.iter().any(|(_, ratio)| ratio.interval.is_none()) {
