@@ -4,26 +4,25 @@
 //! when fio is missing, dies or prints something else, the error is one sentence with the last line of its
 //! output.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Seek as _};
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use itertools::Itertools as _;
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spindle_stats::QuantileFunction;
 
 use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
+use crate::host::patience::Wait;
 use spindle_base::child::die_with_parent;
 
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(20);
 const LAST_WORDS_LENGTH: usize = 200;
 const MISSING: &str =
     "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
@@ -125,63 +124,32 @@ fn command(job: &Job<'_>) -> Command {
     command
 }
 
-struct Ended {
-    status: ExitStatus,
-    output: Vec<u8>,
-    errors: Vec<u8>,
-}
-
-fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Result<Ended> {
-    let (mut output, mut errors) = (memory_file()?, memory_file()?);
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
-    let mut child = match die_with_parent(command).spawn() {
+fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = match die_with_parent(command).spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(MISSING),
         other => other.context("starting fio")?,
     };
-    let limit = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
-    let status = wait(&mut child, limit, interrupt)?;
-    let content = |file: &mut File| -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    Ok(Ended { status, output: content(&mut output)?, errors: content(&mut errors)? })
-}
-
-/// A file in memory that takes output of any length, without a thread that drains a pipe.
-fn memory_file() -> Result<File> {
-    let descriptor = memfd_create("fio", MemfdFlags::CLOEXEC).context("making room for fio's output")?;
-    Ok(File::from(descriptor))
-}
-
-/// Kills the child after `limit`, or when the user asks to stop.
-fn wait(child: &mut Child, limit: Duration, interrupt: &Interrupt) -> Result<ExitStatus> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().context("waiting for fio")? {
-            // Ctrl-C reaches fio as well. It then ends early, with figures of a shorter run.
-            interrupt.check()?;
-            return Ok(status);
-        }
-        let too_long = started.elapsed() > limit;
-        if too_long || interrupt.is_set() {
-            let _ = child.kill();
-            let _ = child.wait();
-            interrupt.check()?;
-            bail!("fio did not end within {} s and was killed", limit.as_secs());
-        }
-        std::thread::sleep(POLL);
+    let process_id = child.id();
+    let patience = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
+    let wait = Wait { patience, who: "fio", interrupt: Some(interrupt) };
+    let work = move || child.wait_with_output().context("waiting for fio");
+    let output = interrupt.kill_on_signal(process_id, || wait.for_work(work));
+    // Ctrl-C reaches fio as well. It then ends early, with figures of a shorter run.
+    interrupt.check()?;
+    if let (Err(_), Some(process)) = (&output, Pid::from_raw(process_id.cast_signed())) {
+        let _ = kill_process(process, Signal::KILL);
     }
+    output
 }
 
-fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
-    let words = || last_words(&ended.errors, &ended.output);
+fn figures(question: &Question, ended: &Output) -> Result<Figures> {
+    let words = || last_words(&ended.stderr, &ended.stdout);
     if let Some(signal) = ended.status.signal() {
         bail!("fio was killed by signal {signal}; its last words: {}", words());
     }
     ensure!(ended.status.success(), "fio failed: {}", words());
-    let text = String::from_utf8_lossy(&ended.output);
+    let text = String::from_utf8_lossy(&ended.stdout);
     // fio prints remarks before its JSON.
     let json = text.find('{').zip(text.rfind('}')).filter(|(start, end)| start < end);
     let value: Option<Value> = json.and_then(|(start, end)| serde_json::from_str(&text[start..=end]).ok());
@@ -241,6 +209,8 @@ fn last_words(errors: &[u8], output: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::ExitStatus;
+
     use super::*;
     use crate::bench::Place;
 
@@ -249,7 +219,7 @@ mod tests {
 
     fn check(raw_status: i32, output: &str, errors: &str) -> Result<Figures> {
         let status = ExitStatus::from_raw(raw_status);
-        figures(&READ, &Ended { status, output: output.into(), errors: errors.into() })
+        figures(&READ, &Output { status, stdout: output.into(), stderr: errors.into() })
     }
 
     fn complaint(raw_status: i32, output: &str, errors: &str) -> String {

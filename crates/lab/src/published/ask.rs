@@ -97,10 +97,7 @@ impl Asked {
             Operation::RandomMixed => figure.read_percent.expect("checked when the file was read"),
             _ => 0,
         };
-        let is_random = matches!(
-            figure.operation,
-            Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
-        );
+        let is_random = !figure.operation.is_sequential() && figure.operation != Operation::Fsync;
         // A far tail needs many requests, so there is no time limit.
         let tail_count = figure.unit.tail_requests();
         let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };

@@ -40,7 +40,8 @@ pub struct Resume {
 impl RecordsFile {
     /// Opens or creates `directory/records.jsonl`, and returns the trials that are kept.
     pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
-        let header = &masked(header);
+        let mut header = header.clone();
+        masking::mask_header(&mut header);
         let place = open_directory(directory)?;
         let lock = lock(&place, directory)?;
         let path = directory.join(FILE_NAME);
@@ -61,7 +62,7 @@ impl RecordsFile {
             );
             // The prose or the number of trials may have changed since.
             let state = |header: &Header| (header.format, header.scenario.clone(), header.cells.clone());
-            rewrite = state(&old.header) != state(header);
+            rewrite = state(&old.header) != state(&header);
             trials = old.trials;
         }
         if resume.retry_failed {
@@ -70,8 +71,7 @@ impl RecordsFile {
             rewrite |= trials.len() < before;
         }
         if rewrite {
-            let lines =
-                std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
+            let lines = std::iter::once(Line::Header(header)).chain(trials.iter().cloned().map(Line::Trial));
             place.replace(FILE_NAME, |file| {
                 lines.map(encode).try_for_each(|line| file.write_all(line.as_bytes()))
             })?;
@@ -131,12 +131,6 @@ fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
         .into()),
         Err(error) => Err(error).with_context(|| format!("locking {}", directory.join(LOCK_NAME).display())),
     }
-}
-
-fn masked(header: &Header) -> Header {
-    let mut header = header.clone();
-    masking::mask_header(&mut header);
-    header
 }
 
 fn encode(mut line: Line) -> String {

@@ -120,8 +120,7 @@ fn aligned(row: &[String; 8]) -> String {
     let mut line = String::new();
     for ((_, width, right), text) in COLUMNS.iter().zip(row) {
         let text = shortened(&one_line(text), *width);
-        let fill = " ".repeat(width - text.chars().count());
-        line += &if *right { format!("{fill}{text} ") } else { format!("{text}{fill} ") };
+        line += &if *right { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
     }
     line
 }
@@ -132,11 +131,9 @@ fn shortened(text: &str, width: usize) -> String {
     if characters.len() <= width {
         return text.to_owned();
     }
-    let head = (width - 1) / 2;
-    let tail = width - 1 - head;
-    let start: String = characters[..head].iter().collect();
-    let end: String = characters[characters.len() - tail..].iter().collect();
-    format!("{start}…{end}")
+    let (start, rest) = characters.split_at((width - 1) / 2);
+    let end = &rest[rest.len() - (width - 1 - start.len())..];
+    format!("{}…{}", String::from_iter(start), String::from_iter(end))
 }
 
 /// Wraps at spaces before [`WIDTH`]; further lines start with `indent`.
