@@ -24,8 +24,7 @@ use spindle_base::child::die_with_parent;
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LAST_WORDS_LENGTH: usize = 200;
-const MISSING: &str =
-    "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
+const MISSING: &str = "fio is not installed, and it makes the measurements; `spindle doctor` prints the command that installs it";
 
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
@@ -72,7 +71,7 @@ pub fn version() -> Result<String> {
         other => other.context("asking fio for its version")?,
     };
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    ensure!(output.status.success() && text.starts_with("fio"), "fio does not tell its version: {}", {
+    ensure!(output.status.success() && text.starts_with("fio"), "fio does not print its version: {}", {
         last_words(&output.stderr, &output.stdout)
     });
     Ok(text)
@@ -166,7 +165,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
         number.with_context(|| format!("fio's output lacks `{name}`"))
     };
     let requests = direction["total_ios"].as_u64().context("fio's output lacks `total_ios`")?;
-    ensure!(requests > 0, "fio ended without having completed a request");
+    ensure!(requests > 0, "fio completed no request");
     let per_second = number(&direction["iops"], "iops")?;
     let own_mean_ns = number(&direction["lat_ns"]["mean"], "lat_ns.mean")?;
     let is_fsync = question.access == Access::Fsync;
@@ -266,9 +265,6 @@ mod tests {
     fn figures_that_lack_a_figure_are_none() {
         assert_eq!(complaint(0, "{}", ""), "fio's output lacks `total_ios`");
         assert_eq!(complaint(0, &GOOD.replace("iops\": 1000.5", "x\": 1"), ""), "fio's output lacks `iops`");
-        assert_eq!(
-            complaint(0, &GOOD.replace("ios\": 2001", "ios\": 0"), ""),
-            "fio ended without having completed a request"
-        );
+        assert_eq!(complaint(0, &GOOD.replace("ios\": 2001", "ios\": 0"), ""), "fio completed no request");
     }
 }

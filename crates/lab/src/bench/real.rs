@@ -98,7 +98,7 @@ pub fn measure(
                 None => FILE_BYTES.min(free_bytes(path)? / FILE_SHARE),
             };
             ask.all(&file, own_file(path, file_bytes)?.path(), file_bytes, false)?;
-            notes.push(format!("a file of {} MiB, removed afterwards", file_bytes / MEBIBYTE));
+            notes.push(format!("a temporary file of {} MiB", file_bytes / MEBIBYTE));
         }
     }
     Ok(notes)
@@ -169,7 +169,7 @@ fn lateness_note(earlier: &Statistics, later: &Statistics) -> Result<Option<Stri
     }
     let late_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
     Ok(Some(format!(
-        "the emulator answered {:.1} us later than the model said (p50), {:.1} us (p99), raw rows only",
+        "lateness of the emulator against the model: p50 {:.1} us, p99 {:.1} us; raw rows only",
         late_us(0.50),
         late_us(0.99)
     )))

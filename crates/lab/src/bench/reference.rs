@@ -75,7 +75,10 @@ impl Reference {
             "iodepth: is {iodepth}, must be 1 to {IODEPTHS_HIGH}"
         );
         let is_simple = read.operation != Access::Fsync;
-        ensure!(is_simple, "operation: `fsync` has two parts; a reference is of reads or of writes");
+        ensure!(
+            is_simple,
+            "operation: `fsync` consists of two requests; a reference is of reads or of writes"
+        );
         ensure!(
             QuantileFunction::of_quantiles(&read.quantiles).is_some(),
             "quantiles: must be at least two pairs of a probability from 0 to 1 and microseconds, both rising"

@@ -105,7 +105,7 @@ fn deterioration_lines(curve: &Deterioration) -> String {
         curve.iodepth,
         last.at_s / 3600.0,
         rate(last.written_bytes as f64 / 1e9),
-        if curve.cut_short { " (the budget of requests ended it; --full goes on)" } else { "" },
+        if curve.cut_short { " (stopped at the limit of requests; --full has a higher one)" } else { "" },
     );
     for (name, value) in [
         ("fastest", curve.fastest_per_s()),

@@ -88,7 +88,10 @@ impl Asked {
             operation if operation.is_sequential() && figure.zone.is_some() => self.stretches(figure),
             _ => self.requests(figure),
         };
-        figure.unit.of_sample(&sample).ok_or_else(|| "nothing was done in the time of the figure".to_owned())
+        figure
+            .unit
+            .of_sample(&sample)
+            .ok_or_else(|| "no request completed in the time of the figure".to_owned())
     }
 
     fn workload(&self, figure: &Figure) -> ClosedLoop {
@@ -358,7 +361,7 @@ fn with_cache(tree: &Tree, cache: Option<Cache>) -> Result<Tree, String> {
     match &mut tree {
         Tree::Device(Parameters::Disk(disk)) => disk.write_cache = write_cache,
         Tree::Device(Parameters::Flash(flash)) => flash.write_cache = write_cache,
-        _ => return Err("cache: of a layer or a device without one cannot be changed".to_owned()),
+        _ => return Err("cache: cannot be changed on a layer, or on a device without one".to_owned()),
     }
     Ok(tree)
 }

@@ -100,7 +100,7 @@ impl Against {
             self.in_order(profile).into_iter().filter(|figure| !self.all || figure.profile == profile);
         let compare = |figure: &Figure| {
             let Some(question) = figure.question() else {
-                let missing = "needs a device in a state of its own; ask with --virtual";
+                let missing = "needs a preconditioned device; use --virtual";
                 return without(figure, missing);
             };
             let in_files = Question { place: Place::FileSystem, ..question };
@@ -176,7 +176,7 @@ pub fn table(comparisons: &[Comparison]) -> String {
     }
     let unasked = with_profile.iter().filter(|comparison| comparison.ratio.is_none()).count();
     if unasked > 0 {
-        text.push_str(&format!("{unasked} figures could not be asked for and do not count\n"));
+        text.push_str(&format!("{unasked} figures have no measurement and are not counted\n"));
     }
     let of = |fitted| count(comparisons.iter().filter(|comparison| comparison.figure.fitted == fitted));
     text + &format!(

@@ -215,8 +215,7 @@ fn without_fio_the_way_to_get_it_is_told() {
     let nothing = place.path("nothing");
     fs::create_dir(&nothing).unwrap();
     let (code, last) = place.complaint(place.command(&["disk", "bench", "."]).env("PATH", nothing));
-    let sentence =
-        "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
+    let sentence = "fio is not installed, and it makes the measurements; `spindle doctor` prints the command that installs it";
     assert_eq!((code, last), (1, format!("spindle: {sentence}")));
 }
 

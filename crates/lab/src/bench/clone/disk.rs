@@ -61,15 +61,12 @@ pub(super) fn disk(
         }
     }
     let Some((error, fitted)) = best.filter(|(error, _)| error.is_finite()) else {
-        bail!("no speed of rotation makes the model do what was measured");
+        bail!("no speed of rotation makes the model match the measurements");
     };
     *draft = fitted;
-    notes.push(format!(
-        "the distribution of read times is met with a demerit of {:.1} % of the mean",
-        error * 100.0
-    ));
+    notes.push(format!("the distribution of read times has a demerit of {:.1} % of the mean", error * 100.0));
     if error > DISTANCE_HIGH {
-        notes.push("that is far: this may not be a disk with one arm".to_owned());
+        notes.push("this demerit is large: the device may not be a disk with one arm".to_owned());
     }
     seen.push(many);
     let depth = [Knob::OneOf("queue_depth", &[1, 2, 4, 8, 16, 32, 64])];
@@ -95,7 +92,8 @@ fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by
         ));
         draft.set_value("write_cache", Value::Word("protected"), &origin);
         notes.push(
-            "it commits faster than it turns: its cache is protected, or it lies about FLUSH".to_owned(),
+            "the disk commits more often than it rotates: its cache is protected, or it ignores FLUSH"
+                .to_owned(),
         );
     }
 }

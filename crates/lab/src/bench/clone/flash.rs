@@ -47,7 +47,7 @@ pub(super) fn flash(
     let best = starts.into_iter().min_by(|left, right| error(left).total_cmp(&error(right)));
     *draft = best
         .filter(|best| error(best).is_finite())
-        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model does what was measured"))?;
+        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model matches the measurements"))?;
     let mut notes = Vec::new();
     if source.writes {
         let mut written = Vec::new();

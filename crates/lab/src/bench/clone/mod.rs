@@ -34,7 +34,7 @@ const NEAR_SHARE: u64 = 50;
 /// Size of the device divided by the range of the stream at either end.
 const END_SHARE: u64 = 20;
 const NOT_WRITTEN: &str =
-    "nothing was written, so everything about writes is an assumption; --destructive measures them";
+    "no write was measured, so the write parameters are assumptions; --destructive measures them";
 const CHANNELS: [u64; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
 /// Usual rotational speeds of disks.
 const ROTATIONS: [u64; 5] = [5_400, 5_900, 7_200, 10_000, 15_000];
