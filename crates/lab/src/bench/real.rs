@@ -48,6 +48,7 @@ pub fn measure(
 ) -> Result<Vec<String>> {
     let (raw, file): (Vec<Question>, Vec<Question>) =
         questions.iter().partition(|question| question.place == Place::Raw);
+    let file_bytes = |room_bytes: u64| options.file_bytes.unwrap_or(FILE_BYTES.min(room_bytes / FILE_SHARE));
     let mut notes = Vec::new();
     let mut ask = Ask { options, interrupt, on_row, real_time: false };
     match target {
@@ -83,7 +84,7 @@ pub fn measure(
             ask.real_time = true;
             ask.all(&raw, device, *size_bytes, true)?;
             if let Some(mount) = mount.as_deref().filter(|_| !file.is_empty()) {
-                let file_bytes = options.file_bytes.unwrap_or(FILE_BYTES.min(size_bytes / FILE_SHARE));
+                let file_bytes = file_bytes(*size_bytes);
                 ask.all(&file, own_file(mount, file_bytes)?.path(), file_bytes, false)?;
             }
         }
@@ -93,10 +94,7 @@ pub fn measure(
         }
         Target::File { path, size_bytes } => ask.all(&file, path, *size_bytes, false)?,
         Target::Directory(path) => {
-            let file_bytes = match options.file_bytes {
-                Some(bytes) => bytes,
-                None => FILE_BYTES.min(free_bytes(path)? / FILE_SHARE),
-            };
+            let file_bytes = file_bytes(free_bytes(path)?);
             ask.all(&file, own_file(path, file_bytes)?.path(), file_bytes, false)?;
             notes.push(format!("a temporary file of {} MiB", file_bytes / MEBIBYTE));
         }

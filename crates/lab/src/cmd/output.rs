@@ -1,4 +1,4 @@
-//! What commands print, and checks of the destinations of `--output`.
+//! Output of the commands, and checks of the destinations of `--output`.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -7,7 +7,7 @@ use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_base::{Mistake, text};
 
-/// Prints an answer: as JSON with `--json`, as text without.
+/// Prints an answer as JSON or as text.
 pub(crate) fn print_answer(
     json: bool,
     answer: &impl Serialize,

@@ -112,29 +112,28 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
             sample.block += last + 1;
         }
     }
-    let metrics =
-        (report::metric_name(&left.records, baseline), report::metric_name(&right.records, candidate));
+    let metrics = (report::metric(&left.records, baseline), report::metric(&right.records, candidate));
     let mean = |samples: &[Sample]| {
         spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
     };
     let (ratio, reason) = match &metrics {
         (None, _) => (None, Some(format!("{baseline} has no measurement"))),
         (_, None) => (None, Some(format!("{candidate} has no measurement"))),
-        (Some(left), Some(right)) if left != right => {
-            (None, Some(format!("their metrics differ ({left}; {right})")))
+        (Some(left), Some(right)) if left.name != right.name => {
+            (None, Some(format!("their metrics differ ({}; {})", left.name, right.name)))
         }
-        _ => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
-            Some(comparison) => {
-                let lower_is_better = report::lower_is_better(&left.records, baseline);
-                (Some(Ratio::new(comparison, lower_is_better)), None)
-            }
+        (Some(metric), _) => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
+            Some(comparison) => (Some(Ratio::new(comparison, metric.lower_is_better)), None),
             None => (None, Some("one of them did no work".to_owned())),
         },
     };
     Pair {
         baseline: baseline.to_owned(),
         candidate: candidate.to_owned(),
-        metric: metrics.0.filter(|name| metrics.1.as_ref() == Some(name)),
+        metric: metrics
+            .0
+            .map(|metric| metric.name.clone())
+            .filter(|name| metrics.1.is_some_and(|other| other.name == *name)),
         baseline_mean: mean(&baseline_samples),
         candidate_mean: mean(&candidate_samples),
         ratio,

@@ -15,7 +15,7 @@ pub use crate::record::input::{Records, parse, read};
 pub(crate) use html::{filled, script_safe};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{lower_is_better, metric_name, samples};
+pub(crate) use view::{metric, samples};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

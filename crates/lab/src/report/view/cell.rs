@@ -13,7 +13,7 @@ use super::{
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
-use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
+use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, Metric, PerTransaction, Trial};
 use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
@@ -148,13 +148,8 @@ pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
         .collect()
 }
 
-pub(crate) fn metric_name(records: &Records, cell: &str) -> Option<String> {
-    measured(records, cell).first().map(|(_, measurement)| measurement.metric.name.clone())
-}
-
-/// Whether the metric is a time.
-pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
-    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.metric.lower_is_better)
+pub(crate) fn metric<'a>(records: &'a Records, cell: &str) -> Option<&'a Metric> {
+    measured(records, cell).first().map(|(_, measurement)| &measurement.metric)
 }
 
 impl Ratio {

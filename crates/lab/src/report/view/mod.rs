@@ -19,7 +19,7 @@ mod verdict;
 use self::cell::Failure;
 pub use self::cell::{CellView, Ratio};
 use self::cell::{failure, measured};
-pub(crate) use self::cell::{lower_is_better, metric_name, samples};
+pub(crate) use self::cell::{metric, samples};
 use self::charts::Charts;
 pub(super) use self::charts::panel_titles;
 pub(super) use self::latency::PROBABILITIES;
@@ -122,11 +122,12 @@ impl View {
 
 /// `None` when either cell has no number, or when their metrics differ.
 pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
-    if metric_name(records, baseline) != metric_name(records, candidate) {
+    let (metric, other) = (metric(records, baseline)?, metric(records, candidate)?);
+    if metric.name != other.name {
         return None;
     }
     let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;
-    Some(Ratio::new(comparison, lower_is_better(records, baseline)))
+    Some(Ratio::new(comparison, metric.lower_is_better))
 }
 
 fn failures(records: &Records) -> Vec<Failure> {
