@@ -120,7 +120,7 @@ fn check_name(table: &str, name: &str) -> Result<(), Mistake> {
 
 fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Mistake> {
     let kind = catalog::find(&table.kind).ok_or_else(|| {
-        let hint = near::hint(&table.kind, &catalog::names());
+        let hint = near::hint(&table.kind, &catalog::names_where(|_| true));
         Mistake::at(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
     })?;
     let keys = SourceKeys {
@@ -148,7 +148,7 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Mistake> {
 /// Checks every server of the matrix with every workload.
 fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Mistake> {
     for server in &file.matrix.server {
-        let accepted = servers[server].server().accepted_workloads();
+        let accepted = servers[server].facts().accepted_workloads();
         for workload in &file.matrix.workload {
             let kind = file.workloads[workload].kind();
             let spec = &servers[server];

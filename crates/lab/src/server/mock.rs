@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
 use super::settings::Refusal;
@@ -18,8 +17,11 @@ use crate::record::FileClass;
 /// with it.
 const FAIL: &str = "fail";
 
-pub(super) static KIND: Kind =
-    Kind { is_default: true, is_for_tests: true, ..Kind::new("mock", |_, _| Some(Box::new(Mock))) };
+pub(super) static KIND: Kind = Kind {
+    is_default: true,
+    is_for_tests: true,
+    ..Kind::new("mock", &[Target::Mock], |_, _| Some(Box::new(Mock)))
+};
 
 #[derive(Debug)]
 struct Mock;
@@ -27,10 +29,6 @@ struct Mock;
 impl Server for Mock {
     fn kind(&self) -> &'static Kind {
         &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Mock])
     }
 
     /// It has as many logs as are asked for, and no undo.
@@ -43,10 +41,6 @@ impl Server for Mock {
 
     fn version(&self) -> Result<String> {
         Ok("mock".to_owned())
-    }
-
-    fn check(&self, _: &Instance) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn load_settings(&self, _: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -83,20 +77,8 @@ struct RunningMock {
 }
 
 impl Running for RunningMock {
-    fn wait_ready(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_alive(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint::Mock
-    }
-
-    fn process_id(&self) -> u32 {
-        0
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
@@ -107,13 +89,5 @@ impl Running for RunningMock {
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.questions += 1.0;
         Ok(BTreeMap::from([("Questions".to_owned(), self.questions)]))
-    }
-
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    fn crash(&mut self) -> Result<()> {
-        Ok(())
     }
 }

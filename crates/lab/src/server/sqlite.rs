@@ -1,4 +1,5 @@
-//! SQLite: a library in the clients' process, so there is nothing to start. Its settings are pragmas.
+//! SQLite: a library in the clients' process, so there is nothing to start, stop or crash. Its settings
+//! are pragmas.
 //!
 //! It reads through the machine's page cache, which no setting bounds. The storage under test is read only
 //! for pages that were never read or do not fit into memory. Writes and the fsync of every commit always
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
 use super::settings::Refusal;
@@ -30,7 +31,7 @@ const TRUE: [&str; 3] = ["ON", "TRUE", "YES"];
 const FALSE: [&str; 3] = ["OFF", "FALSE", "NO"];
 
 pub(super) static KIND: Kind =
-    Kind { is_default: true, ..Kind::new("sqlite", |_, _| Some(Box::new(Sqlite))) };
+    Kind { is_default: true, ..Kind::new("sqlite", &[Target::Sqlite], |_, _| Some(Box::new(Sqlite))) };
 
 #[derive(Debug)]
 struct Sqlite;
@@ -38,10 +39,6 @@ struct Sqlite;
 impl Server for Sqlite {
     fn kind(&self) -> &'static Kind {
         &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Sqlite])
     }
 
     fn version(&self) -> Result<String> {
@@ -137,16 +134,8 @@ impl Running for Opened {
         open_existing(&self.file, &self.pragmas).map(drop)
     }
 
-    fn check_alive(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint::Sqlite { path: self.file.clone(), pragmas: self.pragmas.clone() }
-    }
-
-    fn process_id(&self) -> u32 {
-        0
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
@@ -156,15 +145,6 @@ impl Running for Opened {
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         let values = self.read(&["page_count", "freelist_count"])?;
         Ok(values.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
-    }
-
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    /// Does nothing: the clients' process is the one that crashes.
-    fn crash(&mut self) -> Result<()> {
-        Ok(())
     }
 }
 

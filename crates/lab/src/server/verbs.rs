@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use spindle_load::{Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::replication::Replication;
@@ -12,16 +13,20 @@ use super::settings::{MemorySetting, Refusal};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
 
+/// Makes a server; `None` for a source of another form.
+type Make = fn(&Source, Trust) -> Option<Box<dyn Server>>;
+
 /// Facts about a kind of server, known before there is a server. Its file declares it, [`super::catalog`]
 /// lists it.
 #[derive(Debug)]
 pub struct Kind {
     /// Name in a scenario.
     pub name: &'static str,
+    /// It accepts the workloads that run on all of these.
+    pub targets: &'static [Target],
     /// The keys of a scenario for the program.
     pub source: SourceForm,
-    /// `None` for a source of another form.
-    pub make: fn(&Source, Trust) -> Option<Box<dyn Server>>,
+    pub make: Make,
     /// Available as the default of a scenario that names no server.
     pub is_default: bool,
     /// Only for tests of the code above it: directories replace emulated disks, and no list shows it.
@@ -38,9 +43,10 @@ pub struct Kind {
 
 impl Kind {
     /// A kind without programs, engines or a source.
-    pub const fn new(name: &'static str, make: fn(&Source, Trust) -> Option<Box<dyn Server>>) -> Kind {
+    pub const fn new(name: &'static str, targets: &'static [Target], make: Make) -> Kind {
         Kind {
             name,
+            targets,
             source: SourceForm::Installed,
             make,
             is_default: false,
@@ -50,6 +56,11 @@ impl Kind {
             tools: &[],
             how_to_get: None,
         }
+    }
+
+    /// Kinds of workload that it accepts, by their names in [`WorkloadSpec`].
+    pub fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::kinds_on(self.targets)
     }
 
     /// Whether it is neither started nor stopped: its storage, settings and process are not ours.
@@ -72,9 +83,6 @@ pub struct Program {
 /// A server that can be prepared and started.
 pub trait Server: Debug {
     fn kind(&self) -> &'static Kind;
-
-    /// Kinds of workload that it accepts, by their names in [`spindle_load::WorkloadSpec`].
-    fn accepted_workloads(&self) -> Vec<&'static str>;
 
     /// Checks a workload of an accepted kind with these settings.
     ///
@@ -119,7 +127,9 @@ pub trait Server: Debug {
     fn version(&self) -> Result<String>;
 
     /// Checks the settings without side effects, before any work.
-    fn check(&self, instance: &Instance) -> Result<(), Refusal>;
+    fn check(&self, _instance: &Instance) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Settings for loading a database that will be served with `settings`: those that shape the files, and
     /// those that make loading fast. Databases that are loaded with equal settings are interchangeable.
@@ -128,7 +138,9 @@ pub trait Server: Debug {
     }
 
     /// Makes an empty database in the data directory.
-    fn prepare(&self, instance: &Instance) -> Result<()>;
+    fn prepare(&self, _instance: &Instance) -> Result<()> {
+        Ok(())
+    }
 
     /// Starts the process; it may not be ready yet.
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
@@ -141,15 +153,13 @@ pub trait Server: Debug {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use spindle_load::{Endpoint, Target, WorkloadSpec};
+    use spindle_load::Endpoint;
 
     use super::super::telemetry::Durability;
     use super::*;
 
     /// The example of docs/extending.md.
-    static KIND: Kind = Kind::new("toy", |_, _| Some(Box::new(Toy)));
+    static KIND: Kind = Kind::new("toy", &[Target::Mock], |_, _| Some(Box::new(Toy)));
 
     #[derive(Debug)]
     struct Toy;
@@ -158,17 +168,8 @@ mod tests {
         fn kind(&self) -> &'static Kind {
             &KIND
         }
-        fn accepted_workloads(&self) -> Vec<&'static str> {
-            WorkloadSpec::kinds_on(&[Target::Mock])
-        }
         fn version(&self) -> Result<String> {
             Ok("toy 1".to_owned())
-        }
-        fn check(&self, _: &Instance) -> Result<(), Refusal> {
-            Ok(())
-        }
-        fn prepare(&self, _: &Instance) -> Result<()> {
-            Ok(())
         }
         fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
             Ok(Box::new(RunningToy { settings: instance.settings.clone() }))
@@ -181,17 +182,8 @@ mod tests {
     }
 
     impl Running for RunningToy {
-        fn wait_ready(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
-        fn check_alive(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
         fn endpoint(&self) -> Endpoint {
             Endpoint::Mock
-        }
-        fn process_id(&self) -> u32 {
-            0
         }
         fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
             let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
@@ -199,12 +191,6 @@ mod tests {
         }
         fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
             Ok(BTreeMap::from([("questions".to_owned(), 1.0)]))
-        }
-        fn stop(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
-        fn crash(&mut self) -> Result<()> {
-            Ok(())
         }
     }
 
@@ -225,5 +211,20 @@ mod tests {
         assert_eq!(running.settings(&["size".to_owned(), "x".to_owned()]).unwrap(), settings);
         assert_eq!(running.durability().unwrap(), Durability::default());
         assert_eq!(running.telemetry().charts().len(), 0);
+    }
+
+    #[test]
+    fn the_page_about_a_new_server_quotes_the_source() {
+        let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
+        let page = include_str!("../../../../docs/extending.md");
+        let section = page.split("\n## ").find(|section| section.starts_with("A server\n")).unwrap();
+        let quotes: Vec<&str> =
+            section.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+        assert_eq!(quotes.len(), 3);
+        let sources = [include_str!("verbs.rs"), include_str!("catalog.rs")].map(plain);
+        for quote in quotes {
+            let is_there = sources.iter().any(|source| source.contains(&plain(quote)));
+            assert!(is_there, "nowhere in the source: {quote}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::commands::{Commands, SETTINGS};
 use super::inquiry;
@@ -81,10 +81,10 @@ fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
     Ok(())
 }
 
-pub(in crate::server) static KIND: Kind = Kind {
+pub(in crate::server) static ADAPTER: Kind = Kind {
     source: SourceForm::File,
     has_storage_engines: true,
-    ..Kind::new("adapter", |source, _| match source {
+    ..Kind::new("adapter", Target::DATABASES, |source, _| match source {
         Source::Adapter(commands) => Some(Box::new(Adapter((**commands).clone()))),
         _ => None,
     })
@@ -95,11 +95,7 @@ struct Adapter(Commands);
 
 impl Server for Adapter {
     fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(Target::DATABASES)
+        &ADAPTER
     }
 
     /// The settings of all known families, because the adapter's server is unknown.

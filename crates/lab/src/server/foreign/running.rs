@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::inquiry;
 use crate::host::patience::Wait;
@@ -35,10 +35,10 @@ fn create_database(endpoint: &Endpoint) -> Result<()> {
     wait.for_work(move || connect_and_create_database(&endpoint).map(drop))
 }
 
-pub(in crate::server) static KIND: Kind = Kind {
+pub(in crate::server) static RUNNING: Kind = Kind {
     source: SourceForm::Url,
     has_storage_engines: true,
-    ..Kind::new("running", |source, _| match source {
+    ..Kind::new("running", Target::DATABASES, |source, _| match source {
         Source::Url(url) => Some(Box::new(RunsAlready(url.clone()))),
         _ => None,
     })
@@ -55,11 +55,7 @@ impl RunsAlready {
 
 impl Server for RunsAlready {
     fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(Target::DATABASES)
+        &RUNNING
     }
 
     fn version(&self) -> Result<String> {
@@ -92,10 +88,6 @@ impl Server for RunsAlready {
         chosen
     }
 
-    fn prepare(&self, _: &Instance) -> Result<()> {
-        Ok(())
-    }
-
     fn start(&self, _: &Instance) -> Result<Box<dyn Running>> {
         let endpoint = self.endpoint()?;
         create_database(&endpoint)?;
@@ -105,6 +97,7 @@ impl Server for RunsAlready {
     }
 }
 
+/// Its process is not ours to signal or stop, and may be on another machine.
 #[derive(Debug)]
 struct Connected {
     endpoint: Endpoint,
@@ -112,21 +105,12 @@ struct Connected {
 }
 
 impl Running for Connected {
-    fn wait_ready(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn check_alive(&mut self, _: Duration) -> Result<()> {
         self.counters().map(drop).context("the server does not answer any more")
     }
 
     fn endpoint(&self) -> Endpoint {
         self.endpoint.clone()
-    }
-
-    /// Zero: the process is not ours to signal, and may be on another machine.
-    fn process_id(&self) -> u32 {
-        0
     }
 
     fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
@@ -139,11 +123,6 @@ impl Running for Connected {
 
     fn telemetry(&self) -> &'static dyn Telemetry {
         self.inquiry.telemetry()
-    }
-
-    /// Does nothing; the server continues.
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
     }
 
     fn crash(&mut self) -> Result<()> {

@@ -113,7 +113,7 @@ pub(super) static MARIADB: Kind = Kind {
             purpose: "mariadb-install-db needs it",
         },
     ],
-    ..Kind::new("mariadb", |source, trust| {
+    ..Kind::new("mariadb", &[Target::Mysql], |source, trust| {
         Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone(), trust)))
     })
 };
@@ -125,7 +125,7 @@ pub(super) static MYSQL: Kind = Kind {
     how_to_get: Some(
         "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
     ),
-    ..Kind::new(package::MYSQL, |source, trust| {
+    ..Kind::new(package::MYSQL, &[Target::Mysql], |source, trust| {
         Some(Box::new(Mysql::new(Flavour::MySql, source.clone(), trust)))
     })
 };
@@ -188,10 +188,6 @@ fn kind_of(flavour: Flavour) -> &'static Kind {
 impl Server for Mysql {
     fn kind(&self) -> &'static Kind {
         kind_of(self.flavour)
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Mysql])
     }
 
     fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {

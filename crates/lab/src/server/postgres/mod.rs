@@ -29,8 +29,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
+use spindle_load::Target;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
-use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
@@ -62,7 +62,7 @@ pub(super) static KIND: Kind = Kind {
         is_required: false,
         purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
     }),
-    ..Kind::new("postgresql", |_, _| Some(Box::new(Postgres)))
+    ..Kind::new("postgresql", &[Target::Postgres], |_, _| Some(Box::new(Postgres)))
 };
 
 #[derive(Debug)]
@@ -71,10 +71,6 @@ struct Postgres;
 impl Server for Postgres {
     fn kind(&self) -> &'static Kind {
         &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Postgres])
     }
 
     fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
