@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use spindle_load::Endpoint;
 
+use super::settings::Settings;
 use super::telemetry::{Durability, Silent, Telemetry};
 use crate::record::FileClass;
 
@@ -21,7 +22,7 @@ pub struct Instance {
     /// Socket, process id, error log; never on the storage under test.
     pub runtime_directory: PathBuf,
     /// By the server's own names and spelling.
-    pub settings: BTreeMap<String, String>,
+    pub settings: Settings,
 }
 
 /// A started server. Dropping it kills the process. The defaults are those of a server without a process.
@@ -45,7 +46,7 @@ pub trait Running: Debug {
     }
 
     /// Values of these settings as the server reports them, by the same names.
-    fn settings(&mut self, _names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, _names: &[String]) -> Result<Settings> {
         Ok(BTreeMap::new())
     }
 

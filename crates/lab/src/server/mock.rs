@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::Refusal;
+use super::settings::{Refusal, Settings};
 use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
@@ -32,7 +32,7 @@ impl Server for Mock {
     }
 
     /// It has as many logs as are asked for, and no undo.
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         match class {
             FileClass::Redo | FileClass::Binlog => Ok("mock".to_owned()),
             _ => Err(Refusal(format!("cannot keep {} apart from its data", class.words()))),
@@ -43,7 +43,7 @@ impl Server for Mock {
         Ok("mock".to_owned())
     }
 
-    fn load_settings(&self, _: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, _: &Settings) -> Settings {
         BTreeMap::new()
     }
 
@@ -72,7 +72,7 @@ fn directories(instance: &Instance) -> impl Iterator<Item = &PathBuf> {
 
 #[derive(Debug)]
 struct RunningMock {
-    settings: BTreeMap<String, String>,
+    settings: Settings,
     questions: f64,
 }
 
@@ -81,7 +81,7 @@ impl Running for RunningMock {
         Endpoint::Mock
     }
 
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
         Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
     }

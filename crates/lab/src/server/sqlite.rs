@@ -14,7 +14,7 @@ use spindle_load::sql::sqlite;
 use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::Refusal;
+use super::settings::{Refusal, Settings, for_loading};
 use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
@@ -69,12 +69,9 @@ impl Server for Sqlite {
         Ok(())
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &&String| SHAPING_SETTINGS.contains(&name.as_str());
-        let mut chosen: BTreeMap<String, String> =
-            settings.iter().filter(|(name, _)| shapes(name)).map(|(k, v)| (k.clone(), v.clone())).collect();
-        chosen.insert("synchronous".to_owned(), "OFF".to_owned());
-        chosen
+    fn load_settings(&self, settings: &Settings) -> Settings {
+        let loading = Settings::from([("synchronous".to_owned(), "OFF".to_owned())]);
+        for_loading(settings, |name| SHAPING_SETTINGS.contains(&name), &loading)
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
@@ -108,11 +105,11 @@ fn plain(name: &str, value: &str) -> String {
 #[derive(Debug)]
 struct Opened {
     file: PathBuf,
-    pragmas: BTreeMap<String, String>,
+    pragmas: Settings,
 }
 
 impl Opened {
-    fn read(&self, names: &[&str]) -> Result<BTreeMap<String, String>> {
+    fn read(&self, names: &[&str]) -> Result<Settings> {
         let connection = open_existing(&self.file, &self.pragmas)?;
         let mut values = BTreeMap::new();
         for name in names {
@@ -124,7 +121,7 @@ impl Opened {
     }
 }
 
-fn open_existing(file: &Path, pragmas: &BTreeMap<String, String>) -> Result<sqlite::Connection> {
+fn open_existing(file: &Path, pragmas: &Settings) -> Result<sqlite::Connection> {
     std::fs::metadata(file).with_context(|| format!("looking for {}", file.display()))?;
     sqlite::open(file, pragmas)
 }
@@ -138,7 +135,7 @@ impl Running for Opened {
         Endpoint::Sqlite { path: self.file.clone(), pragmas: self.pragmas.clone() }
     }
 
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.read(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 

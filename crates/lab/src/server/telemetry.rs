@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use super::settings::Settings;
 use crate::record::{FileClass, WaitPoint};
 
 /// The meaning of the counters and settings of a family of servers.
@@ -17,7 +18,7 @@ pub trait Telemetry: Debug + Sync {
     /// Names of the settings for [`Telemetry::durability`], as far as the server has them.
     fn commit_settings(&self) -> &'static [&'static str];
 
-    fn durability(&self, settings: &BTreeMap<String, String>) -> Durability;
+    fn durability(&self, settings: &Settings) -> Durability;
 }
 
 /// A counter in the series of a record.
@@ -125,7 +126,7 @@ impl Telemetry for Silent {
         &[]
     }
 
-    fn durability(&self, _: &BTreeMap<String, String>) -> Durability {
+    fn durability(&self, _: &Settings) -> Durability {
         Durability::default()
     }
 }

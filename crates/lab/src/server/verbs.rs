@@ -1,6 +1,5 @@
 //! The facts and verbs of every kind of server: its handling of settings, its creation and its start.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
@@ -9,7 +8,7 @@ use spindle_load::{Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal};
+use super::settings::{MemorySetting, Refusal, Settings};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
 
@@ -88,7 +87,7 @@ pub trait Server: Debug {
     ///
     /// # Errors
     /// The workload cannot run; continues a sentence that begins with the server's name.
-    fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    fn check_workload(&self, _kind: &str, _settings: &Settings) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -97,7 +96,7 @@ pub trait Server: Debug {
     /// # Errors
     /// The server cannot separate them, or not with these settings; continues a sentence that begins with the
     /// server's name.
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
     }
 
@@ -108,7 +107,7 @@ pub trait Server: Debug {
 
     /// Maximum size of the redo log under these settings; `None` for the server's default, which is included
     /// in every workload's figure.
-    fn redo_bytes(&self, _settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, _settings: &Settings) -> Option<u64> {
         None
     }
 
@@ -133,7 +132,7 @@ pub trait Server: Debug {
 
     /// Settings for loading a database that will be served with `settings`: those that shape the files, and
     /// those that make loading fast. Databases that are loaded with equal settings are interchangeable.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         settings.clone()
     }
 
@@ -153,6 +152,8 @@ pub trait Server: Debug {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use spindle_load::Endpoint;
 
     use super::super::telemetry::Durability;
@@ -178,14 +179,14 @@ mod tests {
 
     #[derive(Debug)]
     struct RunningToy {
-        settings: BTreeMap<String, String>,
+        settings: Settings,
     }
 
     impl Running for RunningToy {
         fn endpoint(&self) -> Endpoint {
             Endpoint::Mock
         }
-        fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        fn settings(&mut self, names: &[String]) -> Result<Settings> {
             let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
             Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
         }

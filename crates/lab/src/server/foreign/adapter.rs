@@ -1,6 +1,5 @@
 //! Any server, run by the commands of a TOML file: see docs/adapters.md.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::server::process::log::quote;
 use crate::server::process::own_user::OwnUser;
 use crate::server::process::started::{Started, Ways};
 use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
-use crate::server::settings::{MemorySetting, Refusal};
+use crate::server::settings::{MemorySetting, Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
@@ -103,7 +102,7 @@ impl Server for Adapter {
         [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
     }
 
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         mysql::redo_bytes(settings, 2)
     }
 
@@ -130,7 +129,7 @@ impl Server for Adapter {
     }
 
     /// All settings, because any of them may shape the files.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         let mut chosen = settings.clone();
         chosen.extend(self.0.load_settings.clone());
         chosen
@@ -202,6 +201,8 @@ impl Ways for ByCommands {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::commands::tests::GOOD;
     use super::*;
 

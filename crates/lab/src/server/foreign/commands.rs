@@ -1,11 +1,11 @@
 //! The adapter file: the commands that run a server. See docs/adapters.md.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::server::connection::endpoint;
+use crate::server::settings::Settings;
 
 /// Placeholder argument of `start`, replaced by the settings.
 pub(super) const SETTINGS: &str = "{settings}";
@@ -35,7 +35,7 @@ pub struct Commands {
     pub(super) setting: Option<String>,
     /// Settings for loading the database, in addition to the scenario's.
     #[serde(default)]
-    pub(super) load_settings: BTreeMap<String, String>,
+    pub(super) load_settings: Settings,
 }
 
 impl Commands {

@@ -17,7 +17,7 @@ use crate::host::patience::Wait;
 use crate::host::provenance;
 use crate::server::connection::{Inquiry, endpoint};
 use crate::server::instance::{Instance, Running};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::telemetry::Telemetry;
 use crate::server::verbs::{Kind, Server};
@@ -80,7 +80,7 @@ impl Server for RunsAlready {
     }
 
     /// Names the run, because a database of an earlier run may have been changed or dropped since.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         static RUN: OnceLock<String> = OnceLock::new();
         let run = RUN.get_or_init(|| format!("{} by process {}", provenance::now(), std::process::id()));
         let mut chosen = settings.clone();
@@ -113,7 +113,7 @@ impl Running for Connected {
         self.endpoint.clone()
     }
 
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.inquiry.settings(names)
     }
 

@@ -21,7 +21,6 @@ mod running;
 mod settings;
 mod telemetry;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -36,7 +35,7 @@ use super::process::own_user::OwnUser;
 use super::process::started::Started;
 use super::process::{Process, check_socket};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
+use super::settings::{MemorySetting, Refusal, Settings, check_memory, for_loading, has, setting};
 use super::source::{Source, SourceForm, Trust};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
@@ -46,48 +45,12 @@ use options::{check_names, option, own_options, plain_options};
 use program::Program;
 use release::{Flavour, Release};
 use running::{Mysqld, endpoint};
+use settings::KNOWN;
 pub(super) use settings::objection;
 
 const USER: OwnUser = OwnUser(61_417);
 /// The workload's schema, made during the load.
 const DATABASE: &str = "spindle";
-
-/// Settings that shape the files at their creation.
-const SHAPING_SETTINGS: [&str; 9] = [
-    "innodb_page_size",
-    "innodb_checksum_algorithm",
-    "innodb_undo_tablespaces",
-    "innodb_data_file_path",
-    "innodb_log_file_size",
-    "innodb_log_files_in_group",
-    "innodb_file_per_table",
-    "innodb_file_format",
-    "innodb_redo_log_capacity",
-];
-
-/// Settings used at the creation of tables, and those of the plugins that create them.
-const TABLE_SETTINGS: [&str; 6] = [
-    "default_storage_engine",
-    "storage_engine",
-    "plugin_load",
-    "plugin_load_add",
-    "plugin_dir",
-    "plugin_maturity",
-];
-
-/// Nothing needs to survive a crash during a load; the clean shutdown makes the database complete. Without a
-/// dump of the buffer pool, a trial starts with an empty pool. A binary log of the rows would be a second
-/// copy of them in every snapshot.
-const LOADING_SETTINGS: [(&str, &str); 6] = [
-    ("innodb_buffer_pool_size", "512M"),
-    ("innodb_flush_log_at_trx_commit", "0"),
-    ("innodb_doublewrite", "OFF"),
-    (files::LOG_BIN, "OFF"),
-    (DUMP_OF_THE_POOL, "OFF"),
-    ("innodb_flush_method", "O_DIRECT"),
-];
-
-const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
 
 pub(super) static MARIADB: Kind = Kind {
     source: SourceForm::Program,
@@ -190,7 +153,7 @@ impl Server for Mysql {
         kind_of(self.flavour)
     }
 
-    fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    fn check_workload(&self, kind: &str, settings: &Settings) -> Result<(), Refusal> {
         let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {
             Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
@@ -200,7 +163,7 @@ impl Server for Mysql {
         }
     }
 
-    fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, settings: &Settings) -> Result<String, Refusal> {
         files::files_of(&self.release(), class, settings)
     }
 
@@ -209,7 +172,7 @@ impl Server for Mysql {
     }
 
     /// The default is one file in MariaDB and two in MySQL.
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
     }
 
@@ -231,26 +194,18 @@ impl Server for Mysql {
             .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         let release = self.release();
         let shapes = |name: &str| {
-            let name = plain_name(name);
-            SHAPING_SETTINGS.contains(&name.as_str()) || is_for_tables(&name)
+            has(&KNOWN.shaping, name) || has(&KNOWN.for_tables, name) || name.starts_with("rocksdb_")
         };
-        let mut chosen: BTreeMap<String, String> = settings
-            .iter()
-            .filter(|(name, _)| shapes(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        let known = |name: &str| match name {
-            DUMP_OF_THE_POOL => release.can(release::DUMP_OF_THE_POOL),
+        let is_known = |name: &str| match name {
+            "innodb_buffer_pool_dump_at_shutdown" => release.can(release::DUMP_OF_THE_POOL),
             // In the others the default is off.
             files::LOG_BIN => release.can(release::BINLOG_BY_DEFAULT),
             _ => true,
         };
-        let loading = LOADING_SETTINGS.into_iter().filter(|(name, _)| known(name));
-        chosen.extend(loading.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        chosen
+        for_loading(settings, shapes, KNOWN.loading.iter().filter(|(name, _)| is_known(name)))
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
@@ -300,12 +255,8 @@ fn socket(instance: &Instance) -> PathBuf {
     instance.runtime_directory.join("socket")
 }
 
-fn is_for_tables(name: &str) -> bool {
-    TABLE_SETTINGS.contains(&name) || name.starts_with("rocksdb_")
-}
-
-fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
-    ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
+fn table_engine(settings: &Settings) -> Option<&str> {
+    ["default_storage_engine", "storage_engine"].iter().find_map(|name| setting(settings, name))
 }
 
 /// Other engines may be plugins; the loader asks the server about them.

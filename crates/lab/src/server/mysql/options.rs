@@ -1,7 +1,6 @@
 //! The command line of the server: settings in the form of this version, and Spindle's own options. The
 //! server itself checks whether it takes them.
 
-use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use super::USER;
@@ -10,7 +9,7 @@ use super::program::Program;
 use super::release::{self, Flavour, Release};
 use crate::server::process::log::quote;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 
 /// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
 /// and the refusal of the loader's rows.
@@ -35,10 +34,7 @@ pub(super) fn option(name: &str, value: &str) -> String {
 }
 
 /// Settings that are passed to the server unchanged.
-pub(super) fn plain_options(
-    release: &Release,
-    settings: &BTreeMap<String, String>,
-) -> impl Iterator<Item = String> {
+pub(super) fn plain_options(release: &Release, settings: &Settings) -> impl Iterator<Item = String> {
     let plain = settings.iter().filter(|(name, _)| is_plain(name));
     plain.map(|(name, value)| option(name, value_for(release, value)))
 }
@@ -53,11 +49,7 @@ pub(super) fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
 }
 
 /// Lets the server itself read the settings, without starting; it is the authority on its names and values.
-pub(super) fn check_names(
-    program: &Program,
-    release: &Release,
-    settings: &BTreeMap<String, String>,
-) -> Result<(), Refusal> {
+pub(super) fn check_names(program: &Program, release: &Release, settings: &Settings) -> Result<(), Refusal> {
     /// Expected complaint: the server looks for plugins in tables that do not exist.
     const NO_TABLES: &str = "mysql.plugin";
     /// Complaint about the wrong value of a switch, which the server ignores.

@@ -15,10 +15,12 @@ use anyhow::{Context, Result, bail};
 use super::options::{option, value_for};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
-use super::{SHAPING_SETTINGS, USER, files};
+use super::settings::KNOWN;
+use super::{USER, files};
 use crate::server::instance::Instance;
 use crate::server::process::log::quote;
 use crate::server::process::{PREPARE_PATIENCE, output_within};
+use crate::server::settings::setting;
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
@@ -34,8 +36,8 @@ pub(super) fn prepare(program: &Program, release: &Release, instance: &Instance)
     command
         .arg(option("datadir", &instance.data_directory.to_string_lossy()))
         .args(files::options(release, instance).iter().map(|(name, value)| option(name, value)))
-        .args(SHAPING_SETTINGS.iter().filter(|name| files::is_plain(name)).filter_map(|name| {
-            let value = files::setting(&instance.settings, name)?;
+        .args(KNOWN.shaping.iter().filter(|name| files::is_plain(name)).filter_map(|name| {
+            let value = setting(&instance.settings, name)?;
             Some(option(name, value_for(release, value)))
         }))
         .current_dir(&instance.runtime_directory)

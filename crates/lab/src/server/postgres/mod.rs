@@ -21,7 +21,6 @@ mod running;
 mod settings;
 mod telemetry;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,15 +36,15 @@ use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
 use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
-use super::settings::{MemorySetting, Refusal};
+use super::settings::{MemorySetting, Refusal, Settings, for_loading, has};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;
 use program::option;
 use running::{Postmaster, endpoint};
+use settings::KNOWN;
 pub(super) use settings::MEMORY_SETTINGS;
-use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database, made during the load.
@@ -73,7 +72,7 @@ impl Server for Postgres {
         &KIND
     }
 
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         let refusal = match class {
             FileClass::Data => return Ok("tables and indexes".to_owned()),
             FileClass::Redo => return Ok("pg_wal, the write-ahead log".to_owned()),
@@ -95,7 +94,7 @@ impl Server for Postgres {
         MEMORY_SETTINGS.to_vec()
     }
 
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         Some(settings::log_bytes(settings))
     }
 
@@ -114,15 +113,8 @@ impl Server for Postgres {
         program::check_settings(settings)
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &&String| SHAPING_SETTINGS.iter().any(|known| is_named(name, known));
-        let mut chosen: BTreeMap<String, String> = settings
-            .iter()
-            .filter(|(name, _)| shapes(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        chosen.extend(LOADING_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        chosen
+    fn load_settings(&self, settings: &Settings) -> Settings {
+        for_loading(settings, |name| has(&KNOWN.shaping, name), &KNOWN.loading)
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
@@ -167,13 +159,17 @@ impl Server for Postgres {
         place_log(instance)?;
         let program = program::find("postgres")?;
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
-        let own = OWN_SETTINGS.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
-        let user = instance.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         command
             .arg("-D")
             .arg(&instance.data_directory)
             // The last value of a repeated setting counts, which is ours.
-            .args(user.chain(own).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
+            .args(
+                instance
+                    .settings
+                    .iter()
+                    .chain(&KNOWN.fixed)
+                    .flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]),
+            )
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
             .env("LC_ALL", "C");
@@ -213,7 +209,7 @@ mod tests {
     #[test]
     fn what_postgresql_lacks_is_refused_in_one_sentence() {
         for class in FileClass::ALL {
-            let files = Postgres.files_of(class, &BTreeMap::new());
+            let files = Postgres.files_of(class, &Settings::new());
             assert_eq!(files.is_ok(), matches!(class, FileClass::Data | FileClass::Redo), "{class:?}");
         }
     }

@@ -1,6 +1,5 @@
 //! PostgreSQL's programs: location, version, and the server's own check of settings.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use anyhow::{Context, Result};
 use super::USER;
 use super::log::quote;
 use crate::server::process::{QUESTION_PATIENCE, output_within};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
@@ -58,7 +57,7 @@ pub(super) fn version() -> Result<String> {
 /// Lets the server itself read the settings, without starting. It is the authority on its names and values,
 /// and on conflicts among them. It gets as far as the control file of an empty directory. A missing server is
 /// not the settings' fault and is reported elsewhere.
-pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
     const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
     const CONTROL_FILE_BYTES: usize = 8192;
     let Ok(program) = find("postgres") else { return Ok(()) };

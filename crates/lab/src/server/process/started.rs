@@ -10,6 +10,7 @@ use spindle_load::Endpoint;
 use super::Process;
 use crate::server::connection::Inquiry;
 use crate::server::instance::Running;
+use crate::server::settings::Settings;
 use crate::server::telemetry::Telemetry;
 
 /// Differences between such servers.
@@ -47,7 +48,7 @@ impl<W: Ways> Running for Started<W> {
         self.process.id()
     }
 
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 
