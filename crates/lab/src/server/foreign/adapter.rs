@@ -16,7 +16,7 @@ use crate::server::instance::{Instance, Running};
 use crate::server::process::log::quote;
 use crate::server::process::own_user::OwnUser;
 use crate::server::process::started::{Started, Ways};
-use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
+use crate::server::process::{Process, run};
 use crate::server::settings::{MemorySetting, Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::verbs::{Kind, Server};
@@ -64,20 +64,10 @@ fn filled(text: &str, instance: &Instance) -> String {
         .replace("{runtime}", &instance.runtime_directory.to_string_lossy())
 }
 
-/// Runs a command to its end.
-fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
+fn run_command(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
     command.current_dir(&instance.runtime_directory).stdin(Stdio::null());
-    let output = output_within(command, PREPARE_PATIENCE)
-        .with_context(|| format!("starting `{what}` of the adapter"))?;
-    if !output.status.success() {
-        let text = [output.stdout, output.stderr].concat();
-        bail!(
-            "`{what}` of the adapter failed ({}): {}",
-            output.status,
-            quote(&String::from_utf8_lossy(&text))
-        );
-    }
-    Ok(())
+    let who = format!("`{what}` of the adapter");
+    run(command, &who, &who, quote)
 }
 
 pub(in crate::server) static ADAPTER: Kind = Kind {
@@ -109,9 +99,8 @@ impl Server for Adapter {
     fn version(&self) -> Result<String> {
         let [program, arguments @ ..] = self.0.version.as_slice() else { bail!("`version` is empty") };
         let mut command = Command::new(program);
-        command.args(arguments).env("PATH", path()).current_dir("/").stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-            .with_context(|| format!("starting {program}, which `version` of the adapter names"))?;
+        let output = USER.ask(command.args(arguments).env("PATH", path()));
+        let output = output.context("`version` of the adapter")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         line.filter(|_| output.status.success())
@@ -137,13 +126,13 @@ impl Server for Adapter {
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
-        run(&mut self.0.command(&self.0.prepare, instance), "prepare", instance)
+        USER.own_instance(instance, Some(temporary_directory(instance)))?;
+        run_command(&mut self.0.command(&self.0.prepare, instance), "prepare", instance)
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(temporary_directory(instance)))?;
         let mut command = self.0.command(&self.0.start, instance);
         let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
         let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
@@ -162,12 +151,6 @@ fn temporary_directory(instance: &Instance) -> PathBuf {
     instance.data_directory.with_file_name("temp")
 }
 
-fn own_directories(instance: &Instance) -> Result<()> {
-    let temporary = temporary_directory(instance);
-    [&instance.data_directory, &temporary].into_iter().try_for_each(|path| USER.own(path))?;
-    USER.own_runtime(&instance.runtime_directory)
-}
-
 #[derive(Debug)]
 struct ByCommands {
     commands: Commands,
@@ -178,7 +161,7 @@ impl Ways for ByCommands {
     fn is_ready(&self, endpoint: &Endpoint, _: &mut Inquiry) -> Result<(), Option<String>> {
         let ByCommands { commands, instance } = self;
         let is_ready = commands.ready.is_empty()
-            || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
+            || run_command(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
         match is_ready {
             // The database belongs to the load, which creates it in the same way.
             true => {
@@ -194,7 +177,7 @@ impl Ways for ByCommands {
             return process.stop(Signal::TERM, timeout);
         }
         process.fail_if_dead()?;
-        run(&mut commands.command(&commands.stop, instance), "stop", instance)?;
+        run_command(&mut commands.command(&commands.stop, instance), "stop", instance)?;
         process.wait_stopped(timeout)
     }
 }

@@ -133,16 +133,6 @@ pub(super) fn binlog_directory(instance: &Instance) -> &Path {
     instance.class_directories.get(&FileClass::Binlog).unwrap_or(&instance.data_directory)
 }
 
-/// Every directory that the server writes to, the data's first.
-pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
-    let mut directories = vec![instance.data_directory.clone()];
-    directories.extend(instance.class_directories.values().cloned());
-    if !instance.class_directories.contains_key(&FileClass::Temp) {
-        directories.push(temporary_directory(instance));
-    }
-    directories
-}
-
 /// The options that place every class according to the instance. They include the settings that are not
 /// [`is_plain`].
 pub(super) fn options(release: &Release, instance: &Instance) -> Vec<(&'static str, String)> {

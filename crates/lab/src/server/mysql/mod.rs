@@ -17,22 +17,21 @@ mod program;
 mod release;
 mod replica_set;
 mod replication;
-mod running;
 mod settings;
 mod telemetry;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use spindle_load::{Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::package;
 use super::process::log::quote;
 use super::process::own_user::OwnUser;
-use super::process::started::Started;
+use super::process::started::{Started, Ways};
 use super::process::{Process, check_socket};
 use super::replication::Replication;
 use super::settings::{MemorySetting, Refusal, Settings, check_memory, for_loading, has, setting};
@@ -44,7 +43,6 @@ pub(super) use monitor::PROTOCOL;
 use options::{check_names, option, own_options, plain_options};
 use program::Program;
 use release::{Flavour, Release};
-use running::{Mysqld, endpoint};
 use settings::KNOWN;
 pub(super) use settings::objection;
 
@@ -210,7 +208,7 @@ impl Server for Mysql {
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(files::temporary_directory(instance)))?;
         let (program, release) = self.program()?;
         prepare::prepare(&program, &release, instance)
     }
@@ -228,7 +226,7 @@ impl Mysql {
     /// `more` are options in addition to the instance's.
     fn start_with(&self, instance: &Instance, more: &[String]) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(files::temporary_directory(instance)))?;
         let (program, release) = self.program()?;
         let runtime = &instance.runtime_directory;
         let mut command = Command::new(&program.path);
@@ -251,6 +249,15 @@ impl Mysql {
     }
 }
 
+#[derive(Debug)]
+struct Mysqld;
+
+impl Ways for Mysqld {}
+
+fn endpoint(socket: &Path, database: &str) -> Endpoint {
+    Endpoint::MysqlSocket { path: socket.to_owned(), user: "root".to_owned(), database: database.to_owned() }
+}
+
 fn socket(instance: &Instance) -> PathBuf {
     instance.runtime_directory.join("socket")
 }
@@ -264,10 +271,4 @@ fn has_no_transactions(engine: &str) -> bool {
     const ENGINES: [&str; 8] =
         ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
     ENGINES.contains(&engine.to_ascii_lowercase().as_str())
-}
-
-/// Gives the instance's directories to the server's user, and closes the runtime directory to all others.
-fn own_directories(instance: &Instance) -> Result<()> {
-    files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
-    USER.own_runtime(&instance.runtime_directory)
 }

@@ -1,14 +1,13 @@
 //! The command line of the server: settings in the form of this version, and Spindle's own options. The
 //! server itself checks whether it takes them.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::USER;
 use super::files::is_plain;
 use super::program::Program;
 use super::release::{self, Flavour, Release};
 use crate::server::process::log::quote;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::{Refusal, Settings};
 
 /// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
@@ -56,14 +55,14 @@ pub(super) fn check_names(program: &Program, release: &Release, settings: &Setti
     const PASSED_OVER: &str = "due to invalid value";
     let mut command = Command::new(&program.path);
     command.arg("--no-defaults").args(plain_options(release, settings));
-    command.args(program.options()).args(own_options(release)).stdin(Stdio::null());
+    command.args(program.options()).args(own_options(release));
     if release.can(release::VALIDATE_CONFIG) {
         // Ignored values are warnings.
         command.args(["--validate-config", "--log-error-verbosity=2"]);
     } else {
         command.args(["--help", "--verbose"]);
     }
-    let Ok(output) = output_within(USER.run(&mut command), QUESTION_PATIENCE) else { return Ok(()) };
+    let Ok(output) = USER.ask(&mut command) else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
     let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
     let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));

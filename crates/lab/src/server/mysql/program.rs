@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use super::USER;
 use super::release::{Flavour, Release};
 use crate::server::package;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 use crate::server::source::Source;
 
@@ -108,10 +107,7 @@ impl Program {
     /// The program does not run here; the message names the package of a missing library.
     pub(super) fn release(&self) -> Result<Release> {
         let path = self.path.display();
-        let mut command = Command::new(&self.path);
-        command.args(["--no-defaults", "--version"]).current_dir("/").stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-            .with_context(|| format!("asking {path} for its version"))?;
+        let output = USER.ask(Command::new(&self.path).args(["--no-defaults", "--version"]))?;
         let words = String::from_utf8_lossy(&output.stderr);
         if let Some(library) = missing_library(&words) {
             let hint = package_of(library).map_or_else(

@@ -27,7 +27,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use spindle_load::Target;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
 
@@ -35,7 +35,7 @@ use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
-use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
+use super::process::{Process, check_socket, run};
 use super::settings::{MemorySetting, Refusal, Settings, for_loading, has};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
@@ -119,7 +119,7 @@ impl Server for Postgres {
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, None)?;
         let program = program::find("initdb")?;
         // initdb looks up the name of its user, which has no account. It gets a list of users with this user
         // only.
@@ -140,22 +140,13 @@ impl Server for Postgres {
         if let Some(directory) = instance.class_directories.get(&FileClass::Redo) {
             command.arg("--waldir").arg(directory);
         }
-        let output = output_within(&mut command, PREPARE_PATIENCE)
-            .with_context(|| format!("starting {}", program.display()))?;
-        if !output.status.success() {
-            bail!(
-                "making a database in {} failed ({}): {}",
-                instance.data_directory.display(),
-                output.status,
-                quote(&String::from_utf8_lossy(&output.stderr))
-            );
-        }
-        Ok(())
+        let work = format!("making a database in {}", instance.data_directory.display());
+        run(&mut command, &program.to_string_lossy(), &work, quote)
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, None)?;
         place_log(instance)?;
         let program = program::find("postgres")?;
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
@@ -182,12 +173,6 @@ impl Server for Postgres {
             inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
         }))
     }
-}
-
-fn own_directories(instance: &Instance) -> Result<()> {
-    USER.own(&instance.data_directory)?;
-    instance.class_directories.values().try_for_each(|path| USER.own(path))?;
-    USER.own_runtime(&instance.runtime_directory)
 }
 
 /// Points the log's link in the data directory to its present mount. The link was made with the mounts

@@ -3,13 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::USER;
 use super::log::quote;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::{Refusal, Settings};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
@@ -43,10 +42,7 @@ pub(super) fn find(name: &str) -> Result<PathBuf> {
 /// The form in records.
 pub(super) fn version() -> Result<String> {
     let program = find("postgres")?;
-    let mut command = Command::new(&program);
-    command.arg("--version").current_dir("/").stdin(Stdio::null());
-    let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-        .with_context(|| format!("asking {} for its version", program.display()))?;
+    let output = USER.ask(Command::new(&program).arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
     let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
@@ -82,9 +78,8 @@ pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
             .arg("-D")
             .arg(directory.path())
             .args(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)?;
+            .env("LC_ALL", "C");
+        let output = USER.ask(&mut command)?;
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
     };

@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Result;
+use rustix::process::Signal;
 use spindle_load::Endpoint;
 
 use super::Process;
@@ -16,10 +17,14 @@ use crate::server::telemetry::Telemetry;
 /// Differences between such servers.
 pub(in crate::server) trait Ways: Debug {
     /// Whether it answers. The error is the server's message, if any.
-    fn is_ready(&self, endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>>;
+    fn is_ready(&self, _endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>> {
+        inquiry.connect().map_err(|_| None)
+    }
 
     /// Shuts the server down cleanly.
-    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()>;
+    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()> {
+        process.stop(Signal::TERM, timeout)
+    }
 }
 
 #[derive(Debug)]
