@@ -22,20 +22,27 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 
-/// A volume mount that is up. Dropping it takes everything down again.
+/// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
+/// nothing emulates.
 pub trait Volume: Debug {
     /// Mount point of the file system.
     fn path(&self) -> &Path;
 
     /// With the timing off, requests are answered at memory speed. A real disk's timing is always on.
-    fn set_timing(&mut self, on: bool) -> Result<()>;
+    fn set_timing(&mut self, _on: bool) -> Result<()> {
+        Ok(())
+    }
 
     /// An error if measurements on it are meaningless from now on: it lost a write, its emulator died, or its
     /// file system is full.
-    fn check(&mut self) -> Result<()>;
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
-    fn statistics(&mut self) -> Result<Option<Statistics>>;
+    fn statistics(&mut self) -> Result<Option<Statistics>> {
+        Ok(None)
+    }
 
     /// A sample of the volume, and of each of its devices if there are several.
     fn sample(&mut self) -> Result<MountSample> {
@@ -48,10 +55,14 @@ pub trait Volume: Debug {
 
     /// The device whose counters the kernel keeps; `None` without one. A real one may have other users than
     /// us.
-    fn block_device(&self) -> Option<&Path>;
+    fn block_device(&self) -> Option<&Path> {
+        None
+    }
 
     /// The processes that emulate it, for CPU accounting.
-    fn process_ids(&self) -> Vec<u32>;
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Unmounts, stores the content in `directory` (an immutable image, or a copy of the files) and takes the
     /// volume down.
