@@ -123,7 +123,7 @@ fn check_version(kind: &Kind, version: &str) -> Result<(), (&'static str, String
         return Ok(());
     }
     let of_kind = package::PACKAGES.iter().filter(|package| package.kind == kind.name);
-    let known: Vec<&str> = of_kind.map(|package| package.version).collect();
+    let known: Vec<&str> = of_kind.map(|package| package.version.as_str()).collect();
     let known = match known.as_slice() {
         [] => "none of this kind is fetched: install it, or name its program with `program`".to_owned(),
         known => format!("there is {}", near::list(known)),
