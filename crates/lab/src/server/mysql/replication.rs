@@ -20,7 +20,7 @@ use spindle_load::Endpoint;
 use super::files::{self, is_off};
 use super::options::option;
 use super::release::{self, Release};
-use super::replica_set::{Set, connect_for};
+use super::replica_set::{Replica, Set, connect_for};
 use super::settings::KNOWN;
 use super::{Mysql, USER, endpoint, socket};
 use crate::record::{ReplicationMode, WaitPoint};
@@ -121,11 +121,17 @@ impl Replication for Mysql {
         access: &Access,
     ) -> Result<Box<dyn ReplicaSet>> {
         let system = |instance: &Instance| endpoint(&socket(instance), "mysql");
-        let replicas: Vec<Endpoint> = replicas.iter().map(system).collect();
-        replicas.iter().try_for_each(|replica| follow(replica, access))?;
-        let monitor = connect_for(&system(primary), CONNECT_PATIENCE)?;
-        let binlog_directory = files::binlog_directory(primary);
-        Ok(Box::new(Set::new(system(primary), monitor, binlog_directory, replicas, spec.is_semi_sync())))
+        let replicas: Vec<Replica> =
+            replicas.iter().map(|replica| Replica { endpoint: system(replica), connection: None }).collect();
+        replicas.iter().try_for_each(|replica| follow(&replica.endpoint, access))?;
+        let primary_endpoint = system(primary);
+        Ok(Box::new(Set {
+            monitor: connect_for(&primary_endpoint, CONNECT_PATIENCE)?,
+            primary: primary_endpoint,
+            binlog_directory: files::binlog_directory(primary).to_owned(),
+            replicas,
+            semi_sync: spec.is_semi_sync(),
+        }))
     }
 }
 
