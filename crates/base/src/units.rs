@@ -1,4 +1,4 @@
-//! Sizes, durations and rates as text: `20 GiB`, `8.5 ms`, `250 MB/s`. Parses and formats them.
+//! Parses sizes, durations and rates: `20 GiB`, `8.5 ms`, `250 MB/s`.
 //!
 //! `KB`, `MB`, ... are powers of ten, and `KiB`, `MiB`, ... powers of two. A bare letter is a power of two,
 //! as in a database server's `96M`.
@@ -101,16 +101,6 @@ fn parse(text: &str, units: &[(impl AsRef<str>, u64)]) -> Option<u64> {
     u64::try_from(scaled / scale).ok()
 }
 
-/// Rounded to three digits, for people: `138 MB/s`.
-pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
-    let megabytes_per_s = bytes_per_s / 1e6;
-    match megabytes_per_s {
-        large if large >= 100.0 => format!("{large:.0} MB/s"),
-        middle if middle >= 10.0 => format!("{middle:.1} MB/s"),
-        small => format!("{small:.2} MB/s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +171,5 @@ mod tests {
             assert_eq!(parse_duration_ns(&format_duration_ns(nanoseconds)), Ok(nanoseconds));
         }
         assert_eq!(format_duration_ns(8_500_000), "8.5 ms");
-        assert_eq!(format_rate_bytes_per_s(138e6), "138 MB/s");
     }
 }

@@ -17,10 +17,6 @@ pub(super) static KIND: Kind =
 struct Files;
 
 impl Server for Files {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
     fn version(&self) -> Result<String> {
         Ok("a directory, no server".to_owned())
     }

@@ -27,10 +27,6 @@ pub(super) static KIND: Kind = Kind {
 struct Mock;
 
 impl Server for Mock {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
     /// It has as many logs as are asked for, and no undo.
     fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         match class {

@@ -37,10 +37,6 @@ pub(super) static KIND: Kind =
 struct Sqlite;
 
 impl Server for Sqlite {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
     fn version(&self) -> Result<String> {
         Ok(sqlite::version().to_owned())
     }

@@ -81,8 +81,6 @@ pub struct Program {
 
 /// A server that can be prepared and started.
 pub trait Server: Debug {
-    fn kind(&self) -> &'static Kind;
-
     /// Checks a workload of an accepted kind with these settings.
     ///
     /// # Errors
@@ -166,9 +164,6 @@ mod tests {
     struct Toy;
 
     impl Server for Toy {
-        fn kind(&self) -> &'static Kind {
-            &KIND
-        }
         fn version(&self) -> Result<String> {
             Ok("toy 1".to_owned())
         }
@@ -199,7 +194,7 @@ mod tests {
     fn a_server_that_says_nothing_of_itself_is_run_and_nothing_is_made_up_for_it() {
         let server = (KIND.make)(&Source::Installed, Trust::MayRun).unwrap();
         let settings = BTreeMap::from([("size".to_owned(), "1".to_owned())]);
-        assert_eq!((server.kind().name, server.path().unwrap()), ("toy", None));
+        assert_eq!((KIND.name, server.path().unwrap()), ("toy", None));
         assert_eq!((server.redo_bytes(&settings), server.memory_settings().len()), (None, 0));
         assert!(server.files_of(FileClass::Redo, &settings).is_err() && server.replication().is_none());
         let instance = Instance {

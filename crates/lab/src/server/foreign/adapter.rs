@@ -83,10 +83,6 @@ pub(in crate::server) static ADAPTER: Kind = Kind {
 struct Adapter(Commands);
 
 impl Server for Adapter {
-    fn kind(&self) -> &'static Kind {
-        &ADAPTER
-    }
-
     /// The settings of all known families, because the adapter's server is unknown.
     fn memory_settings(&self) -> Vec<MemorySetting> {
         [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()

@@ -54,10 +54,6 @@ impl RunsAlready {
 }
 
 impl Server for RunsAlready {
-    fn kind(&self) -> &'static Kind {
-        &RUNNING
-    }
-
     fn version(&self) -> Result<String> {
         let endpoint = self.endpoint()?;
         // A query for the version precedes a load, which needs the database.

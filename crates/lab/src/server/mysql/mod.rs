@@ -120,7 +120,7 @@ impl Mysql {
         let release = program.release()?;
         let is_mariadb = release.flavour == Flavour::MariaDb;
         if is_mariadb != (self.flavour == Flavour::MariaDb) {
-            let kind = kind_of(release.flavour).name;
+            let kind = if is_mariadb { MARIADB.name } else { MYSQL.name };
             let words = format!("{} is {release}; write kind = \"{kind}\"", program.path.display());
             return Err(Refusal(words).into());
         }
@@ -139,18 +139,7 @@ impl Mysql {
     }
 }
 
-fn kind_of(flavour: Flavour) -> &'static Kind {
-    match flavour {
-        Flavour::MariaDb => &MARIADB,
-        Flavour::MySql | Flavour::Percona => &MYSQL,
-    }
-}
-
 impl Server for Mysql {
-    fn kind(&self) -> &'static Kind {
-        kind_of(self.flavour)
-    }
-
     fn check_workload(&self, kind: &str, settings: &Settings) -> Result<(), Refusal> {
         let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {

@@ -68,10 +68,6 @@ pub(super) static KIND: Kind = Kind {
 struct Postgres;
 
 impl Server for Postgres {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
     fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         let refusal = match class {
             FileClass::Data => return Ok("tables and indexes".to_owned()),
