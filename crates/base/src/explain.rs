@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_by_its_key() {
+    fn a_missing_key_is_named() {
         check("run", "missing field `seed`", "run.seed: is missing");
     }
 

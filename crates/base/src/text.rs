@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_shown() {
+    fn control_characters_are_escaped() {
         let check = |text: &str, expect: &str| assert_eq!(one_line(text), expect);
         check("plain, née 中", "plain, née 中");
         check("a\u{1b}]0;title\u{7}b", "a\\u{1b}]0;title\\u{7}b");

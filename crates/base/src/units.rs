@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_size_is_refused() {
+    fn invalid_sizes_are_refused() {
         for text in [
             "",
             "20",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_formatted_reads_back() {
+    fn formatted_values_are_parsed_back() {
         for bytes in [0, 1, 512, 4_096, 20 << 30, 80_000_000_000, 64_000_000, 1_000_000_007] {
             assert_eq!(parse_size_bytes(&format_size_bytes(bytes)), Ok(bytes));
         }

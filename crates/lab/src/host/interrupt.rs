@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_work_has_started_ends_with_the_signal_and_nothing_else() {
+    fn a_signal_ends_only_the_processes_of_the_work() {
         let sleep = || Command::new("sleep").arg("600").spawn().unwrap();
         let interrupt = Interrupt::default();
         let mut earlier = sleep();

@@ -68,13 +68,13 @@ pub fn default_for(workloads: &[&str], is_here: impl Fn(&str) -> bool) -> Option
 pub fn source(kind: &Kind, keys: &SourceKeys<'_>) -> Result<Source, (&'static str, String)> {
     let (file, url) = (("file", SourceForm::File), ("url", SourceForm::Url));
     check_place(kind, file, keys.file.is_some(), "name the file of the adapter")?;
-    check_place(kind, url, keys.url.is_some(), "say where the server answers")?;
+    check_place(kind, url, keys.url.is_some(), "name the server's address")?;
     match *keys {
         SourceKeys { program: Some(_), version: Some(_), .. } => {
             Err(("version", "cannot be there together with `program`: name one of the two".to_owned()))
         }
         SourceKeys { program: Some(program), .. } if !program.is_absolute() => {
-            Err(("program", format!("{} is no absolute path", program.display())))
+            Err(("program", format!("{} is not an absolute path", program.display())))
         }
         SourceKeys { program: Some(program), .. } => {
             check_program(kind, "program").map(|()| Source::Program(program.to_owned()))

@@ -90,7 +90,7 @@ pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
             let name = self::group(line);
             group = Some(
                 name.map(str::to_ascii_lowercase)
-                    .ok_or_else(|| misfit(format!("`{line}` is no group: the bracket is not closed")))?,
+                    .ok_or_else(|| misfit(format!("`{line}` is not a group: the bracket is not closed")))?,
             );
             continue;
         }
@@ -126,7 +126,7 @@ impl OptionFile {
             _ if group != base => format!("of [{group}], which is for one version only"),
             _ if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) => {
                 self.set(name.clone(), "ON".to_owned());
-                "its path; the log is on, and where it lies is for a layout to say".to_owned()
+                "its path; the log is on, and a layout decides its location".to_owned()
             }
             Some(objection) if objection.ends_with("remove it") => {
                 "a server of a run is private, so Spindle decides this one".to_owned()
@@ -139,7 +139,7 @@ impl OptionFile {
 
     fn take_cubrids(&mut self, group: &str, name: String, value: Option<String>) {
         let reason = match group {
-            CUBRID_SERVICE => format!("of [{group}], which says what `cubrid service` starts"),
+            CUBRID_SERVICE => format!("of [{group}], which lists what `cubrid service` starts"),
             _ if group.starts_with(CUBRID_DATABASE) => {
                 format!("of [{group}], which is for one database only")
             }
@@ -280,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn what_spindle_decides_is_left_out_and_said_so() {
+    fn settings_that_spindle_decides_are_left_out_with_the_reason() {
         check(
             "[mysqld]\ndatadir=/var/lib/mysql\nmax_connections=200\nlog-bin = /var/log/mysql/bin\n[mysqld_safe]\nnice=0\n",
             "# left out: datadir: a server of a run is private, so Spindle decides this one\n\
-             # left out: log_bin: its path; the log is on, and where it lies is for a layout to say\n\
+             # left out: log_bin: its path; the log is on, and a layout decides its location\n\
              # left out: nice: of [mysqld_safe], a wrapper around the server\n\
              max_connections = 200\nlog_bin = \"ON\"\n",
         );
@@ -313,7 +313,7 @@ mod tests {
         check(
             "[service]\nservice=server,broker\n[common]\n# pages\ndata_buffer_pages=250000\nsort_buffer_pages = 16\n\
              cubrid_port_id=1523\nasync_commit=yes\nmax_clients=50\nmax_clients=100\n[@demodb]\nmax_clients=10\n",
-            "# left out: service: of [service], which says what `cubrid service` starts\n\
+            "# left out: service: of [service], which lists what `cubrid service` starts\n\
              # left out: cubrid_port_id: a server of a run is private, so its adapter decides this one\n\
              # left out: max_clients = 50: a later line says 100\n\
              # left out: max_clients: of [@demodb], which is for one database only\n\

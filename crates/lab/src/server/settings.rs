@@ -76,7 +76,7 @@ pub(super) fn check_memory(settings: &Settings, known: &[MemorySetting]) -> Resu
     let memory_bytes = provenance::memory_bytes();
     for Reserved { name, value, bytes, example } in reserved(settings, known) {
         let words = match bytes {
-            None => format!("is no size; write for example \"{example}\""),
+            None => format!("is not a size; write for example \"{example}\""),
             Some(bytes) if bytes > memory_bytes => {
                 format!("is larger than this machine's memory of {} MiB; choose less", memory_bytes >> 20)
             }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(check("other", "many"), Ok(()));
         for name in ["pool_size", "Pool-Size"] {
             let words = check(name, "many").unwrap_err().0;
-            assert_eq!(words, format!("setting `{name}` = \"many\" is no size; write for example \"1\""));
+            assert_eq!(words, format!("setting `{name}` = \"many\" is not a size; write for example \"1\""));
             let words = check(name, &u64::MAX.to_string()).unwrap_err().0;
             assert!(words.contains("larger than this machine's memory"), "{words}");
         }

@@ -46,7 +46,7 @@ impl Server for Sqlite {
         let failed = |error: anyhow::Error| Refusal(format!("SQLite: {error:#}"));
         for (name, value) in &instance.settings {
             if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-                return Err(Refusal(format!("setting `{name}`: is no name of a pragma")));
+                return Err(Refusal(format!("setting `{name}`: is not a valid name of a pragma")));
             }
             let directory = tempfile::tempdir().map_err(|error| failed(error.into()))?;
             let file = directory.path().join(FILE);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqlite_ignores_is_refused() {
+    fn ignored_pragmas_are_refused() {
         assert_eq!(
             refusal("innodb_buffer_pool_size", "1G").unwrap(),
             "setting `innodb_buffer_pool_size`: SQLite has no such pragma"
@@ -185,6 +185,6 @@ mod tests {
             refusal("journal_mode", "fast").unwrap(),
             "setting `journal_mode`: is fast, and SQLite makes delete of it"
         );
-        assert_eq!(refusal("a b", "1").unwrap(), "setting `a b`: is no name of a pragma");
+        assert_eq!(refusal("a b", "1").unwrap(), "setting `a b`: is not a valid name of a pragma");
     }
 }

@@ -101,14 +101,14 @@ impl Server for Adapter {
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         line.filter(|_| output.status.success())
             .map(str::to_owned)
-            .with_context(|| format!("`version` of the adapter told none ({})", output.status))
+            .with_context(|| format!("`version` of the adapter printed none ({})", output.status))
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         match instance.settings.keys().next() {
-            Some(name) if self.0.setting.is_none() => Err(Refusal(format!(
-                "setting `{name}`: the adapter does not say how settings are given (`setting`)"
-            ))),
+            Some(name) if self.0.setting.is_none() => {
+                Err(Refusal(format!("setting `{name}`: the adapter has no form for settings (`setting`)")))
+            }
             _ => Ok(()),
         }
     }

@@ -31,6 +31,6 @@ pub(crate) fn telemetry_of(endpoint: &Endpoint) -> Option<&'static dyn super::te
 fn inquiry(who: &str, endpoint: Endpoint) -> Result<Inquiry> {
     match protocol_of(&endpoint) {
         Some(protocol) => Ok(Inquiry::new(who, endpoint, protocol)),
-        None => bail!("{} is no server", sql::describe(&endpoint)),
+        None => bail!("{} is not a server", sql::describe(&endpoint)),
     }
 }

@@ -63,7 +63,7 @@ impl Server for RunsAlready {
             .settings(&names)?
             .into_values()
             .next()
-            .context("the server does not say its version")
+            .context("the server does not report its version")
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {

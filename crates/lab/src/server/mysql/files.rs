@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_cannot_do_is_refused() {
+    fn impossible_places_of_files_are_refused() {
         let refused = |class, pairs: &[(&str, &str)]| {
             files_of(&mariadb(), class, &settings(pairs)).unwrap_err().to_string()
         };

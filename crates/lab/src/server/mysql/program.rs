@@ -69,7 +69,7 @@ impl Program {
     fn at(path: &Path) -> Result<Program> {
         let path = match path.canonicalize() {
             Ok(path) if path.is_file() => path,
-            Ok(path) => return Err(Refusal(format!("{} is no program", path.display())).into()),
+            Ok(path) => return Err(Refusal(format!("{} is not a program", path.display())).into()),
             Err(error) => return Err(Refusal(format!("{}: {error}", path.display())).into()),
         };
         let base = path.parent().and_then(Path::parent).map(Path::to_owned);
@@ -117,7 +117,7 @@ impl Program {
             bail!("{path} needs {library}, which this machine does not have; {hint}");
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        Release::parse(&text).with_context(|| format!("{path} told no version: {text}{words}"))
+        Release::parse(&text).with_context(|| format!("{path} printed no version: {text}{words}"))
     }
 }
 

@@ -132,7 +132,7 @@ impl Status {
         ] {
             if field(thread) == "No" {
                 let words = Some(field(words)).filter(|words| !words.is_empty());
-                bail!("it has stopped {what}: {}", words.unwrap_or_else(|| "it does not say why".to_owned()));
+                bail!("it has stopped {what}: {}", words.unwrap_or_else(|| "it gives no reason".to_owned()));
             }
         }
         let file = field("Relay_Master_Log_File");

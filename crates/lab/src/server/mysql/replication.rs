@@ -153,7 +153,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
         return Err(Refusal(format!("setting `{name}`: {reason}; remove it")));
     }
     if KNOWN.filters.iter().any(|filter| plain.starts_with(filter)) {
-        let reason = "a replica must end with what its primary has, or the trial fails its verification";
+        let reason = "a replica must end with its primary's data, or the trial fails its verification";
         return Err(Refusal(format!("setting `{name}`: {reason}; remove it")));
     }
     Ok(())
@@ -220,8 +220,8 @@ mod tests {
             refused(&[("skip-log-bin", "1")], &[]).starts_with("setting `skip-log-bin`: replicas follow")
         );
         assert!(refused(&[], &[("server_id", "7")]).contains("has one of its own"));
-        assert!(refused(&[("rpl_semi_sync_master_timeout", "7")], &[]).contains("`timeout` says it"));
-        assert!(refused(&[], &[("replicate-do-db", "x")]).contains("what its primary has"));
+        assert!(refused(&[("rpl_semi_sync_master_timeout", "7")], &[]).contains("`timeout` decides it"));
+        assert!(refused(&[], &[("replicate-do-db", "x")]).contains("its primary's data"));
     }
 
     #[test]

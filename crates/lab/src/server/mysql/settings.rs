@@ -44,7 +44,7 @@ pub(in crate::server) fn objection(name: &str) -> Option<String> {
     let plain = plain_name(name);
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
     if !plain.starts_with(|letter: char| letter.is_ascii_lowercase()) || !plain.chars().all(is_name) {
-        return Some("is no name of a setting".to_owned());
+        return Some("is not a valid name of a setting".to_owned());
     }
     let has_prefix =
         |prefix: &&String| plain.starts_with(prefix.as_str()) && !has(&KNOWN.without_prefix, &plain);
@@ -61,7 +61,7 @@ fn objection_to_plain(name: &str) -> Option<String> {
         return Some("the server is private, so Spindle decides this one; remove it".to_owned());
     }
     if has(placing, name) {
-        return Some("where files lie is for a layout to say; remove it".to_owned());
+        return Some("a layout decides the location of files; remove it".to_owned());
     }
     let is_beginning = |whole: &&String| whole.starts_with(name) && !has(beginnings, name);
     let whole = own.iter().chain(placing).chain(own_families).find(is_beginning)?;
@@ -78,7 +78,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Refusal> {
         }
         if has(&KNOWN.file_names, &plain_name(name)) && value.contains('/') {
             return Err(Refusal(format!(
-                "setting `{name}` = \"{value}\": has a path; where files lie is for a layout to say, so name files only"
+                "setting `{name}` = \"{value}\": has a path; a layout decides the location of files, so name files only"
             )));
         }
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_name_that_is_more_than_a_name_is_refused() {
         for name in ["port=3307 x", "port=3307", "", "-x", "a b", "a\nb", "ä"] {
-            check_refused(name, "is no name");
+            check_refused(name, "is not a valid name");
         }
     }
 

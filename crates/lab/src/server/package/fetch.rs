@@ -144,7 +144,7 @@ fn lend_configuration(home: &Path, name: &str) -> Result<()> {
 
 /// Copies a file out of a directory whose user may replace the file at any time.
 fn take_over(file: &Path, copy: &Path, size_bytes: u64) -> Result<()> {
-    let opening = || format!("opening {}, which the client was to bring", file.display());
+    let opening = || format!("opening {}, which the client should have fetched", file.display());
     // Opening a pipe would block forever.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(file).with_context(opening)?;

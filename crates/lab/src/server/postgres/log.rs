@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_the_server_is_quoted_with_its_hint() {
+    fn a_fatal_error_is_quoted_with_its_hint() {
         let log = "2026-11-22 01:00:00.000 UTC [1] LOG:  starting PostgreSQL\n\
                    2026-11-22 01:00:00.100 UTC [9] FATAL:  the database system is starting up\n\
                    2026-11-22 01:00:00.200 UTC [1] FATAL:  invalid value for parameter \"shared_buffers\": \"12M\"\n\
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_before_it_has_a_log_is_quoted() {
+    fn an_error_before_the_log_is_quoted() {
         assert_eq!(quote("postgres: a must be less than b\n"), "a must be less than b");
     }
 

@@ -59,7 +59,7 @@ pub(super) static KIND: Kind = Kind {
         // The package would also start a server for the machine.
         package: None,
         is_required: false,
-        purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
+        purpose: "a server under test; `tools/install postgresql` installs it without starting the package's own server",
     }),
     ..Kind::new("postgresql", &[Target::Postgres], |_, _| Some(Box::new(Postgres)))
 };
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_postgresql_lacks_is_refused_in_one_sentence() {
+    fn missing_classes_of_files_are_refused() {
         for class in FileClass::ALL {
             let files = Postgres.files_of(class, &Settings::new());
             assert_eq!(files.is_ok(), matches!(class, FileClass::Data | FileClass::Redo), "{class:?}");

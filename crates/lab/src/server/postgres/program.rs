@@ -13,8 +13,7 @@ use crate::server::settings::{Refusal, Settings};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
-const INSTALL_HINT: &str =
-    "install it with `tools/install postgresql`, which starts no server of the machine's own";
+const INSTALL_HINT: &str = "install it with `tools/install postgresql`, which starts no server";
 
 /// A program from the PATH, or the newest of those that packages install outside of it. All programs of a
 /// version are in one directory.
@@ -46,7 +45,7 @@ pub(super) fn version() -> Result<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
     let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
-    let version = version.with_context(|| format!("{} told no version: {text}", program.display()))?;
+    let version = version.with_context(|| format!("{} printed no version: {text}", program.display()))?;
     Ok(format!("PostgreSQL {version}"))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), Refusal> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     for name in settings.keys() {
         if name.is_empty() || !name.chars().all(is_name) {
-            return Err(Refusal(format!("setting `{name}`: is no name of a setting")));
+            return Err(Refusal(format!("setting `{name}`: is not a valid name of a setting")));
         }
         let plain = plain_name(name);
         if has(&KNOWN.own, &plain) || KNOWN.fixed.contains_key(&plain) {
@@ -103,7 +103,7 @@ mod tests {
             }
         }
         for name in ["work_mem=4MB listen_addresses", "port=1", "", "a b"] {
-            assert!(refused(name).contains("is no name"), "{name}");
+            assert!(refused(name).contains("is not a valid name"), "{name}");
         }
     }
 

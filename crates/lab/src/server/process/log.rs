@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_first_is_quoted() {
+    fn the_first_errors_are_quoted() {
         let log =
             ["disk full", "no engine", "no tables", "Aborting"].map(|error| format!("[ERROR] {error}\n"));
         assert_eq!(quote(&log.concat()), "disk full | no engine | no tables");
