@@ -53,13 +53,10 @@ pub fn acts(one: char) -> bool {
 
 /// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`.
 pub fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    if seconds < 10 && duration.subsec_millis() > 0 {
-        return if seconds == 0 {
-            format!("{} ms", duration.as_millis())
-        } else {
-            format!("{:.1} s", duration.as_secs_f64())
-        };
+    match (duration.as_secs(), duration.subsec_millis()) {
+        (0, 1..) => return format!("{} ms", duration.as_millis()),
+        (1..10, 1..) => return format!("{:.1} s", duration.as_secs_f64()),
+        _ => {}
     }
     // Rounded, so that 59.7 s is "1 min" rather than "59 s".
     let seconds = duration.as_secs_f64().round() as u64;

@@ -12,19 +12,18 @@ use crate::server::settings::{Refusal, Settings};
 
 /// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
 /// and the refusal of the loader's rows.
-pub(super) fn own_options(release: &Release) -> Vec<&'static str> {
+pub(super) fn own_options(release: &Release) -> &'static [&'static str] {
+    // Settings that a workload made persistent (SET PERSIST) would override ours.
+    const ALL: [&str; 4] = [
+        "--local-infile=1",
+        "--loose-mysqlx=0",
+        "--secure-file-priv=NULL",
+        "--loose-persisted-globals-load=0",
+    ];
     match release.flavour {
-        Flavour::MariaDb => Vec::new(),
-        // Settings that a workload made persistent (SET PERSIST) would override ours.
-        _ if release.can(release::NO_FILES) => {
-            vec![
-                "--local-infile=1",
-                "--loose-mysqlx=0",
-                "--secure-file-priv=NULL",
-                "--loose-persisted-globals-load=0",
-            ]
-        }
-        _ => vec!["--local-infile=1"],
+        Flavour::MariaDb => &[],
+        _ if release.can(release::NO_FILES) => &ALL,
+        _ => &ALL[..1],
     }
 }
 

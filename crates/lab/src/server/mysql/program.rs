@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::USER;
 use super::release::{Flavour, Release};
@@ -67,11 +67,8 @@ impl Program {
     }
 
     fn at(path: &Path) -> Result<Program> {
-        let path = match path.canonicalize() {
-            Ok(path) if path.is_file() => path,
-            Ok(path) => return Err(Refusal(format!("{} is not a program", path.display())).into()),
-            Err(error) => return Err(Refusal(format!("{}: {error}", path.display())).into()),
-        };
+        let path = path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
+        ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
         let base = path.parent().and_then(Path::parent).map(Path::to_owned);
         let share = base.as_deref().and_then(share);
         Ok(Program { base: base.filter(|_| share.is_some()), share, path })

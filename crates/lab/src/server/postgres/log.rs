@@ -1,6 +1,6 @@
 //! The last words of PostgreSQL, whose log has a level, words and sometimes a hint.
 
-use crate::server::process::log::QUOTED_LINES;
+use crate::server::process::log::quote_errors;
 
 /// Lines that ended the server. A refused connection ends only itself.
 fn complaints(log: &str) -> Vec<&str> {
@@ -25,14 +25,7 @@ pub(super) fn quote(log: &str) -> String {
     let found = complaints(log);
     // A lone hint belongs to a line that did not end the server.
     let first = found.iter().position(|words| !log.lines().any(|line| hint(line) == Some(words)));
-    let quoted: Vec<&str> = match first {
-        Some(first) => found[first..].iter().copied().take(QUOTED_LINES).collect(),
-        None => {
-            let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-            lines[lines.len().saturating_sub(QUOTED_LINES)..].to_vec()
-        }
-    };
-    if quoted.is_empty() { "its log is empty".to_owned() } else { quoted.join(" | ") }
+    quote_errors(log, first.map_or(&[], |first| &found[first..]))
 }
 
 #[cfg(test)]
