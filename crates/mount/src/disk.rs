@@ -37,27 +37,13 @@ pub struct DiskOptions {
     pub rotational: bool,
     /// Reported to the kernel, which sends no FLUSH to a disk without a volatile cache.
     pub volatile_cache: bool,
-    pub file_system: FileSystem,
-    /// Passed to mkfs, in addition to our own options.
-    #[serde(default)]
-    pub mkfs_options: Vec<String>,
-    #[serde(default)]
-    pub mount_options: Vec<String>,
+    #[serde(flatten)]
+    pub formatting: Formatting,
     /// The mount point; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
     /// Whether the timing is on after bring-up.
     pub timing: bool,
     pub serve: ServeOptions,
-}
-
-impl DiskOptions {
-    pub fn formatting(&self) -> Formatting<'_> {
-        Formatting {
-            file_system: self.file_system,
-            mkfs_options: &self.mkfs_options,
-            mount_options: &self.mount_options,
-        }
-    }
 }
 
 /// The directory with the state of all disks: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
@@ -134,7 +120,7 @@ impl Disk {
                 "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
             );
         }
-        options.formatting().check()?;
+        options.formatting.check()?;
         let state = &options.serve.state_directory;
         if state.exists() {
             let name = &options.name;
@@ -292,14 +278,14 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Timing { on: false })?;
 
-    let mount = match options.file_system {
+    let mount = match options.formatting.file_system {
         FileSystem::None => None,
         _ => {
             if options.serve.base.is_none() {
-                options.formatting().make(&device)?;
+                options.formatting.make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            options.formatting().mount(&device, &at)?;
+            options.formatting.mount(&device, &at)?;
             Some(at)
         }
     };
@@ -486,7 +472,7 @@ pub(crate) fn end_if_silent(device: &Path) {
 /// Detaches the loop device, at once or when its last user is gone.
 fn detach(name: &str, device: &Path) -> Result<()> {
     if let Ok((options, ..)) = inspect(name) {
-        options.formatting().forget(device);
+        options.formatting.forget(device);
     }
     run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
 }

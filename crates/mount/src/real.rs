@@ -15,7 +15,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{run_directory, state_directory};
-use crate::file_system::{FileSystem, Formatting};
+use crate::file_system::Formatting;
 use crate::system::{device_under, is_mount_point, unmount};
 
 /// The location of a real disk.
@@ -27,9 +27,8 @@ pub enum Place {
     /// A block device. Everything on it is destroyed.
     BlockDevice {
         path: PathBuf,
-        file_system: FileSystem,
-        mkfs_options: Vec<String>,
-        mount_options: Vec<String>,
+        #[serde(flatten)]
+        formatting: Formatting,
     },
 }
 
@@ -50,8 +49,8 @@ impl RealDisk {
     /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: an error that
     /// names the step.
     pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
-        if let Place::BlockDevice { file_system, mkfs_options, mount_options, .. } = place {
-            Formatting { file_system: *file_system, mkfs_options, mount_options }.check()?;
+        if let Place::BlockDevice { formatting, .. } = place {
+            formatting.check()?;
         }
         let state = state(name)?;
         if state.exists() {
@@ -81,12 +80,11 @@ impl RealDisk {
             Place::Directory { .. } => {
                 fs::create_dir(&self.path).with_context(|| format!("making {}", self.path.display()))
             }
-            Place::BlockDevice { path, file_system, mkfs_options, mount_options } => {
+            Place::BlockDevice { path, formatting } => {
                 if !rustix::process::geteuid().is_root() {
                     bail!("a block device needs root (mkfs and mount)");
                 }
                 check_unused(path)?;
-                let formatting = Formatting { file_system: *file_system, mkfs_options, mount_options };
                 formatting.make(path)?;
                 formatting.mount(path, &self.path)
             }
@@ -233,11 +231,11 @@ pub fn down(name: &str) -> Result<()> {
         let root = root(name, &state, &place);
         match &place {
             Place::Directory { .. } => remove(&root)?,
-            Place::BlockDevice { path, file_system, .. } => {
+            Place::BlockDevice { path, formatting } => {
                 if is_mount_point(&root) {
                     unmount(&root)?;
                 }
-                Formatting { file_system: *file_system, mkfs_options: &[], mount_options: &[] }.forget(path);
+                formatting.forget(path);
             }
         }
     }
@@ -293,15 +291,18 @@ fn forget_below(directory: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_system::FileSystem;
     use spindle_base::Mistake;
 
     #[test]
     fn an_option_that_reaches_beyond_a_block_device_is_refused_before_the_device_is_touched() {
         let place = Place::BlockDevice {
             path: "/nonexistent".into(),
-            file_system: FileSystem::Btrfs,
-            mkfs_options: vec!["/dev/loop0".to_owned()],
-            mount_options: Vec::new(),
+            formatting: Formatting {
+                file_system: FileSystem::Btrfs,
+                mkfs_options: vec!["/dev/loop0".to_owned()],
+                mount_options: Vec::new(),
+            },
         };
         let refused = RealDisk::up("options", &place).unwrap_err();
         assert!(refused.is::<Mistake>(), "{refused:#}");

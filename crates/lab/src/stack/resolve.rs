@@ -11,7 +11,7 @@ use spindle_base::Mistake;
 use spindle_base::near::did_you_mean;
 use spindle_base::units::parse_size_bytes;
 use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
-use spindle_mount::FILE_SYSTEMS;
+use spindle_mount::FileSystem;
 
 use super::built_in::built_in_names;
 use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
@@ -268,7 +268,7 @@ fn extend<'a>(assumptions: &mut Vec<String>, more: impl Iterator<Item = &'a Stri
 
 fn file_system(table: &StackTable) -> Result<&str, Mistake> {
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !FILE_SYSTEMS.contains(&file_system) && file_system != pool::FILE_SYSTEM {
+    if FileSystem::by_name(file_system).is_none() && file_system != pool::FILE_SYSTEM {
         let message =
             format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"zfs\", \"none\"");
         return Err(Mistake::at("file_system", message));

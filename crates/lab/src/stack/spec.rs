@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use spindle_base::Mistake;
 use spindle_model::{Device, StackSpec as Tree};
 use spindle_mount::real::Place;
+use spindle_mount::{FileSystem, Formatting};
 
 use super::built_in::ready_made;
 use super::canonical;
@@ -106,6 +107,15 @@ impl StackSpec {
     /// The location of a real disk; `None` for an emulated one.
     pub fn real(&self) -> Option<&Place> {
         self.real.as_ref()
+    }
+
+    /// The file system on the device; `None` for a ZFS pool.
+    pub fn formatting(&self) -> Option<Formatting> {
+        Some(Formatting {
+            file_system: FileSystem::by_name(&self.head.file_system)?,
+            mkfs_options: self.head.mkfs_options.clone(),
+            mount_options: self.head.mount_options.clone(),
+        })
     }
 
     /// The pool's parts besides the data device, if the file system is ZFS.

@@ -1,11 +1,11 @@
 //! `path = "..."`: a stack that is a real disk of this machine.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use spindle_model::{Parameters, StackSpec as Tree};
 use spindle_mount::real::{Kind, Place, block_device_bytes, kind_of};
-use spindle_mount::{FileSystem, device_under, file_system_under};
+use spindle_mount::{FileSystem, Formatting, device_under, file_system_under};
 
 use crate::record::StackHead;
 use crate::stack::explained::Explained;
@@ -89,25 +89,22 @@ fn block_device(name: &str, path: &Path, table: &StackTable) -> Result<(StackHea
         return Err(Mistake::at("path", message));
     }
     let size_bytes = block_device_bytes(path).map_err(|error| Mistake::at("path", format!("{error:#}")))?;
-    let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    let (mkfs_options, mount_options) =
-        (table.mkfs_options.clone().unwrap_or_default(), table.mount_options.clone().unwrap_or_default());
+    let file_system = table.file_system.as_deref().and_then(FileSystem::by_name).unwrap_or(FileSystem::Xfs);
+    let formatting = Formatting {
+        file_system,
+        mkfs_options: table.mkfs_options.clone().unwrap_or_default(),
+        mount_options: table.mount_options.clone().unwrap_or_default(),
+    };
     let head = StackHead {
         name: name.to_owned(),
         summary: format!("A real disk, not emulated: the block device {}.", path.display()),
         size_bytes,
-        file_system: file_system.to_owned(),
-        mkfs_options: mkfs_options.clone(),
-        mount_options: mount_options.clone(),
+        file_system: file_system.name().to_owned(),
+        mkfs_options: formatting.mkfs_options.clone(),
+        mount_options: formatting.mount_options.clone(),
         real: true,
         zfs: None,
         assumptions: Vec::new(),
     };
-    let place = Place::BlockDevice {
-        path: PathBuf::from(path),
-        file_system: FileSystem::by_name(file_system).unwrap_or(FileSystem::Xfs),
-        mkfs_options,
-        mount_options,
-    };
-    Ok((head, place))
+    Ok((head, Place::BlockDevice { path: path.to_owned(), formatting }))
 }
