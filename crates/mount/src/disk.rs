@@ -5,14 +5,12 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use rustix::mount::UnmountFlags;
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
@@ -21,7 +19,10 @@ use crate::floor;
 use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, run, unmount};
+use crate::system::{
+    self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
+    run, unmount, wait_until, wait_until_served,
+};
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
 use spindle_base::Mistake;
@@ -240,15 +241,19 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
-        .process_group_of_its_own()
+        // Ctrl-C in a terminal goes to the whole foreground process group, and the emulator must outlive the
+        // unmounting.
+        .process_group(0)
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
     write(PROCESS_FILE, watchdog::identity(emulator.id()).into_bytes())?;
-    let client = wait_until_served(&mut emulator, state)?;
+    // The socket appears after the FUSE file does.
+    let connect = || Client::connect(&socket(state)).ok();
+    let log = state.join(LOG_FILE);
+    let client = wait_until_served(&mut emulator, "the emulator", &log, START_TIMEOUT, connect)?;
     let watchdog = Watchdog::start(state, emulator.id())?;
     let attached = attach(client, options);
-    let (client, device, mount) =
-        attached.map_err(|error| death(&mut emulator, &state.join(LOG_FILE)).unwrap_or(error))?;
+    let (client, device, mount) = attached.map_err(|error| death(&mut emulator, &log).unwrap_or(error))?;
     Ok(Disk {
         name: options.name.clone(),
         device,
@@ -295,39 +300,8 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
 
 /// The emulator's last log lines, if it is dead or dying.
 fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
-    let started = Instant::now();
-    while started.elapsed() < DYING_TIME {
-        match emulator.try_wait() {
-            Ok(None) => sleep(Duration::from_millis(5)),
-            ended => return ended.ok().flatten().map(|status| last_words(status, log)),
-        }
-    }
-    None
-}
-
-fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
-    let started = Instant::now();
-    loop {
-        // The socket appears after the FUSE file does.
-        if let Ok(client) = Client::connect(&socket(state)) {
-            return Ok(client);
-        }
-        if let Some(status) = emulator.try_wait().context("waiting for the emulator")? {
-            return Err(last_words(status, &state.join(LOG_FILE)));
-        }
-        if started.elapsed() > START_TIMEOUT {
-            bail!("the emulator did not come up within {} s", START_TIMEOUT.as_secs());
-        }
-        sleep(Duration::from_millis(5));
-    }
-}
-
-fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
-    let log = fs::read_to_string(log).unwrap_or_default();
-    match log.trim() {
-        "" => anyhow!("the emulator ended ({status})"),
-        log => anyhow!("the emulator ended ({status}): {}", log.replace('\n', "; ")),
-    }
+    wait_until(DYING_TIME, || !matches!(emulator.try_wait(), Ok(None)));
+    emulator.try_wait().ok().flatten().map(|status| system::death("the emulator", status, log))
 }
 
 /// Tells the kernel the attributes that a real drive of this kind would report. Also directs each completion
@@ -350,18 +324,9 @@ fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
 /// # Errors
 /// The run directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = run_directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter(|entry| entry.path().join(OPTIONS_FILE).exists() || fuse_directory(&entry.path()).exists())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    Ok(names)
+    names_in(&run_directory(), |path, name| {
+        (path.join(OPTIONS_FILE).exists() || fuse_directory(path).exists()).then(|| name.to_owned())
+    })
 }
 
 /// Options, loop device and mount point of a disk that has a state directory.
@@ -434,8 +399,7 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     let ended = wait_for("the killed emulator to end", gone);
     for device in &devices {
         for at in mounts_of(device) {
-            rustix::mount::unmount(&at, UnmountFlags::DETACH)
-                .with_context(|| format!("unmounting {}", at.display()))?;
+            detach_mount(&at)?;
         }
         // The queue's attributes cannot be set while requests are in it.
         if aborted {
@@ -488,20 +452,9 @@ fn tell_default(device: &Path) {
 fn remove(state: &Path) -> Result<()> {
     let fuse = fuse_directory(state);
     if is_mount_point(&fuse) {
-        rustix::mount::unmount(&fuse, UnmountFlags::DETACH)
-            .with_context(|| format!("unmounting {}", fuse.display()))?;
+        detach_mount(&fuse)?;
     }
-    // Not remove_dir_all: if a directory holds somebody else's mount, its content must stay.
-    for file in [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket"] {
-        let _ = fs::remove_file(state.join(file));
-    }
-    for directory in [&fuse, &state.join("mount"), state] {
-        let _ = fs::remove_dir(directory);
-    }
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
-    Ok(())
+    remove_ours(state, [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket", "fuse", "mount"])
 }
 
 fn end_emulator(process: u32, state: &Path) -> Result<()> {
@@ -517,25 +470,7 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
     Ok(())
 }
 
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
-    let started = Instant::now();
-    while !done() {
-        if started.elapsed() > END_TIMEOUT {
-            bail!("waited {} s for {what}", END_TIMEOUT.as_secs());
-        }
-        sleep(Duration::from_millis(5));
-    }
+fn wait_for(what: &str, is_done: impl FnMut() -> bool) -> Result<()> {
+    ensure!(wait_until(END_TIMEOUT, is_done), "waited {} s for {what}", END_TIMEOUT.as_secs());
     Ok(())
-}
-
-/// Ctrl-C in a terminal goes to the whole foreground process group, and the emulator must outlive the
-/// unmounting.
-trait OwnGroup {
-    fn process_group_of_its_own(&mut self) -> &mut Self;
-}
-
-impl OwnGroup for Command {
-    fn process_group_of_its_own(&mut self) -> &mut Self {
-        std::os::unix::process::CommandExt::process_group(self, 0)
-    }
 }

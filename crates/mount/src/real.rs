@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk::{run_directory, state_directory};
 use crate::file_system::Formatting;
-use crate::system::{device_under, is_mount_point, unmount};
+use crate::system::{device_under, is_mount_point, names_in, remove_ours, unmount};
 
 /// The location of a real disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,15 +194,7 @@ pub fn check_unused(path: &Path) -> Result<()> {
 /// # Errors
 /// The run directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    Ok(names)
+    names_in(&directory(), |_, name| Some(name.to_owned()))
 }
 
 /// Whether the process that used it is gone.
@@ -239,16 +231,9 @@ pub fn down(name: &str) -> Result<()> {
             }
         }
     }
-    for file in [PLACE_FILE, LOCK_FILE] {
-        let _ = fs::remove_file(state.join(file));
-    }
-    for directory in [state.join("mount"), state.clone(), directory()] {
-        // The last one stays while it has other entries.
-        let _ = fs::remove_dir(directory);
-    }
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
+    remove_ours(&state, [PLACE_FILE, LOCK_FILE, "mount"])?;
+    // It stays while it has other entries.
+    let _ = fs::remove_dir(directory());
     Ok(())
 }
 

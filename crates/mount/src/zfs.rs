@@ -36,7 +36,6 @@ mod daemon;
 mod quiet;
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -44,13 +43,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::mount::UnmountFlags;
 use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
 use crate::format_options::zfs_refusal;
-use crate::system::{is_mount_point, mounts_of, unmount};
+use crate::system::{
+    backing_file, detach_mount, is_mount_point, mounts_of, names_in, remove_ours, unmount, wait_until,
+};
 use spindle_base::Mistake;
 
 /// Prefix of every pool's name. Pools without it are never touched.
@@ -279,9 +279,7 @@ impl Pool {
         }
         if let Some(mut daemon) = daemon.filter(|_| result.is_ok() || self.insists) {
             // It was killed, so this only reaps it, unless a device below never answers.
-            let _ = retry(|| {
-                daemon.try_wait().map_err(Into::into).and_then(|ended| ended.context("it is there"))
-            });
+            wait_until(PATIENCE, || !matches!(daemon.try_wait(), Ok(None)));
         }
         result
     }
@@ -392,17 +390,7 @@ fn imported_id(found: &str) -> Result<&str> {
 /// # Errors
 /// The directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = run_directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DIRECTORY_PREFIX)?.to_owned()))
-        .collect();
-    names.sort();
-    Ok(names)
+    names_in(&run_directory(), |_, name| Some(name.strip_prefix(DIRECTORY_PREFIX)?.to_owned()))
 }
 
 /// Whether the pool's zfs-fuse or a disk below it is gone. Then no process will take it down, and nothing can
@@ -422,12 +410,9 @@ fn devices_of(state: &Path) -> Vec<PathBuf> {
 
 /// Whether this is a loop device without a file, or whose file cannot be reached: its emulator is dead.
 fn has_lost_its_file(device: &Path) -> bool {
-    let Some(name) = device.file_name().and_then(|name| name.to_str()) else { return false };
-    if !name.starts_with("loop") {
-        return false;
-    }
-    let backing = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
-    !backing.is_ok_and(|file| fs::metadata(file.trim_end_matches('\n')).is_ok())
+    let name = device.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b"loop")
+        && backing_file(device).is_none_or(|file| fs::metadata(file).is_err())
 }
 
 /// Unmounts, ends zfs-fuse and removes the state directory, whatever the pool's state. A pool that was not
@@ -456,28 +441,14 @@ fn take_away(state: &Path) -> Result<()> {
     daemon::kill(state)?;
     let mount = state.join("mount");
     while is_mount_point(&mount) {
-        rustix::mount::unmount(&mount, UnmountFlags::DETACH)
-            .with_context(|| format!("unmounting {}", mount.display()))?;
-    }
-    remove(state)
-}
-
-/// Not `remove_dir_all`: if a directory holds somebody else's mount, its content must stay.
-fn remove(state: &Path) -> Result<()> {
-    for file in [daemon::LOG_FILE, daemon::SOCKET, "lock/zfs_lock", "pools/zpool.cache"] {
-        let _ = fs::remove_file(state.join(file));
+        detach_mount(&mount)?;
     }
     for link in fs::read_dir(state.join("devices")).into_iter().flatten().flatten() {
         let _ = fs::remove_file(link.path());
     }
-    for directory in ["devices", "mount"].into_iter().chain(daemon::PRIVATE.map(|(ours, _)| ours)) {
-        let _ = fs::remove_dir(state.join(directory));
-    }
-    let _ = fs::remove_dir(state);
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
-    Ok(())
+    let files = [daemon::LOG_FILE, daemon::SOCKET, "lock/zfs_lock", "pools/zpool.cache"];
+    let directories = daemon::PRIVATE.map(|(ours, _)| ours);
+    remove_ours(state, files.into_iter().chain(["devices", "mount"]).chain(directories))
 }
 
 /// Takes down abandoned pools, left by killed runs. Call it before the disks are cleared.
