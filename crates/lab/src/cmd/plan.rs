@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::host::provenance;
-use crate::record::{Cell, MountHead, StartState};
+use crate::record::{Cell, MountHead};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -62,15 +62,11 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         .filter(|(_, duration)| !duration.is_zero())
         .map(|(name, duration)| format!("{} {name}", text::duration(*duration)))
         .collect();
-    let start = match run.start {
-        StartState::Cold => "cold",
-        StartState::Warm => "warm",
-        StartState::WarmFast => "warm-fast",
-    };
     text.push_str(&format!(
-        "\n{} trials in {} shuffled blocks, start {start}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
+        "\n{} trials in {} shuffled blocks, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plan.trials.len(),
         run.trials,
+        run.start.key(),
         phases.join(", "),
         if run.once { "at most" } else { "about" },
         text::duration(plan.estimate.total),

@@ -123,6 +123,17 @@ pub enum StartState {
     WarmFast,
 }
 
+impl StartState {
+    /// As in scenarios.
+    pub fn key(self) -> &'static str {
+        match self {
+            StartState::Cold => "cold",
+            StartState::Warm => "warm",
+            StartState::WarmFast => "warm-fast",
+        }
+    }
+}
+
 /// Everything that can make two results differ; on every line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Provenance {

@@ -14,8 +14,10 @@ use crate::server::reserved;
 /// 8.0.30 is 100 MiB.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
-pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
-    for setting in reserved(&spec.settings, &spec.server().memory_settings()) {
+/// Checks the memory of a server and its replicas, which share this machine.
+pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
+    let known = spec.server().memory_settings();
+    for setting in reserved(&spec.settings, &known) {
         let (text, example) = (setting.value, setting.example);
         let path = format!("servers.{name}.settings.{}", setting.name);
         let bytes = setting.bytes.ok_or_else(|| {
@@ -27,13 +29,7 @@ pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Boun
             return Err(Mistake::at(path, message));
         }
     }
-    Ok(())
-}
-
-/// A primary and its replicas share this machine.
-pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
-    let known = spec.server().memory_settings();
     let sum = |settings: &BTreeMap<String, String>| -> u64 {
         reserved(settings, &known).iter().filter_map(|setting| setting.bytes).sum()
     };
