@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use spindle_load::{Check, Metric};
 
 use super::{MountView, ReplicationView};
 
@@ -29,16 +30,6 @@ pub struct Measurement {
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-pub struct Metric {
-    /// For example `new-order transactions per minute`.
-    pub name: String,
-    pub value: f64,
-    /// True for a time; every other metric is better when it is higher.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub lower_is_better: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -136,12 +127,4 @@ pub struct Bottleneck {
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
-}
-
-/// One verification of the database after the trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Check {
-    pub name: String,
-    pub passed: bool,
-    pub detail: String,
 }

@@ -20,12 +20,10 @@ use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::private_directory::PrivateDirectory;
 use crate::host::progress::Progress;
-use crate::record::FileClass;
-use crate::record::ZfsHead;
 use crate::scenario::content_hash;
 use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
 use crate::stack::StackSpec;
-use crate::stack::layout::{Layout, LayoutMount};
+use crate::stack::layout::{Layout, MountRecipe};
 use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
@@ -73,50 +71,6 @@ pub(super) struct Recipe<'a> {
     pub workload: &'a WorkloadSpec,
     pub seed: u64,
     pub mounts: Vec<MountRecipe<'a>>,
-}
-
-/// Everything that shapes the part of a snapshot on one mount.
-#[derive(Debug, Serialize)]
-pub(super) struct MountRecipe<'a> {
-    pub classes: &'a [FileClass],
-    /// The form in which the part is stored.
-    pub form: Form<'a>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) enum Form<'a> {
-    /// Image of an emulated disk.
-    Image {
-        file_system: &'a str,
-        mkfs_options: &'a [String],
-        mount_options: &'a [String],
-        size_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        zfs: Option<[Option<u64>; 3]>,
-    },
-    /// Files copied from a real disk; they fit on any disk.
-    Files,
-}
-
-impl<'a> MountRecipe<'a> {
-    /// In the order of the layout.
-    pub(super) fn of(layout: &'a Layout, stacks: &'a BTreeMap<String, StackSpec>) -> Vec<MountRecipe<'a>> {
-        let recipe = |mount: &'a LayoutMount| {
-            let head = stacks[&mount.stack].head();
-            let form = match head.real {
-                true => Form::Files,
-                false => Form::Image {
-                    file_system: &head.file_system,
-                    mkfs_options: &head.mkfs_options,
-                    mount_options: &head.mount_options,
-                    size_bytes: head.size_bytes,
-                    zfs: head.zfs.as_ref().map(ZfsHead::shape),
-                },
-            };
-            MountRecipe { classes: &mount.classes, form }
-        };
-        layout.mounts.iter().map(recipe).collect()
-    }
 }
 
 #[derive(Debug)]

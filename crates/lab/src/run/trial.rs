@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
 
-use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::data_set::{DataSets, Recipe, Storage};
 use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause};
@@ -285,10 +285,7 @@ impl Laboratory<'_> {
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
-        let checks = checks.into_iter();
-        Ok(checks
-            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
-            .collect())
+        Ok(checks)
     }
 
     /// A wait for the server, with patience for the size of its data.
@@ -317,7 +314,7 @@ impl Laboratory<'_> {
             data_set: self.scenario.workloads[&self.cell.workload].data_set(),
             workload: &self.scenario.workloads[&self.cell.workload],
             seed: self.scenario.run.seed,
-            mounts: MountRecipe::of(storage.layout, storage.stacks),
+            mounts: layout.recipes(&self.scenario.stacks),
         };
         data_sets.snapshot(&recipe, server, storage, self.work_directory, self.interrupt, phases.progress)
     }

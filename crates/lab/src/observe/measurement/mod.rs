@@ -19,7 +19,7 @@ use spindle_load::{Second, Summary};
 
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, Metric, MountView, PerTransaction,
+    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView, PerTransaction,
     TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Telemetry};
@@ -84,11 +84,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
-        metric: Metric {
-            name: summary.metric.name.clone(),
-            value: summary.metric.value,
-            lower_is_better: summary.metric.lower_is_better,
-        },
+        metric: summary.metric.clone(),
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,
