@@ -15,13 +15,13 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use super::cause;
+use super::{cause, instance};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::private_directory::PrivateDirectory;
 use crate::host::progress::Progress;
 use crate::scenario::content_hash;
-use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
+use crate::server::{FOREIGN_TOOLS, Running, Server, Source};
 use crate::stack::StackSpec;
 use crate::stack::layout::{Layout, MountRecipe};
 use crate::volume::mounts::{Mounts, MountsRequest};
@@ -172,14 +172,8 @@ impl Load<'_> {
 
     /// Makes the database on the storage and shuts it down cleanly.
     fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
-        let instance = Instance {
-            data_directory: mounts.data_directory(),
-            class_directories: mounts.class_directories(),
-            runtime_directory: self.work_directory.join("load"),
-            settings: self.recipe.settings.clone(),
-        };
-        let directories = [&instance.data_directory, &instance.runtime_directory];
-        for directory in directories.into_iter().chain(instance.class_directories.values()) {
+        let instance = instance(mounts, &self.work_directory.join("load"), &self.recipe.settings)?;
+        for directory in instance.class_directories.values().chain([&instance.data_directory]) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
         // The server's own programs are killed by a signal.

@@ -28,7 +28,7 @@ use crate::record::{BottleneckKind, Header, Provenance, Trial};
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
-use crate::volume;
+use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
 use spindle_base::Mistake;
 use spindle_base::text;
@@ -146,6 +146,22 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
         }
     }
     Ok(())
+}
+
+/// A server on these mounts. Makes its runtime directory.
+fn instance(
+    mounts: &Mounts,
+    runtime_directory: &Path,
+    settings: &BTreeMap<String, String>,
+) -> Result<Instance> {
+    std::fs::create_dir_all(runtime_directory)
+        .with_context(|| format!("making {}", runtime_directory.display()))?;
+    Ok(Instance {
+        data_directory: mounts.data_directory(),
+        class_directories: mounts.class_directories(),
+        runtime_directory: runtime_directory.to_owned(),
+        settings: settings.clone(),
+    })
 }
 
 /// Checks that need mkfs and mount to judge their options, and the kernel to judge a real disk.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, bail};
 use spindle_load::{Check, Workload};
 
+use super::instance;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::observe::measurement::{ReplicaFacts, Window};
@@ -124,13 +125,7 @@ impl<'a> Replicas<'a> {
         let mut instances = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
             let directory = work_directory.join(format!("replica-{}", index + 1));
-            std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
-            let instance = Instance {
-                data_directory: replica.mounts.data_directory(),
-                class_directories: replica.mounts.class_directories(),
-                runtime_directory: directory,
-                settings: spec.settings.clone(),
-            };
+            let instance = instance(&replica.mounts, &directory, &spec.settings)?;
             let running = replication.start_replica(&instance, spec, index + 1);
             replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
             instances.push(instance);
