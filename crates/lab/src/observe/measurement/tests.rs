@@ -9,7 +9,7 @@ use crate::record::BottleneckKind;
 use crate::record::FileClass;
 use crate::server::endpoint;
 use crate::server::foreign::telemetry_of;
-use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
+use crate::volume::sample::{BlockCounters, MountSample};
 use spindle_base::proc::CpuTimes;
 
 /// Of a server that answers in this protocol.
@@ -72,13 +72,17 @@ fn mount_sample(second: u64, times: u64) -> MountSample {
             ..Statistics::default()
         }),
         block_device: Some(BlockCounters {
-            read: BlockOperation {
+            read: OperationStatistics {
                 count: 100 * second * times,
                 bytes: 1_638_400 * second * times,
-                milliseconds: 500 * second * times,
+                latency_ns: 500_000_000 * second * times,
             },
-            write: BlockOperation { count: 50 * second, bytes: 204_800 * second, milliseconds: 100 * second },
-            flush: BlockOperation { count: 10 * second, bytes: 0, milliseconds: 80 * second },
+            write: OperationStatistics {
+                count: 50 * second,
+                bytes: 204_800 * second,
+                latency_ns: 100_000_000 * second,
+            },
+            flush: OperationStatistics { count: 10 * second, bytes: 0, latency_ns: 80_000_000 * second },
         }),
         devices: Vec::new(),
     }
@@ -241,7 +245,11 @@ fn a_real_disk_is_seen_through_the_kernel() {
 fn reads_that_the_page_cache_answered_were_not_waited_for() {
     let window = changed(window(10), |mounts, second| {
         mounts[0].block_device = Some(BlockCounters {
-            read: BlockOperation { count: 10 * second, bytes: 163_840 * second, milliseconds: 50 * second },
+            read: OperationStatistics {
+                count: 10 * second,
+                bytes: 163_840 * second,
+                latency_ns: 50_000_000 * second,
+            },
             ..BlockCounters::default()
         });
     });
@@ -299,7 +307,7 @@ fn pool(seconds: u64) -> Window {
     changed(window(seconds), |mounts, second| {
         let mut cache = mount_sample(second, 3);
         if let Some(counters) = &mut cache.block_device {
-            counters.read.milliseconds = 900 * second;
+            counters.read.latency_ns = 900_000_000 * second;
         }
         mounts[0].devices =
             vec![("data", mount_sample(second, 1)), ("log", mount_sample(second, 0)), ("cache", cache)];
@@ -420,7 +428,7 @@ fn a_synced_binary_log_is_waited_for_after_the_redo_log() {
     let mut apart = changed(untimed(&settings, &ids), |mounts, second| {
         let mut log = mount_sample(second, 0);
         if let Some(counters) = &mut log.block_device {
-            counters.flush = BlockOperation::default();
+            counters.flush = OperationStatistics::default();
         }
         mounts.push(log);
     });

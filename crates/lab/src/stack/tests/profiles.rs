@@ -17,6 +17,7 @@ fn check_profile(change: (&str, &str), expect: &str) {
 
 #[test]
 fn every_built_in_profile_is_valid_and_says_what_it_assumes() {
+    assert!(PROFILES.is_sorted() && PROFILES.len() > 30);
     for (name, _) in PROFILES {
         let profile = Profile::find(name).unwrap();
         assert!(!profile.summary.is_empty());

@@ -28,7 +28,7 @@ fn a_missing_profile_lists_the_near_names() {
         &format!(
             "s.toml: stacks.a.profile: there is no profile or stack `x25m`; did you mean `x25m-80`?; profiles are {}; \
              stacks are {}; or give the path of a .toml file",
-            PROFILES.map(|(name, _)| name).join(", "),
+            PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
             ready_made_names().collect::<Vec<_>>().join(", ")
         ),
     );
