@@ -58,15 +58,10 @@ pub fn run_directory() -> PathBuf {
 /// The name could leave the run directory, or is that of our own directory in it: a [`Mistake`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
-        let words =
-            format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
-        return Err(Mistake::new(words).into());
-    }
-    if name == real::DIRECTORY {
-        let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
-        return Err(Mistake::new(words).into());
-    }
+    let refused = |why: &str| Mistake::new(format!("a disk cannot be called {name:?}: {why}"));
+    let fits = !name.is_empty() && !name.starts_with('.') && name.len() <= 64 && name.chars().all(allowed);
+    ensure!(fits, refused("use up to 64 letters, digits, `-`, `_` and `.`"));
+    ensure!(name != real::DIRECTORY, refused("the directory about real disks has that name"));
     Ok(run_directory().join(name))
 }
 
@@ -76,10 +71,9 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
 /// There is no such disk: a [`Mistake`].
 fn existing(name: &str) -> Result<PathBuf> {
     let state = state_directory(name)?;
-    if !state.exists() {
-        let words = format!("there is no disk called {name}; `spindle disk status` lists what is up");
-        return Err(Mistake::new(words).into());
-    }
+    let words =
+        || format!("there is no disk called {name}; `spindle disk status` lists the disks that are up");
+    ensure!(state.exists(), Mistake::new(words()));
     Ok(state)
 }
 
@@ -116,25 +110,20 @@ impl Disk {
     /// A name or mount point in use, or an option that reaches beyond the disk: a [`Mistake`]. No privilege,
     /// or a tool that fails: an error that names the step.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
-        if !rustix::process::geteuid().is_root() {
-            bail!(
-                "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
-            );
-        }
+        ensure!(
+            rustix::process::geteuid().is_root(),
+            "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
+        );
         options.formatting.check()?;
         let state = &options.serve.state_directory;
         if state.exists() {
             let name = &options.name;
-            let words =
-                format!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
-            return Err(Mistake::new(words).into());
+            bail!(Mistake::new(format!(
+                "a disk called {name} exists already: `spindle disk down {name}` takes it down"
+            )));
         }
-        if let Some(at) = &options.mount_at
-            && is_mount_point(at)
-        {
-            return Err(
-                Mistake::new(format!("{} is in use: something is mounted there", at.display())).into()
-            );
+        if let Some(at) = options.mount_at.as_deref().filter(|at| is_mount_point(at)) {
+            bail!(Mistake::new(format!("{} is in use: something is mounted there", at.display())));
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
@@ -350,9 +339,8 @@ pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathB
 pub fn connect(name: &str) -> Result<Client> {
     let socket = socket(&existing(name)?);
     let client = Client::connect(&socket)?;
-    if !control::answers(&socket) {
-        bail!("the emulator of {name} does not answer (for {} s)", control::PING_TIME.as_secs());
-    }
+    let patience_s = control::PING_TIME.as_secs();
+    ensure!(control::answers(&socket), "the emulator of {name} does not answer (for {patience_s} s)");
     Ok(client)
 }
 
@@ -410,11 +398,10 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     workers::relax();
     remove(state)?;
     ended?;
-    if !aborted {
-        bail!(
-            "the emulator of {name} waits for its own disk, and the kernel cannot end that: restart the machine"
-        );
-    }
+    ensure!(
+        aborted,
+        "the emulator of {name} waits for its own disk, and the kernel cannot end that: restart the machine"
+    );
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
@@ -81,9 +81,7 @@ impl RealDisk {
                 fs::create_dir(&self.path).with_context(|| format!("making {}", self.path.display()))
             }
             Place::BlockDevice { path, formatting } => {
-                if !rustix::process::geteuid().is_root() {
-                    bail!("a block device needs root (mkfs and mount)");
-                }
+                ensure!(rustix::process::geteuid().is_root(), "a block device needs root (mkfs and mount)");
                 check_unused(path)?;
                 formatting.make(path)?;
                 formatting.mount(path, &self.path)
@@ -141,16 +139,14 @@ fn root(name: &str, state: &Path, place: &Place) -> PathBuf {
 
 /// The kind of the path, or a sentence why it cannot be a real disk.
 pub fn kind_of(path: &Path) -> Result<Kind, String> {
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
-        _ => format!("{}: {error}", path.display()),
-    })?;
-    if metadata.is_dir() {
-        Ok(Kind::Directory)
-    } else if metadata.file_type().is_block_device() {
-        Ok(Kind::BlockDevice)
-    } else {
-        Err(format!("{} is neither a directory nor a block device", path.display()))
+    match fs::metadata(path).map(|metadata| metadata.file_type()) {
+        Ok(found) if found.is_dir() => Ok(Kind::Directory),
+        Ok(found) if found.is_block_device() => Ok(Kind::BlockDevice),
+        Ok(_) => Err(format!("{} is neither a directory nor a block device", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("{} does not exist", path.display()))
+        }
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 
@@ -213,9 +209,7 @@ pub fn is_abandoned(name: &str) -> bool {
 /// A run uses it, or its file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = state(name)?;
-    if !is_abandoned(name) {
-        bail!("a run uses the real disk {name}: end that run first");
-    }
+    ensure!(is_abandoned(name), "a run uses the real disk {name}: end that run first");
     // Without this file no step was taken yet.
     if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
         let place: Place =

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
@@ -109,9 +109,7 @@ impl Store {
         memory_budget_bytes: u64,
         spill_directory: &Path,
     ) -> Result<Store> {
-        if size_bytes == 0 {
-            bail!("a disk of no bytes cannot store any");
-        }
+        ensure!(size_bytes > 0, "a disk of no bytes cannot store any");
         if let Some(refusal) = size_refusal(size_bytes) {
             bail!("{refusal}");
         }

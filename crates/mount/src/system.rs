@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
@@ -90,9 +90,12 @@ pub(crate) fn wait_until_served<T>(
         if let Some(status) = child.try_wait().with_context(|| format!("waiting for {name}"))? {
             return Err(death(name, status, log));
         }
-        if started.elapsed() > patience {
-            bail!("{name} did not come up within {} s{}", patience.as_secs(), log_end(log));
-        }
+        let patience_s = patience.as_secs();
+        ensure!(
+            started.elapsed() <= patience,
+            "{name} did not come up within {patience_s} s{}",
+            log_end(log)
+        );
         sleep(POLL);
     }
 }
@@ -144,9 +147,7 @@ pub(crate) fn remove_ours(directory: &Path, names: impl IntoIterator<Item = impl
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
     }
     let _ = fs::remove_dir(directory);
-    if directory.exists() {
-        bail!("{} still holds something that is not ours", directory.display());
-    }
+    ensure!(!directory.exists(), "{} still holds something that is not ours", directory.display());
     Ok(())
 }
 

@@ -42,7 +42,7 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
@@ -172,21 +172,19 @@ impl Pool {
         options: &PoolOptions,
         open: impl FnOnce(&Pool, &Path) -> Result<()>,
     ) -> Result<Pool> {
-        if !rustix::process::geteuid().is_root() {
-            bail!("a ZFS pool needs root (mount and FUSE)");
-        }
-        if !(16 << 20..=16 << 30).contains(&options.arc_bytes) || !options.arc_bytes.is_multiple_of(1 << 20) {
-            bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
-        }
+        ensure!(rustix::process::geteuid().is_root(), "a ZFS pool needs root (mount and FUSE)");
+        let arc_bytes = options.arc_bytes;
+        let fits = (16 << 20..=16 << 30).contains(&arc_bytes) && arc_bytes.is_multiple_of(1 << 20);
+        ensure!(fits, "a cache (ARC) of {arc_bytes} bytes: it must be whole MiB, 16 MiB to 16 GiB");
         if let Some(words) = zfs_refusal(&options.properties) {
-            return Err(Mistake::new(words).into());
+            bail!(Mistake::new(words));
         }
         let state = state_directory(name)?;
         refuse_name_in_use(name)?;
         refuse_devices_in_use(devices)?;
         let attempt = || -> Result<Pool> {
             lay_out(&state, devices)?;
-            let daemon = daemon::start(&state, options.arc_bytes, options.die_with_parent)?;
+            let daemon = daemon::start(&state, arc_bytes, options.die_with_parent)?;
             let mount = mount_of(name)?;
             let process_id = daemon.id();
             let pool = Pool {
@@ -347,29 +345,22 @@ fn lay_out(state: &Path, devices: &PoolDevices) -> Result<()> {
 /// # Errors
 /// There is a pool of that name, up or broken: a [`Mistake`].
 pub fn refuse_name_in_use(name: &str) -> Result<()> {
-    if state_directory(name)?.exists() {
-        let words = format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
-        return Err(Mistake::new(words).into());
-    }
+    let words = || format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
+    ensure!(!state_directory(name)?.exists(), Mistake::new(words()));
     Ok(())
 }
 
 fn refuse_devices_in_use(devices: &PoolDevices) -> Result<()> {
-    if devices.data.is_empty() {
-        bail!("a ZFS pool needs at least one data device");
-    }
+    ensure!(!devices.data.is_empty(), "a ZFS pool needs at least one data device");
     let all: Vec<&PathBuf> = groups(devices).into_iter().flat_map(|(_, paths)| paths).collect();
     for (index, device) in all.iter().enumerate() {
-        if all[..index].contains(device) {
-            bail!("{} is named twice in one pool", device.display());
-        }
+        ensure!(!all[..index].contains(device), "{} is named twice in one pool", device.display());
         if let Some(at) = mounts_of(device).first() {
             bail!("{} is in use: it is mounted on {}", device.display(), at.display());
         }
         for name in list()? {
-            if devices_of(&state_directory(&name)?).contains(device) {
-                bail!("{} is in use by the ZFS pool {name}", device.display());
-            }
+            let is_its = devices_of(&state_directory(&name)?).contains(device);
+            ensure!(!is_its, "{} is in use by the ZFS pool {name}", device.display());
         }
     }
     Ok(())
@@ -422,9 +413,7 @@ fn has_lost_its_file(device: &Path) -> bool {
 /// There is no such pool, or a living file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = state_directory(name)?;
-    if !state.exists() {
-        bail!("there is no ZFS pool called {name}");
-    }
+    ensure!(state.exists(), "there is no ZFS pool called {name}");
     for device in devices_of(&state) {
         disk::end_if_silent(&device);
     }

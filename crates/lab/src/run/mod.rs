@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
@@ -172,7 +172,7 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
     for name in scenario.stacks_in_use() {
         if let Some((key, words)) = volume::complaint(&scenario.stacks[name], directory)? {
             let file = options.scenario_path.display();
-            return Err(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")).into());
+            bail!(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")));
         }
     }
     Ok(())

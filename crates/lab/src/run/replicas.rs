@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, ensure};
 use spindle_load::{Check, Workload};
 
 use super::instance;
@@ -141,9 +141,11 @@ impl<'a> Replicas<'a> {
         let deadline = Instant::now() + CONNECT_PATIENCE;
         while !set.is_running()? {
             self.interrupt.check()?;
-            if Instant::now() > deadline {
-                bail!("the replicas did not follow the primary within {} s", CONNECT_PATIENCE.as_secs());
-            }
+            let patience_s = CONNECT_PATIENCE.as_secs();
+            ensure!(
+                Instant::now() < deadline,
+                "the replicas did not follow the primary within {patience_s} s"
+            );
             std::thread::sleep(POLL_INTERVAL);
         }
         self.set = Some(set);
@@ -220,13 +222,12 @@ impl<'a> Replicas<'a> {
             }
             behind.is_empty() || since.elapsed() > STALL_PATIENCE
         })?;
-        if !behind.is_empty() {
-            bail!(
-                "{} did not apply anything for {} s, though the load had ended and the storage was at memory speed",
-                behind.join(" and "),
-                STALL_PATIENCE.as_secs()
-            );
-        }
+        ensure!(
+            behind.is_empty(),
+            "{} did not apply anything for {} s, though the load had ended and the storage was at memory speed",
+            behind.join(" and "),
+            STALL_PATIENCE.as_secs()
+        );
         Ok(())
     }
 

@@ -69,9 +69,7 @@ pub fn is_installed() -> bool {
 /// # Errors
 /// It is not installed, or ends at once: with its last words.
 pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Result<Child> {
-    if !is_installed() {
-        bail!("zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` does it");
-    }
+    ensure!(is_installed(), "zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` installs it");
     for (ours, _) in PRIVATE {
         let directory = state.join(ours);
         fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
