@@ -31,7 +31,7 @@ use spindle_model::{
 
 use crate::clock::Clock;
 use crate::constant::Constant;
-use crate::realtime::{self, IoFlusher};
+use crate::realtime;
 use crate::statistics::{Floor, Statistics};
 
 /// Called with the payload of a completed request, from the thread that finds it due.
@@ -313,7 +313,7 @@ impl<P: Send + 'static> Driver<P> {
         let latency_ns = [read, write, flush, discard].map(|operation| operation.latency_ns);
         Statistics {
             uptime_ns: self.shared.clock.now().0,
-            io_flusher_refused: realtime::io_flusher() == IoFlusher::Refused,
+            io_flusher_refused: !realtime::has_io_flusher(),
             queue_time_ns: latency_ns.iter().sum(),
             queue_depth: core.pending.len() as u64,
             seeks: counters.seeks,

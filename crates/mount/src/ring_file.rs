@@ -35,7 +35,6 @@ mod opcode {
     pub(super) const STATFS: u32 = 17;
     pub(super) const RELEASE: u32 = 18;
     pub(super) const FSYNC: u32 = 20;
-    pub(super) const FLUSH: u32 = 25;
     pub(super) const OPENDIR: u32 = 27;
     pub(super) const RELEASEDIR: u32 = 29;
     pub(super) const FALLOCATE: u32 = 43;
@@ -225,7 +224,8 @@ impl Turn {
             opcode::OPEN => Next::Answer(self.opened(slot, OPEN_FLAGS.bits())),
             opcode::OPENDIR => Next::Answer(self.opened(slot, 0)),
             opcode::STATFS => Next::Answer(self.statfs(slot)),
-            opcode::RELEASE | opcode::RELEASEDIR | opcode::FLUSH => Next::Answer(0),
+            opcode::RELEASE | opcode::RELEASEDIR => Next::Answer(0),
+            // FLUSH, which close(2) sends, succeeds and is not sent again.
             _ => return Err(Errno::ENOSYS),
         };
         Ok(next)

@@ -168,7 +168,7 @@ fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &Serve
     // Receiving threads inherit the policy of the thread that starts them.
     realtime::set_fifo(realtime::RECEIVING);
     let _session = session.spawn().context("starting the FUSE threads")?;
-    realtime::set_other();
+    realtime::set_other(0);
     let (end, ended) = channel();
     obey(driver, store.clone(), options, end, &ended)
 }

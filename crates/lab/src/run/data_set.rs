@@ -93,16 +93,8 @@ impl DataSets {
     }
 
     /// The directory of the snapshot, which is made now if missing.
-    pub(super) fn snapshot(
-        &mut self,
-        recipe: &Recipe<'_>,
-        server: &dyn Server,
-        storage: Storage<'_>,
-        work_directory: &Path,
-        interrupt: &Interrupt,
-        progress: &mut Progress,
-    ) -> Result<PathBuf> {
-        let key = content_hash(recipe);
+    pub(super) fn snapshot(&mut self, load: &Load<'_>, progress: &mut Progress) -> Result<PathBuf> {
+        let key = content_hash(&load.recipe);
         let directory = self.directory.join(&key);
         if PrivateDirectory::open(&directory)?.is_some() {
             return Ok(directory);
@@ -114,13 +106,12 @@ impl DataSets {
         if fs::symlink_metadata(&draft).is_ok() {
             fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
         }
-        let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
         if result.is_err() {
             // Frees space if the disk is full. The next run removes any remains.
             let _ = fs::remove_dir_all(&draft);
         }
-        interrupt.check()?;
+        load.interrupt.check()?;
         match result {
             // The final name appears only once the snapshot is complete.
             Ok(()) => close(&draft)
@@ -136,33 +127,28 @@ impl DataSets {
     }
 }
 
-/// The storage on which a database is loaded.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Storage<'a> {
+/// The load of a database, and the storage for it.
+pub(super) struct Load<'a> {
+    pub recipe: Recipe<'a>,
+    pub server: &'a dyn Server,
     pub layout: &'a Layout,
     pub stacks: &'a BTreeMap<String, StackSpec>,
-}
-
-struct Load<'a> {
-    recipe: &'a Recipe<'a>,
-    server: &'a dyn Server,
-    storage: Storage<'a>,
-    work_directory: &'a Path,
-    interrupt: &'a Interrupt,
+    pub work_directory: &'a Path,
+    pub interrupt: &'a Interrupt,
 }
 
 impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
         progress.activity("making an empty database".to_owned());
         let mut mounts = Mounts::up(&MountsRequest {
-            layout: self.storage.layout,
-            stacks: self.storage.stacks,
+            layout: self.layout,
+            stacks: self.stacks,
             plain_directories: self.server.kind().is_for_tests,
             snapshot: None,
             work_directory: self.work_directory,
             seed: self.recipe.seed,
             owner: "",
-            mount_count: self.storage.layout.mounts.len(),
+            mount_count: self.layout.mounts.len(),
         })
         .context("bringing the storage up")?;
         mounts.set_timing(false)?;

@@ -76,7 +76,8 @@ impl<'a> Replicas<'a> {
         let layouts = roles.iter().flat_map(|roles| &roles.spec.replicas);
         let replicas = layouts.zip(mounts).enumerate().map(|(index, (layout, mounts))| {
             let name = name(index, &layout.name);
-            let facts = ReplicaFacts::new(&name, layout);
+            let facts =
+                ReplicaFacts { name: name.clone(), layout: layout.clone(), ..ReplicaFacts::default() };
             Replica { name, running: None, mounts, facts }
         });
         let replicas = replicas.collect();

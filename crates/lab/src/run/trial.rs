@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
 
-use super::data_set::{DataSets, Recipe, Storage};
+use super::data_set::{DataSets, Load, Recipe};
 use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
@@ -187,18 +187,28 @@ impl Laboratory<'_> {
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
     ) -> Result<PathBuf> {
-        let storage = Storage { layout, stacks: &self.scenario.stacks };
+        let Laboratory { scenario, cell, .. } = self;
+        let spec = &scenario.servers[&cell.server];
+        let workload = &scenario.workloads[&cell.workload];
         let recipe = Recipe {
             server_kind: server.kind().name,
-            server_version: &self.versions[&self.cell.server],
-            server_source: &self.scenario.servers[&self.cell.server].source,
-            settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
-            data_set: self.scenario.workloads[&self.cell.workload].data_set(),
-            workload: &self.scenario.workloads[&self.cell.workload],
-            seed: self.scenario.run.seed,
-            mounts: layout.recipes(&self.scenario.stacks),
+            server_version: &self.versions[&cell.server],
+            server_source: &spec.source,
+            settings: server.load_settings(&spec.settings),
+            data_set: workload.data_set(),
+            workload,
+            seed: scenario.run.seed,
+            mounts: layout.recipes(&scenario.stacks),
         };
-        data_sets.snapshot(&recipe, server, storage, self.work_directory, self.interrupt, phases.progress)
+        let load = Load {
+            recipe,
+            server,
+            layout,
+            stacks: &scenario.stacks,
+            work_directory: self.work_directory,
+            interrupt: self.interrupt,
+        };
+        data_sets.snapshot(&load, phases.progress)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::StackSpec;
 use crate::record::{FileClass, ZfsHead};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Layout {
     pub name: String,
     /// Name in reports.

@@ -18,7 +18,7 @@ const BEHIND_S: f64 = 0.5;
 const SILENT_SHARE: f64 = 0.1;
 
 /// Facts about a replica besides its samples.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplicaFacts {
     /// Name in sentences.
     pub name: String,
@@ -27,18 +27,6 @@ pub struct ReplicaFacts {
     pub catch_up_s: Option<f64>,
     pub catch_up_limit_s: f64,
     pub settings: BTreeMap<String, String>,
-}
-
-impl ReplicaFacts {
-    pub fn new(name: &str, layout: &Layout) -> ReplicaFacts {
-        ReplicaFacts {
-            name: name.to_owned(),
-            layout: layout.clone(),
-            catch_up_s: None,
-            catch_up_limit_s: 0.0,
-            settings: BTreeMap::new(),
-        }
-    }
 }
 
 /// `None` for a server without replicas.
