@@ -166,7 +166,7 @@ impl Disk {
         if !mounts.is_empty() {
             // A mount namespace made meanwhile (unshare, a container) has a copy of the mount. Dirty data
             // reaches the device only when the last copy is gone.
-            wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
+            wait_for("other mount namespaces to release the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
     }
@@ -325,7 +325,7 @@ pub fn list() -> Result<Vec<String>> {
 pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathBuf>)> {
     let state = existing(name)?;
     let text =
-        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading what {name} was made from"))?;
+        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading the options of {name}"))?;
     let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
     let device = loops_of(&disk_file(&state)).into_iter().next();
     let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
@@ -340,7 +340,7 @@ pub fn connect(name: &str) -> Result<Client> {
     let socket = socket(&existing(name)?);
     let client = Client::connect(&socket)?;
     let patience_s = control::PING_TIME.as_secs();
-    ensure!(control::answers(&socket), "the emulator of {name} does not answer (for {patience_s} s)");
+    ensure!(control::answers(&socket), "the emulator of {name} did not answer within {patience_s} s");
     Ok(client)
 }
 

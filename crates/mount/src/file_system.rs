@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn xfs_that_is_aligned_at_mount_can_be() {
+    fn xfs_with_an_alignment_at_mount_is_made_with_one() {
         let formatting = formatting(FileSystem::Xfs, &[], &["sunit=128", "swidth=512"]);
         let (_, arguments) = formatting.mkfs_command(Path::new("/dev/x"), "").unwrap();
         assert!(arguments.join(" ").ends_with("-d su=4k,sw=1 /dev/x"), "{arguments:?}");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_reaches_beyond_the_device_is_refused_by_whoever_would_use_it() {
+    fn an_option_that_reaches_beyond_the_device_is_refused_at_every_step() {
         let formatting = formatting(FileSystem::Ext4, &[], &["loop=/dev/loop7"]);
         let nowhere = Path::new("/nonexistent");
         let (key, words) = formatting.complaint(1 << 20, nowhere).unwrap().unwrap();

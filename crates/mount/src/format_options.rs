@@ -76,7 +76,7 @@ impl Table {
     ) -> Option<String> {
         let Some((name, value)) = split(argument) else {
             return Some(format!(
-                "`{argument}` is not an option of {program}, which is given the device by us alone"
+                "`{argument}` is not an option of {program}, and Spindle alone names the device"
             ));
         };
         if has(&self.alone, name) {

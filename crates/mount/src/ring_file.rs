@@ -111,7 +111,7 @@ impl Inbox {
     }
 
     pub(crate) fn put(&self, answer: RingAnswer, outcome: Outcome) {
-        self.answers.lock().expect("nobody panics with it").push((answer, outcome));
+        self.answers.lock().expect("no thread panics while it holds the lock").push((answer, outcome));
         self.waker.wake();
     }
 }
@@ -153,7 +153,8 @@ impl RingServer {
             }
             turn.driver.take_due(&mut turn.due);
             turn.answer_due()?;
-            let waiting = std::mem::take(&mut *inbox.answers.lock().expect("nobody panics with it"));
+            let waiting =
+                std::mem::take(&mut *inbox.answers.lock().expect("no thread panics while it holds the lock"));
             for (answer, outcome) in waiting {
                 turn.send(answer, outcome)?;
             }

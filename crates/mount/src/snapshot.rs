@@ -96,9 +96,7 @@ fn read_map(map: &File, layers: &mut LayerMap) -> Result<()> {
         let count = MAP_PART_BYTES.min(layers.len() - first);
         map.read_exact_at(&mut part[..count], first as u64).context(MAP)?;
         if let Some(strange) = part[..count].iter().find(|&&held| held != NOWHERE && held != BASE) {
-            bail!(
-                "its map is damaged: it has the value {strange}, where only {NOWHERE} and {BASE} mean anything"
-            );
+            bail!("its map is damaged: it has the value {strange}, and only {NOWHERE} and {BASE} are valid");
         }
         for (index, _) in part[..count].iter().enumerate().filter(|&(_, &held)| held == BASE) {
             layers.set(first + index..first + index + 1, BASE);
@@ -220,7 +218,7 @@ mod tests {
     fn a_snapshot_of_somebody_else_is_refused() {
         if !rustix::process::geteuid().is_root() {
             assert!(std::env::var_os("CI").is_none(), "CI must be root");
-            eprintln!("skipped: not root, who alone can give files away");
+            eprintln!("skipped: not root; only root can give files away");
             return;
         }
         check_refused(

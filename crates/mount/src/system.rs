@@ -45,7 +45,7 @@ pub(crate) fn last_words(speaker: &str, program: &str, arguments: &[String]) -> 
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = line.unwrap_or("it failed without a word");
+    let line = line.unwrap_or("it failed without a message");
     let names_itself = line.starts_with(&format!("{speaker}: "));
     Ok(Some(if names_itself { line.to_owned() } else { format!("{speaker}: {line}") }))
 }
@@ -147,7 +147,7 @@ pub(crate) fn remove_ours(directory: &Path, names: impl IntoIterator<Item = impl
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
     }
     let _ = fs::remove_dir(directory);
-    ensure!(!directory.exists(), "{} still holds something that is not ours", directory.display());
+    ensure!(!directory.exists(), "{} still holds files that Spindle did not make", directory.display());
     Ok(())
 }
 

@@ -467,7 +467,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_pool_on_the_devices_is_found_by_number() {
+    fn the_only_pool_on_the_devices_is_found_by_its_id() {
         let one = "  pool: spindle-a\n    id: 6993891372193414519\n state: ONLINE\n";
         assert_eq!(imported_id(one).unwrap(), "6993891372193414519");
         assert!(imported_id("").unwrap_err().to_string().contains("no ZFS pool"));

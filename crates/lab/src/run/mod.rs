@@ -77,7 +77,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let versions = versions(&servers, options)?;
     check_settings(scenario, &servers, options)?;
     volume::check_environment()?;
-    volume::clear_leftovers().context("clearing what an interrupted run left behind")?;
+    volume::clear_leftovers().context("clearing the remains of an interrupted run")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
     check_stacks(scenario, work_directory.path(), options)?;

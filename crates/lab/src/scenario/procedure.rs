@@ -93,7 +93,7 @@ fn check_fixed_work(scenario: &Scenario) -> Result<(), Mistake> {
     let kind = scenario.workloads[name].kind();
     let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
     let message = format!(
-        "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` goes on for ever; the kinds of fixed work are {known}"
+        "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` has no end; the kinds of fixed work are {known}"
     );
     Err(Mistake::at("run.measure", message))
 }

@@ -64,9 +64,8 @@ fn add_default_server(file: &mut ScenarioFile) -> Result<(), Mistake> {
         return Ok(());
     }
     let workloads: Vec<&str> = file.workloads.values().map(WorkloadSpec::kind).collect();
-    let kind = catalog::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
-        Mistake::at("servers", "is missing; no server that is here runs all of the workloads")
-    })?;
+    let kind = catalog::default_for(&workloads, |server| server.version().is_ok())
+        .ok_or_else(|| Mistake::at("servers", "is missing; no installed server runs all of the workloads"))?;
     file.servers.insert(kind.to_owned(), ServerTable { kind: kind.to_owned(), ..ServerTable::default() });
     file.matrix.server.push(kind.to_owned());
     Ok(())

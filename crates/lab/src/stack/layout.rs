@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_lies_with_the_data() {
+    fn classes_without_a_name_are_on_the_mount_of_the_data() {
         let layout = Layout::new("split", "", "card", &[(FileClass::Redo, "raid")]);
         assert_eq!((layout.stack_of(FileClass::Undo), layout.stack_of(FileClass::Redo)), ("card", "raid"));
         assert_eq!(layout.apart().collect::<Vec<_>>(), [(FileClass::Redo, "raid")]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_what_records_say() {
+    fn keys_of_classes_are_those_in_records() {
         for class in FileClass::ALL {
             assert_eq!(serde_json::to_value(class).unwrap(), class.key());
         }

@@ -224,7 +224,7 @@ fn rows(field: &Field, written: &toml::Value) -> Result<Vec<Vec<u64>>, String> {
         (kinds, _) => {
             let example = |kind: &Kind| format!("{:?}", unit(*kind).map_or("1", |(_, example)| example));
             let examples: Vec<String> = kinds.iter().map(example).collect();
-            Err(format!("`{written}` must be a list of such as [{}]", examples.join(", ")))
+            Err(format!("`{written}` must be a list of entries such as [{}]", examples.join(", ")))
         }
     };
     match written.as_array() {

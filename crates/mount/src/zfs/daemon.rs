@@ -122,7 +122,7 @@ pub(super) fn kill(state: &Path) -> Result<()> {
 }
 
 /// End of the error of a tool without a message, such as `zpool import` with nothing to import.
-pub(super) const SILENT: &str = "failed without a word";
+pub(super) const SILENT: &str = "failed without a message";
 
 /// Runs `zpool` or `zfs` against this daemon and returns the standard output, trimmed.
 ///

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_semi_synchronous_number_that_is_none_is_told() {
+    fn commits_without_an_acknowledgement_cause_a_warning() {
         let quick = replication(Some(0.1), vec![Some(0); 10]);
         let semi_sync = quick.semi_sync.unwrap();
         assert_eq!((semi_sync.acknowledged, semi_sync.wait_mean_ms), (75, 2.0));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_that_does_not_keep_up_is_told() {
+    fn a_replica_that_does_not_keep_up_causes_a_warning() {
         let check = |catch_up_s, expect: &str| {
             let sentences = names(&replication(catch_up_s, vec![Some(0); 10]));
             assert!(sentences[1].starts_with(expect), "{sentences:?}");

@@ -6,7 +6,7 @@ fn pool(more: &str) -> String {
 }
 
 #[test]
-fn a_pool_that_cannot_exist_is_refused_with_the_key() {
+fn an_impossible_pool_is_refused_with_the_key() {
     check_stack(
         &pool("log = \"null\"\ncache = \"null\"\nrecordsize = \"16 KiB\"\narc = \"64 MiB\""),
         "a",

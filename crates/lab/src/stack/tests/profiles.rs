@@ -67,7 +67,7 @@ fn a_misspelt_key_is_named_with_the_right_one() {
 }
 
 #[test]
-fn a_key_too_many_is_named() {
+fn an_extra_key_is_named() {
     let sentence = profile_with(("capacity =", "colour = { value = 1, source = \"x\" }\ncapacity ="));
     assert!(
         sentence.starts_with("my.toml: parameters.colour: unknown key; known here: `capacity`, `rotation`"),
