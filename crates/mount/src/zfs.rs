@@ -121,22 +121,20 @@ impl Pool {
     /// with the tool's last words. Nothing is left behind.
     pub fn create(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
-            let mut arguments = vec!["create".to_owned()];
+            let (root, pool_name) = (path_text(state)?, pool_name(name));
             // Dead devices give errors; the default is to wait for their return.
-            arguments.extend(
-                ["-o", "failmode=continue", "-O", "atime=off", "-O", "compression=off"].map(str::to_owned),
-            );
-            for property in &options.properties {
-                arguments.extend(["-O".to_owned(), property.clone()]);
-            }
-            arguments.extend(["-R".to_owned(), path_text(state)?, "-m".to_owned(), "/mount".to_owned()]);
-            arguments.push(pool_name(name));
+            let mut arguments =
+                vec!["create", "-o", "failmode=continue", "-O", "atime=off", "-O", "compression=off"];
+            arguments.extend(options.properties.iter().flat_map(|property| ["-O", property]));
+            arguments.extend(["-R", &root, "-m", "/mount", &pool_name]);
+            let mut links = Vec::new();
             for (kind, paths) in groups(devices) {
-                arguments.extend((kind != "data" && !paths.is_empty()).then(|| kind.to_owned()));
+                links.extend((kind != "data" && !paths.is_empty()).then(|| kind.to_owned()));
                 for index in 0..paths.len() {
-                    arguments.push(path_text(&link(state, kind, index))?);
+                    links.push(path_text(&link(state, kind, index))?);
                 }
             }
+            arguments.extend(links.iter().map(String::as_str));
             pool.tool("zpool", &arguments).map(drop)
         })
     }
@@ -212,9 +210,8 @@ impl Pool {
     ///
     /// # Errors
     /// The tool's last words.
-    pub fn tool<T: AsRef<str>>(&self, program: &str, arguments: &[T]) -> Result<String> {
-        let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
-        daemon::tool(self.process_id, program, &arguments)
+    pub fn tool(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        daemon::tool(self.process_id, program, arguments)
     }
 
     /// Unmounts, writes everything out and releases the devices. They can then be kept as snapshots and

@@ -66,7 +66,7 @@ impl Window {
 pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measurement, Vec<Warning>)> {
     let summary = &window.summary;
     let (transactions, all) = transactions(summary)?;
-    let mounts = storage::mounts(window)?;
+    let mounts = storage::mounts(window, &window.layout, |sample| Some(&sample.mounts))?;
     let cpu = cpu(window);
     let server_counters = moved(window);
     let counters = window.telemetry.counters(&window.readings(&server_counters));

@@ -59,7 +59,7 @@ fn behind_bytes(sample: &Sample, replica: usize) -> Option<u64> {
 }
 
 fn replica(window: &Window, index: usize) -> Result<ReplicaView> {
-    let ReplicaFacts { name, catch_up_s, catch_up_limit_s, settings, .. } = &window.replicas[index];
+    let ReplicaFacts { name, layout, catch_up_s, catch_up_limit_s, settings } = &window.replicas[index];
     let cpu_s = |sample: &Sample| sample.replicas.get(index).map_or(0.0, |replica| replica.server_cpu_s);
     let samples = || window.seconds.iter().map(|(_, sample)| sample);
     let behind_s = |sample: &Sample| sample.replicas.get(index)?.position?.behind_s;
@@ -71,7 +71,7 @@ fn replica(window: &Window, index: usize) -> Result<ReplicaView> {
         catch_up_limit_s: *catch_up_limit_s,
         server_cpu_s: cpu_s(&window.last) - cpu_s(&window.first),
         settings: settings.clone(),
-        mounts: storage::mounts_of_replica(window, index)?,
+        mounts: storage::mounts(window, layout, |sample| Some(&sample.replicas.get(index)?.mounts))?,
         series: ReplicaSeries {
             behind_bytes: samples().map(|sample| behind_bytes(sample, index)).collect(),
             behind_s: samples().map(behind_s).collect(),

@@ -12,18 +12,14 @@ use crate::record::{DeviceView, EmulatorSummary, FileClass, HostView, MountView,
 use crate::stack::layout::Layout;
 use crate::volume::sample::{BlockCounters, MountSample};
 
-/// The mounts of the primary, in the order of the layout.
-pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
-    let of_primary = |sample: &Sample, index: usize| sample.mounts.get(index).cloned();
-    (0..window.layout.mounts.len()).map(|index| mount(window, &|sample| of_primary(sample, index))).collect()
-}
-
-/// As [`mounts`], for the replica with that index.
-pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<MountView>> {
-    let of_replica = |sample: &Sample, index: usize| sample.replicas.get(replica)?.mounts.get(index).cloned();
-    (0..window.replicas[replica].layout.mounts.len())
-        .map(|index| mount(window, &|sample| of_replica(sample, index)))
-        .collect()
+/// The mounts that `of` finds in each sample, in the order of the layout.
+pub(super) fn mounts(
+    window: &Window,
+    layout: &Layout,
+    of: impl Fn(&Sample) -> Option<&Vec<MountSample>>,
+) -> Result<Vec<MountView>> {
+    let of_index = |index: usize| mount(window, &|sample| of(sample)?.get(index).cloned());
+    (0..layout.mounts.len()).map(of_index).collect()
 }
 
 /// The kernel's figures for the storage of a log, and the name of the storage if it differs from that of the
