@@ -190,7 +190,7 @@ impl Context<'_> {
     fn pool(&mut self, entries: &Entries, parts: &mut Parts) -> Result<PoolSpec, Mistake> {
         let pool = PoolSpec::resolve(entries, parts.size_bytes, self)?;
         parts.summary.push_str(&pool.summary());
-        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| stack.assumptions()));
+        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| &stack.head.assumptions));
         parts.parameters.extend(pool.explanations(entries));
         let device = |(key, stack): (&str, &StackSpec)| ExplainedBelow {
             key: key.to_owned(),

@@ -78,16 +78,6 @@ impl StackSpec {
         self.head.size_bytes
     }
 
-    /// The emulated storage in one sentence.
-    pub fn summary(&self) -> &str {
-        &self.head.summary
-    }
-
-    /// Parameters without a source, as sentences.
-    pub fn assumptions(&self) -> &[String] {
-        &self.head.assumptions
-    }
-
     /// Every parameter, with its origin.
     pub fn explained(&self) -> &Explained {
         &self.explained

@@ -116,7 +116,7 @@ fn in_virtual_time(
     against: Option<&Against>,
 ) -> Result<()> {
     let seed = arguments.seed;
-    let mut bench = empty(arguments, stack.summary(), Arm::Virtual, stack.size_bytes());
+    let mut bench = empty(arguments, &stack.head().summary, Arm::Virtual, stack.size_bytes());
     let header = header(arguments, &bench, Some(stack), String::new());
     let mut file = BenchFile::create(&directory(arguments), header.clone())?;
     let abilities = Abilities { raw: true, raw_writes: true, file: false, file_writes: false };
@@ -222,7 +222,7 @@ fn header(
         arm: bench.arm,
         seed: arguments.seed,
         stack_hash: stack.map_or_else(String::new, StackSpec::hash),
-        assumptions: stack.map_or_else(Vec::new, |stack| stack.assumptions().to_vec()),
+        assumptions: stack.map_or_else(Vec::new, |stack| stack.head().assumptions.clone()),
         fio_version,
         command: std::iter::once("spindle".to_owned())
             .chain(std::env::args().skip(1))

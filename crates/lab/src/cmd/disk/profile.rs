@@ -47,13 +47,13 @@ pub(super) fn run(arguments: &ProfileArguments) -> Result<()> {
     let known_deviations = if arguments.stacks.is_none() { known_deviations_of(name) } else { Vec::new() };
     if arguments.json {
         return print_json(&Answer {
-            summary: stack.summary(),
+            summary: &stack.head().summary,
             explained: stack.explained(),
             hash: stack.hash(),
             known_deviations,
         });
     }
-    let mut text = format!("{}\n\n{}", stack.summary(), stack.explained().table());
+    let mut text = format!("{}\n\n{}", stack.head().summary, stack.explained().table());
     for deviation in known_deviations {
         text.push_str(&format!("known deviation, {}: {}\n", deviation.operation, deviation.reason));
     }

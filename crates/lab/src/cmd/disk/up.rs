@@ -102,7 +102,7 @@ fn tell(
         Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
         None => disk.device.display().to_string(),
     };
-    print(&format!("{place}: {}\n", stack.summary()))?;
+    print(&format!("{place}: {}\n", stack.head().summary))?;
     eprintln!("`spindle disk down {name}` takes it down again");
     Ok(())
 }

@@ -73,10 +73,15 @@ fn log_cache_and_memory_of_a_pool_are_part_of_what_it_is() {
     for (index, more) in all.iter().enumerate() {
         let stack = resolve(more);
         assert!(all[..index].iter().all(|earlier| resolve(earlier).hash() != stack.hash()), "{more}");
-        assert_eq!(stack.summary().contains("`x25m-80`"), more.contains("x25m-80"), "{}", stack.summary());
+        assert_eq!(
+            stack.head.summary.contains("`x25m-80`"),
+            more.contains("x25m-80"),
+            "{}",
+            stack.head.summary
+        );
     }
     let logged = resolve("log = \"x25m-80\"");
-    assert!(logged.summary().contains("intent log (ZIL)"), "{}", logged.summary());
+    assert!(logged.head.summary.contains("intent log (ZIL)"), "{}", logged.head.summary);
     let partition = "[stacks.a]\nlayer = \"partition\"\non = \"null\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\nlog = \"null\"";
     check_stack(partition, "a", "accepted");
 }
