@@ -1,7 +1,7 @@
 //! Workloads whose clients are another project's program, run as a child process.
 //!
-//! Belongs here: the trait of a tool ([`Tool`]) and one process of it. Must not know any single tool, nor
-//! when its runs start and end. The runner decides that, and translates a tool's output into the events of
+//! Belongs here: the trait of a tool ([`Tool`]), one process of it, and the tool of two workloads
+//! ([`sysbench`]). Must not know when its runs start and end. The runner decides that, and translates a tool's output into the events of
 //! native workloads, so that all code above it is the same. A tool measures whole runs only. Before the
 //! measured window one endless run warms up and is killed; the window is a run of its own ([`DEVIATIONS`]).
 //!
@@ -9,6 +9,7 @@
 //! unexpected gives an error with its last words, never a number.
 
 mod process;
+pub(crate) mod sysbench;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -39,7 +40,7 @@ pub enum Length {
     Endless,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
     /// The tool's own name.
     pub name: &'static str,
@@ -48,6 +49,8 @@ pub struct Program<'a> {
     /// A path, or a name that is searched in `PATH`.
     pub path: &'a Path,
     pub run_as: RunAs,
+    /// True if a line of its output reports a failure, whatever the exit code.
+    pub is_complaint: fn(&str) -> bool,
 }
 
 /// A program that drives a load.
@@ -74,14 +77,13 @@ pub trait Tool: Debug + Send + Sync {
         false
     }
 
-    /// True if a line of its output reports a failure, whatever the exit code.
-    fn is_complaint(&self, line: &str) -> bool;
-
     /// The second that a line of its output reports, if it reports one. Its time and `measured` are not set.
     ///
     /// # Errors
     /// The line starts like such a report but is malformed.
-    fn second(&self, line: &str) -> Result<Option<Second>>;
+    fn second(&self, _line: &str) -> Result<Option<Second>> {
+        Ok(None)
+    }
 
     /// The figures of a run of [`Length::Seconds`], or of several in a row if the tool repeats.
     ///
@@ -90,9 +92,5 @@ pub trait Tool: Debug + Send + Sync {
     fn figures(&self, output: &[String]) -> Result<Figures>;
 }
 
-/// The figures that a tool reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
-    pub duration: Duration,
-    pub kinds: Vec<KindSummary>,
-}
+/// The figures that a tool reports: the duration of the run, and its transactions.
+pub type Figures = (Duration, KindSummary);

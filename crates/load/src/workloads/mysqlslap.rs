@@ -16,17 +16,16 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::{Figures, Length, Program, Tool};
-use crate::protocol::{Endpoint, KindSummary, Metric, Second};
+use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target,
-    Workload, counts, whole_number,
+    Check, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    counts, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 
 const NAME: &str = "mariadb-slap";
-const PACKAGE: &str = "mariadb-client";
 const SCHEMA: &str = "mysqlslap";
 
 /// Known deviations from a native workload, besides those of all foreign tools.
@@ -149,10 +148,6 @@ impl Workload for Mysqlslap {
         Some(self)
     }
 
-    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        bail!("the clients of this workload are mariadb-slap's")
-    }
-
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect_and_create_database(endpoint)?;
         let text = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{SCHEMA}'");
@@ -170,7 +165,10 @@ impl Workload for Mysqlslap {
 
 impl Tool for Mysqlslap {
     fn program(&self) -> Program<'_> {
-        Program { name: NAME, package: PACKAGE, path: &self.spec.program, run_as: self.run_as }
+        // Any line besides the figures.
+        let is_complaint = |line: &str| !line.trim().is_empty() && line.split(',').count() != 7;
+        let (path, run_as) = (&self.spec.program, self.run_as);
+        Program { name: NAME, package: "mariadb-client", path, run_as, is_complaint }
     }
 
     fn repeats(&self) -> bool {
@@ -204,15 +202,6 @@ impl Tool for Mysqlslap {
         Ok(command)
     }
 
-    /// Any line besides the figures.
-    fn is_complaint(&self, line: &str) -> bool {
-        !line.trim().is_empty() && line.split(',').count() != 7
-    }
-
-    fn second(&self, _: &str) -> Result<Option<Second>> {
-        Ok(None)
-    }
-
     /// The figures of all runs, one line each: engine, load type, mean, minimum and maximum seconds (all
     /// equal, for one run), clients, queries per client.
     fn figures(&self, output: &[String]) -> Result<Figures> {
@@ -242,6 +231,6 @@ impl Tool for Mysqlslap {
             histogram: histogram::encode(&histogram::new()),
             ..KindSummary::default()
         };
-        Ok(Figures { duration, kinds: vec![kind] })
+        Ok((duration, kind))
     }
 }

@@ -7,13 +7,13 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::foreign::sysbench::{self, output};
 use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
-    counts, whole_number,
+    Check, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, counts,
+    whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
@@ -110,8 +110,8 @@ pub struct Spec {
     #[arg(long, default_value_t = yes(), action = clap::ArgAction::Set)]
     pub direct: bool,
     /// The tool: a path, or a name that is looked for in `PATH`.
-    #[serde(default = "program")]
-    #[arg(long, default_value = super::NAME)]
+    #[serde(default = "sysbench::path")]
+    #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,
 }
 
@@ -165,7 +165,7 @@ impl Spec {
 
     /// The command without its verb.
     fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
-        let mut command = command(&self.program, "fileio", terminals, seed);
+        let mut command = sysbench::command(&self.program, "fileio", terminals, seed);
         command.args([
             format!("--file-num={}", self.files),
             format!("--file-total-size={}", self.total_bytes()),
@@ -211,7 +211,7 @@ impl Workload for Fileio {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
-        prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
+        sysbench::prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
@@ -220,10 +220,6 @@ impl Workload for Fileio {
 
     fn tool(&self) -> Option<&dyn Tool> {
         Some(self)
-    }
-
-    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        bail!("the clients of this workload are sysbench's")
     }
 
     /// Checks the file sizes. No test of the tool changes them.
@@ -248,15 +244,11 @@ impl Workload for Fileio {
 
 impl Tool for Fileio {
     fn program(&self) -> Program<'_> {
-        sysbench(&self.spec.program, self.run_as)
+        sysbench::program(&self.spec.program, self.run_as)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
-        Ok(run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
-    }
-
-    fn is_complaint(&self, line: &str) -> bool {
-        is_complaint(line)
+        Ok(sysbench::run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
     }
 
     /// The tool reports reads and writes in hundredths of a MiB, so requests are counted with that
@@ -281,6 +273,6 @@ impl Tool for Fileio {
             histogram: histogram::encode(&report.latencies),
             ..KindSummary::default()
         };
-        Ok(Figures { duration: report.duration, kinds: vec![kind] })
+        Ok((report.duration, kind))
     }
 }
