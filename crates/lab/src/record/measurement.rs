@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{MountView, ReplicationView};
 
@@ -34,11 +34,25 @@ pub struct Measurement {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Metric {
     /// For example `new-order transactions per minute`.
+    #[serde(deserialize_with = "current_name")]
     pub name: String,
     pub value: f64,
     /// True for a time; every other metric is better when it is higher.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_is_better: bool,
+}
+
+/// Earlier records call fixed work "the list".
+fn current_name<'de, D: Deserializer<'de>>(name: D) -> Result<String, D::Error> {
+    let name = String::deserialize(name)?;
+    Ok(match name.as_str() {
+        "seconds for the list" => "seconds for the fixed work".to_owned(),
+        "lists per hour" => "passes per hour".to_owned(),
+        "operations per second of an unfinished list" => {
+            "operations per second of an unfinished pass".to_owned()
+        }
+        _ => name,
+    })
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -144,4 +158,20 @@ pub struct Check {
     pub name: String,
     pub passed: bool,
     pub detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_of_earlier_records_has_its_current_name() {
+        let check = |written: &str, expect: &str| {
+            let metric: Metric = serde_json::from_str(&format!(r#"{{"name":"{written}","value":1}}"#)).unwrap();
+            assert_eq!(metric.name, expect);
+        };
+        check("seconds for the list", "seconds for the fixed work");
+        check("lists per hour", "passes per hour");
+        check("commits per second", "commits per second");
+    }
 }

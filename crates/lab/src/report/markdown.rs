@@ -78,7 +78,7 @@ fn operations(view: &View) -> String {
     if operations.is_empty() {
         return String::new();
     }
-    let (head, rule) = if view.lower_is_better { (" s in the list |", "--:|") } else { ("", "") };
+    let (head, rule) = if view.lower_is_better { (" seconds of the work |", "--:|") } else { ("", "") };
     let mut table = format!(
         "## Client CPU per operation\n\n\
          | cell | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n"

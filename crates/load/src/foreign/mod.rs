@@ -1,9 +1,10 @@
 //! Workloads whose clients are another project's program, run as a child process.
 //!
 //! Belongs here: the trait of a tool ([`Tool`]), one process of it, and the tool of two workloads
-//! ([`sysbench`]). Must not know when its runs start and end. The runner decides that, and translates a tool's output into the events of
-//! native workloads, so that all code above it is the same. A tool measures whole runs only. Before the
-//! measured window one endless run warms up and is killed; the window is a run of its own ([`DEVIATIONS`]).
+//! ([`sysbench`]). Must not know when its runs start and end. The runner decides that, and translates a
+//! tool's output into the events of native workloads, so that all code above it is the same. A tool measures
+//! whole runs only. Before the measured window one endless run warms up and is killed; the window is a run of
+//! its own ([`DEVIATIONS`]).
 //!
 //! The output of a tool is untrusted text. A tool that is missing, dies, complains, or prints anything
 //! unexpected gives an error with its last words, never a number.
@@ -25,11 +26,11 @@ use spindle_base::child::RunAs;
 
 /// Known deviations of every foreign tool.
 pub const DEVIATIONS: &[&str] = &[
-    "The measured window is a run of the tool of its own; the run before it, for the warm-up, is killed at its beginning. Server and \
-     storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
-     figures of storage, server and CPU, not to its own figures.",
-    "The tool does not say how long its clients wait for COMMIT: that is estimated from the server's own count of commits and from how long the storage of \
-     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
+    "The measured window is a separate run of the tool. The warm-up run before it is killed when the window begins. The window keeps \
+     the state of server and storage, but has new connections and prepared statements. The start of the tool is part of the \
+     figures of storage, server and CPU, but not of the tool's own figures.",
+    "The tool does not report how long its clients wait for COMMIT. That time is estimated from the server's count of commits and the \
+     latencies of writes and FLUSHes of the log storage. If server or kernel do not report these, commits cannot become the bottleneck.",
 ];
 
 /// The length of a run. The measured run has whole seconds; the unmeasured run before it is endless.

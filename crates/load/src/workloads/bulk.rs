@@ -24,31 +24,31 @@ use spindle_base::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// INSERT with several rows, all in one transaction.
+    /// Multi-row INSERT statements in one transaction.
     Insert,
-    /// LOAD DATA on MariaDB and MySQL, COPY on PostgreSQL, one prepared INSERT for each row on SQLite.
+    /// LOAD DATA on MariaDB and MySQL, COPY on PostgreSQL, a prepared INSERT per row on SQLite.
     #[default]
     LoadData,
 }
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Many rows at once into an empty table.
+/// Bulk loads into an empty table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Rows of one transaction, about 170 bytes each.
+    /// Rows per transaction, about 170 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// How rows come into the table.
+    /// Statements that fill the table.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub method: Method,
-    /// Rows of one statement of `insert`.
+    /// Rows per statement of `insert`.
     #[serde(default = "thousand")]
     #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
     pub batch: u32,
-    /// Connections, each with a table of its own.
+    /// Number of concurrent connections. Each has a table of its own.
     #[serde(default = "one")]
     #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
     pub terminals: u32,

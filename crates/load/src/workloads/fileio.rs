@@ -20,21 +20,21 @@ use spindle_base::histogram;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What is done with the files. Random places are uniform over all of them.
+/// The requests to the files. Random positions are uniform over all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Sequential reads.
     Seqrd,
-    /// Sequential writes, as the tool makes new files; they are there already.
+    /// Sequential writes, as the tool writes new files. The files exist already.
     Seqwr,
-    /// Sequential writes over what is there.
+    /// Sequential overwrites.
     Seqrewr,
     /// Random reads.
     Rndrd,
     /// Random writes.
     Rndwr,
-    /// Three random reads for two random writes.
+    /// Random reads and writes, three to two.
     Rndrw,
 }
 
@@ -74,42 +74,42 @@ impl Display for Sync {
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
 
-/// Reads and writes of files in a directory, by sysbench itself.
+/// Reads and writes of files in a directory, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What is done with the files.
+    /// Requests of the threads.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Files of the same size.
+    /// Number of files. All have the same size.
     #[serde(default = "files")]
     #[arg(long, default_value_t = files(), value_parser = whole_number::<u32>)]
     pub files: u32,
-    /// MiB of all files together.
+    /// Total size of all files, in MiB.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub total_mib: u32,
-    /// Bytes of one request.
+    /// Size of a request, in bytes.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub block_bytes: u32,
-    /// Threads of the tool, each with one request at a time.
+    /// Number of concurrent threads. Each has one outstanding request.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Every file is synchronised after this many requests of a thread (`--file-fsync-freq`); 0 is never.
+    /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never.
     #[arg(long)]
     pub fsync_every: u32,
-    /// Every file is synchronised when the time is over (`--file-fsync-end`).
+    /// Synchronise all files at the end of a run (`--file-fsync-end`).
     #[serde(default)]
     #[arg(long)]
     pub fsync_at_end: bool,
-    /// What synchronises.
+    /// System call of a synchronisation.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub sync: Sync,
-    /// `true`: without the page cache, when the files are made too.
+    /// Bypass the page cache, also while the files are created.
     #[serde(default = "yes")]
     #[arg(long, default_value_t = yes(), action = clap::ArgAction::Set)]
     pub direct: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
     #[serde(default = "sysbench::path")]
     #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,

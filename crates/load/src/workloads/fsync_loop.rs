@@ -19,11 +19,11 @@ use spindle_base::child::RunAs;
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Commits of one row and nothing else.
+/// Commits of single-row updates.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Connections that commit one row after the other, each its own.
+    /// Number of concurrent connections. Each updates a row of its own.
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub terminals: u32,
 }

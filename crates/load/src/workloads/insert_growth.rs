@@ -26,34 +26,34 @@ use spindle_base::random::Random;
 
 pub const FACTS: Facts = Facts { is_fixed_work: true, ..Facts::SQL };
 
-/// A table that grows until its indexes are larger than memory.
+/// Inserts into a table that outgrows memory.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Rows at the beginning, about 210 bytes each.
+    /// Initial rows, about 210 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u64>)]
     pub rows: u64,
-    /// Connections that insert at once.
+    /// Number of concurrent connections.
     #[serde(default = "one")]
     #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Rows of one statement, which is one transaction.
+    /// Rows per statement. Each statement is a transaction.
     #[serde(default = "thousand")]
     #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
     pub batch: u32,
-    /// Secondary indexes, each on a column of random numbers.
+    /// Number of secondary indexes, each on a column of random numbers.
     #[serde(default = "three")]
     #[arg(long, default_value_t = three(), value_parser = whole_number::<u32>)]
     pub indexes: u32,
-    /// Rows of one step of the curve.
+    /// Rows per step of the curve.
     #[serde(default = "million")]
     #[arg(long, default_value_t = million(), value_parser = whole_number::<u64>)]
     pub step_rows: u64,
-    /// Steps that are told apart; rows after the last one count for the last.
+    /// Number of steps. Further rows count for the last step.
     #[serde(default = "twenty")]
     #[arg(long, default_value_t = twenty(), value_parser = whole_number::<u32>)]
     pub steps: u32,
-    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
@@ -91,8 +91,8 @@ const STEPS_MAX: u64 = 200;
 
 /// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
-    "The study begins with an empty table; here the rows that are there at the beginning are loaded, and their indexes made afterwards.",
-    "The study does not print its table: here a row has a number, a text of 100 characters and the indexed columns.",
+    "The study begins with an empty table. Here the initial rows are loaded, and their indexes are created afterwards.",
+    "The study does not describe its table. Here a row has a number, a text of 100 characters and the indexed columns.",
 ];
 
 impl Declared for Spec {

@@ -30,52 +30,51 @@ const SCHEMA: &str = "mysqlslap";
 
 /// Known deviations from a native workload, besides those of all foreign tools.
 const DEVIATIONS: &[&str] = &[
-    "The tool's runs follow each other until the window has passed; making and dropping its schema is in the figures of storage, server and \
-     CPU, and not in the metric.",
-    "The tool tells no latencies and no seconds.",
+    "The tool's runs follow each other until the window has passed. The figures of storage, server and CPU include \
+     the creation and the removal of its schema; the metric does not.",
+    "The tool reports no latencies and no seconds.",
     "The run before the window is killed at its beginning; the tool does not say how long its clients wait for COMMIT.",
 ];
 
-/// What is generated: 11 statements that every client repeats.
+/// The generated statements. Every client repeats a list of 11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadType {
-    /// INSERT and SELECT by turns.
+    /// INSERT and SELECT alternately.
     Mixed,
     /// SELECT of the whole table.
     Read,
     /// INSERT.
     Write,
-    /// UPDATE; of the whole table without `autoincrement`.
+    /// UPDATE of one row, or of the whole table without `autoincrement`.
     Update,
-    /// SELECT of one row; needs `autoincrement`.
+    /// SELECT of one row. Needs `autoincrement`.
     Key,
 }
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql], ..Facts::FOREIGN };
 
-/// The generated statements of mysqlslap, by MariaDB's mariadb-slap itself.
+/// The generated statements of mysqlslap, executed by MariaDB's mariadb-slap.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which statements are generated.
+    /// Generated statements.
     #[arg(long, value_enum)]
     pub load_type: LoadType,
-    /// Clients at once (`--concurrency`).
+    /// Number of concurrent clients (`--concurrency`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Statements of one run, all clients together; each has the whole part of its share
-    /// (`--number-of-queries`).
+    /// Statements of one run, in total. Clients have equal shares, rounded down (`--number-of-queries`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub queries: u32,
-    /// Storage engine, as the tool and the server name it.
+    /// Name of the storage engine.
     #[arg(long)]
     pub engine: String,
     /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
     #[serde(default)]
     #[arg(long)]
     pub autoincrement: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
     #[serde(default = "program")]
     #[arg(long, default_value = NAME)]
     pub program: PathBuf,

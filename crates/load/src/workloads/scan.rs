@@ -20,14 +20,14 @@ use spindle_base::random::Random;
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// A table read from end to end.
+/// Full scans of a table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Rows of the table, about 250 bytes each.
     #[arg(long, default_value_t = 1_000_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// Connections that scan one after the other.
+    /// Number of concurrent connections. Each runs one scan after the other.
     #[serde(default = "one")]
     #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
     pub terminals: u32,

@@ -32,31 +32,31 @@ pub const FACTS: Facts = Facts::SQL;
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which statements are generated.
+    /// Generated statements.
     #[arg(long, value_enum, default_value_t = LoadType::Mixed)]
     pub load_type: LoadType,
-    /// Clients at once (`--concurrency` of the tool).
+    /// Number of concurrent clients (`--concurrency`).
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Statements of one round, all clients together; each has the whole part of its share
-    /// (`--number-of-queries`). Otherwise each client walks through its list of 11 once.
+    /// Statements of one round, in total. Clients have equal shares, rounded down (`--number-of-queries`).
+    /// Default: each client sends its list of 11 once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub queries: Option<u32>,
-    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`); UPDATE and SELECT are of one
-    /// row then.
+    /// The table has a primary key (`--auto-generate-sql-add-autoincrement`). UPDATE and SELECT then access
+    /// one row.
     #[serde(default)]
     #[arg(long)]
     pub autoincrement: bool,
-    /// Columns with numbers (`--number-int-cols`).
+    /// Number of integer columns (`--number-int-cols`).
     #[serde(default = "one")]
     #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
     pub int_columns: u32,
-    /// Columns with texts (`--number-char-cols`).
+    /// Number of text columns (`--number-char-cols`).
     #[serde(default = "one")]
     #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
     pub char_columns: u32,
-    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
@@ -78,10 +78,10 @@ const LETTERS: usize = 126;
 
 /// Known deviations from the tool.
 const DEVIATIONS: &[&str] = &[
-    "Clients stay connected from round to round; the tool's connect anew, within the time that it counts.",
-    "The metric is statements over the clients' mean time in them: making the table anew between rounds is not in it, nor in any latency, but it is in \
-     the figures of storage, server and CPU, as the tool's is.",
-    "Texts are of the letters a to z. The tool's keys of text and its further indexes are not offered.",
+    "Clients stay connected between rounds. The tool's clients connect again in each round, and the tool counts that time.",
+    "The metric is statements divided by the mean time of the clients in them. The creation of the table between rounds is \
+     part of the figures of storage, server and CPU, as with the tool, but of no latency and not of the metric.",
+    "Texts have the letters a to z. The tool's text keys and additional indexes are not available.",
 ];
 
 impl Declared for Spec {

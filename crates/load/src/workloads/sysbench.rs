@@ -24,30 +24,30 @@ const LOAD_THREADS: u32 = 4;
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql, Target::Postgres], ..Facts::FOREIGN };
 
-/// The OLTP workloads of sysbench, by sysbench itself.
+/// The OLTP workloads of sysbench, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which script of the tool.
+    /// Script of the tool.
     #[arg(long, value_enum, default_value_t = Script::ReadWrite)]
     pub script: Script,
-    /// Tables of the database.
+    /// Number of tables.
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 240 bytes each.
+    /// Initial rows of each table, about 240 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// Which rows are asked for; the tool's own default is `special`.
+    /// Distribution of the requested rows. The tool's own default is `special`.
     #[arg(long, value_enum)]
     pub distribution: Distribution,
-    /// Threads of the tool, each with a connection.
+    /// Number of concurrent threads. Each has a connection.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
     /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
     #[arg(long)]
     pub autocommit: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
     #[serde(default = "sysbench::path")]
     #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,

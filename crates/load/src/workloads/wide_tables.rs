@@ -30,46 +30,46 @@ use spindle_base::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One row after the other.
+    /// One inserted row per transaction.
     Insert,
-    /// Three selects in a transaction.
+    /// Three selects per transaction.
     Select,
 }
 
-/// Of the rows that are asked for, or among which rows are added.
+/// The rows that are read, or among which rows are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Range {
     /// The first tenth of every table.
     Narrow,
-    /// All of it.
+    /// All rows.
     #[default]
     Wide,
 }
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Forty wide tables with three indexes each, filled or read.
+/// Inserts into, or reads of, forty wide tables with three indexes each.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What a transaction does.
+    /// Statements of a transaction.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Tables of the database.
+    /// Number of tables.
     #[serde(default = "forty")]
     #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 380 bytes each; otherwise as in the study: 625,000 for
-    /// `insert`, 1,600,000 for `select`.
+    /// Initial rows of each table, about 380 bytes each. Default, as in the study: 625,000 for `insert`,
+    /// 1,600,000 for `select`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rows: Option<u32>,
-    /// Which rows are asked for, or among which rows are added.
+    /// Range of the rows that are read, or among which rows are inserted.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub range: Range,
-    /// Connections that send one transaction after the other.
+    /// Number of concurrent connections. Each sends one transaction after the other.
     #[serde(default = "forty")]
     #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
     pub terminals: u32,
@@ -92,11 +92,11 @@ const SAMPLE: u32 = 20;
 
 /// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
-    "The study names the columns of its indexes, not the types of its 15 columns: here they are seven whole numbers besides the key, two large ones and \
-     four texts, about 250 bytes.",
-    "The study says narrow and wide, not how many rows: here narrow is the first tenth of every table, and wide is all of it.",
-    "The study loads 25 and 64 million rows; here they are spread evenly over the tables, with ten rows of one `id`.",
-    "An added row goes to a random `id` with a random `seq`; the study does not say where its rows go.",
+    "The study names the columns of its indexes, but not the types of its 15 columns. Here these are the key, seven integers, \
+     two large integers and four texts, about 250 bytes.",
+    "The study does not define narrow and wide. Here narrow is the first tenth of every table, and wide is the whole table.",
+    "The study loads 25 and 64 million rows. Here they are spread evenly over the tables, with ten rows per `id`.",
+    "An inserted row has a random `id` and a random `seq`. The study does not describe the keys of its rows.",
 ];
 
 impl Declared for Spec {
