@@ -13,7 +13,7 @@ use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
     Check, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, counts,
-    whole_number,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
@@ -82,8 +82,8 @@ pub struct Spec {
     #[arg(long, value_enum)]
     pub mode: Mode,
     /// Number of files. All have the same size.
-    #[serde(default = "files")]
-    #[arg(long, default_value_t = files(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<64, u32>")]
+    #[arg(long, default_value_t = 64, value_parser = whole_number::<u32>)]
     pub files: u32,
     /// Total size of all files, in MiB.
     #[arg(long, value_parser = whole_number::<u32>)]
@@ -113,10 +113,6 @@ pub struct Spec {
     #[serde(default = "sysbench::path")]
     #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,
-}
-
-fn files() -> u32 {
-    64
 }
 
 fn yes() -> bool {

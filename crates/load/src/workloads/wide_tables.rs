@@ -22,7 +22,7 @@ use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, whole_number,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -57,8 +57,8 @@ pub struct Spec {
     #[arg(long, value_enum)]
     pub mode: Mode,
     /// Number of tables.
-    #[serde(default = "forty")]
-    #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<40, u32>")]
+    #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
     pub tables: u32,
     /// Initial rows of each table, about 380 bytes each. Default, as in the study: 625,000 for `insert`,
     /// 1,600,000 for `select`.
@@ -70,13 +70,9 @@ pub struct Spec {
     #[arg(long, value_enum, default_value_t)]
     pub range: Range,
     /// Number of concurrent connections. Each sends one transaction after the other.
-    #[serde(default = "forty")]
-    #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<40, u32>")]
+    #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-}
-
-fn forty() -> u32 {
-    40
 }
 
 /// Loaded rows per `id`.
@@ -210,12 +206,9 @@ fn indexes(number: u32) -> [String; 2] {
 fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut OnProgress<'_>) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
-    let mut execute =
-        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
-    for number in 0..spec.tables {
-        let name = table_name(number);
-        execute(format!("DROP TABLE IF EXISTS {name}"))?;
-        execute(dialect.create_table(&format!("CREATE TABLE {name} ({COLUMNS})")))?;
+    for name in (0..spec.tables).map(table_name) {
+        let create = dialect.create_table(&format!("CREATE TABLE {name} ({COLUMNS})"));
+        session.execute_each([format!("DROP TABLE IF EXISTS {name}"), create])?;
     }
     let firsts = (0..spec.rows()).step_by(CHUNK as usize);
     let tasks = firsts.flat_map(|first| (0..spec.tables).map(move |number| (number, first)));
@@ -233,10 +226,9 @@ fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut OnProgress<'_>) -> Resu
     for some in statements.chunks(INDEXES_AT_ONCE) {
         loading::run_in_parallel(endpoint, some)?;
     }
-    (0..spec.tables).map(table_name).filter_map(|name| dialect.after_load(&name)).try_for_each(execute)?;
-    (0..spec.tables).try_for_each(|number| {
-        loading::check_row_count(&mut *session, &table_name(number), spec.rows().into())
-    })
+    let names = || (0..spec.tables).map(table_name);
+    session.execute_each(names().filter_map(|name| dialect.after_load(&name)))?;
+    names().try_for_each(|name| loading::check_row_count(&mut *session, &name, spec.rows().into()))
 }
 
 fn write_rows(
@@ -401,9 +393,7 @@ fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
         counts.note(is_expected, || format!("{name} has {rows} rows, {loaded} were loaded"));
         let condition =
             "LENGTH(col5) = 16 AND LENGTH(col10) = 40 AND LENGTH(col11) = 40 AND LENGTH(col15) = 100";
-        let whole = session
-            .number(&format!("SELECT COUNT(*) FROM {name} WHERE {condition}"))
-            .with_context(reading)?;
+        let whole = session.count(&name, condition)?;
         texts.note(whole == rows, || format!("{} rows of {name} have texts of another length", rows - whole));
         let selects = Selects::prepare(&mut *session, number).with_context(reading)?;
         for row in (0..spec.rows()).step_by(spec.rows().div_ceil(SAMPLE) as usize) {

@@ -178,9 +178,7 @@ impl Workload for Custom {
         }
         for step in &self.program.load {
             let LoadStep::Rows { table, .. } = step else { continue };
-            if let Some(statement) = dialect.after_load(table) {
-                session.execute(&statement)?;
-            }
+            session.execute_each(dialect.after_load(table))?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::Session;
 use crate::workload::{
     Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
-    counts, whole_number,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
@@ -134,26 +134,18 @@ pub struct Spec {
     #[arg(long)]
     pub autocommit: bool,
     /// Single-row selects per transaction of `read-write` and `read-only`.
-    #[serde(default = "ten")]
-    #[arg(long, default_value_t = ten(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<10, u32>")]
+    #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     pub point_selects: u32,
     /// Rows per range select.
-    #[serde(default = "hundred")]
-    #[arg(long, default_value_t = hundred(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<100, u32>")]
+    #[arg(long, default_value_t = 100, value_parser = whole_number::<u32>)]
     pub range_size: u32,
     /// Open loop: transactions started per second, independent of earlier answers. A transaction waits if all
     /// connections are busy. Latency counts from the scheduled start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rate: Option<u32>,
-}
-
-fn ten() -> u32 {
-    10
-}
-
-fn hundred() -> u32 {
-    100
 }
 
 impl Declared for Spec {

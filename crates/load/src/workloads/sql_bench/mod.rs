@@ -10,7 +10,7 @@ mod list;
 mod small_tests;
 mod wisconsin;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 pub use list::Operation;
@@ -19,10 +19,9 @@ use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{
     Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
 };
-use crate::workload::Violations;
 use crate::workload::{
     Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Workload, counts,
-    whole_number,
+    default_number, whole_number,
 };
 use client::ListClient;
 use list::List;
@@ -105,8 +104,8 @@ pub struct Spec {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = all(), hide_default_value = true)]
     pub tests: Vec<Test>,
     /// Divisor of every count.
-    #[serde(default = "one")]
-    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub divisor: u32,
     /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,10 +115,6 @@ pub struct Spec {
 
 fn all() -> Vec<Test> {
     Test::ALL.to_vec()
-}
-
-fn one() -> u32 {
-    1
 }
 
 /// Has one row for each completed test that passed all its checks.
@@ -237,9 +232,8 @@ impl Workload for SqlBench {
             );
         }
         let create = format!("CREATE TABLE {PASSES} (pass INTEGER NOT NULL, test CHAR(20) NOT NULL)");
-        for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {
-            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-        }
+        let create = dialect.create_table_in(&create, self.spec.engine);
+        session.execute_each([list::drop_if_exists(PASSES), create])?;
         progress(Progress { rows_done: 1, rows_total: 1 })
     }
 
@@ -253,14 +247,11 @@ impl Workload for SqlBench {
         let mut session = connect(endpoint)?;
         let mut checks = Vec::new();
         for test in self.spec.tests_that_run() {
-            let query = format!("SELECT COUNT(*) FROM {PASSES} WHERE test = '{}'", test.name());
-            let passes = session.number(&query).with_context(|| format!("reading {PASSES}"))?;
-            let mut through = Violations::default();
-            through.note(passes > 0, || {
-                "the window ended before the test: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
-            });
+            let passes = session.count(PASSES, &format!("test = '{}'", test.name()))?;
             let name = format!("test-{} passed all its checks", test.name());
-            checks.push(through.check(&name, &format!("{passes} passes")));
+            checks.push(Check::of(&name, &format!("{passes} passes"), passes > 0, || {
+                "the window ended before the test: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
+            }));
         }
         Ok(checks)
     }
