@@ -167,7 +167,8 @@ mod tests {
     #[test]
     fn a_metric_of_earlier_records_has_its_current_name() {
         let check = |written: &str, expect: &str| {
-            let metric: Metric = serde_json::from_str(&format!(r#"{{"name":"{written}","value":1}}"#)).unwrap();
+            let metric: Metric =
+                serde_json::from_str(&format!(r#"{{"name":"{written}","value":1}}"#)).unwrap();
             assert_eq!(metric.name, expect);
         };
         check("seconds for the list", "seconds for the fixed work");
