@@ -56,5 +56,9 @@ fn fixed_work_ends_its_trial_and_fails_it_beyond_its_time_limit() {
     let commits = measurement.transactions.iter().find(|kind| kind.name == "insert_autocommit").unwrap();
     assert_eq!(commits.committed, 50);
     assert!(commits.client_cpu_s.unwrap() > 0.0 && commits.latency.mean_ms > 0.02, "{commits:?}");
-    assert!(long.error.as_ref().unwrap().contains("the fixed work was not done after 5 s"), "{:?}", long.error);
+    assert!(
+        long.error.as_ref().unwrap().contains("the fixed work was not done after 5 s"),
+        "{:?}",
+        long.error
+    );
 }
