@@ -13,18 +13,40 @@ use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
 use spindle_base::child::RunAs;
 
-/// Each line has a name in scenarios and on the command line, a variant, and a module of
-/// [`crate::workloads`]. The module has a `Spec` ([`Declared`]) and its [`Facts`].
+/// Passes the list to a macro. Each line has a name in scenarios and on the command line, a variant, and a
+/// module of [`crate::workloads`]. The module has a `Spec` ([`Declared`]) and its [`Facts`].
+macro_rules! for_each_workload {
+    ($generate:ident) => {
+        $generate! {
+            "tpcc" => Tpcc(tpcc),
+            "oltp" => Oltp(oltp),
+            "wide-tables" => WideTables(wide_tables),
+            "insert-growth" => InsertGrowth(insert_growth),
+            "bulk" => Bulk(bulk),
+            "scan" => Scan(scan),
+            "slap" => Slap(slap),
+            "fsync-loop" => FsyncLoop(fsync_loop),
+            "custom" => Custom(custom),
+            "sql-bench" => SqlBench(sql_bench),
+            "sysbench" => Sysbench(sysbench),
+            "mysqlslap" => Mysqlslap(mysqlslap),
+            "fileio" => Fileio(fileio),
+            #[command(hide = true)]
+            "mock" => Mock(mock),
+        }
+    };
+}
+
 macro_rules! catalog {
-    ($($(#[$attribute:meta])* $name:literal => $variant:ident($($module:ident)::+),)+) => {
+    ($($(#[$attribute:meta])* $name:literal => $variant:ident($module:ident),)+) => {
         /// A workload with its parameters, as scenarios and options name them.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Subcommand)]
         #[serde(tag = "kind")]
         pub enum WorkloadSpec {
-            $($(#[$attribute])* #[serde(rename = $name)] #[command(name = $name)] $variant(crate::workloads::$($module)::+::Spec),)+
+            $($(#[$attribute])* #[serde(rename = $name)] #[command(name = $name)] $variant(crate::workloads::$module::Spec),)+
         }
 
-        const CATALOG: &[(&str, Facts)] = &[$(($name, crate::workloads::$($module)::+::FACTS),)+];
+        const CATALOG: &[(&str, Facts)] = &[$(($name, crate::workloads::$module::FACTS),)+];
 
         impl WorkloadSpec {
             /// The kind's name in scenarios.
@@ -41,7 +63,7 @@ macro_rules! catalog {
                 table: D,
             ) -> Option<serde_path_to_error::Error<D::Error>> {
                 match kind {
-                    $($name => serde_path_to_error::deserialize::<D, crate::workloads::$($module)::+::Spec>(table).err(),)+
+                    $($name => serde_path_to_error::deserialize::<D, crate::workloads::$module::Spec>(table).err(),)+
                     _ => None,
                 }
             }
@@ -67,23 +89,7 @@ macro_rules! catalog {
     };
 }
 
-catalog! {
-    "tpcc" => Tpcc(tpcc),
-    "oltp" => Oltp(oltp),
-    "wide-tables" => WideTables(wide_tables),
-    "insert-growth" => InsertGrowth(insert_growth),
-    "bulk" => Bulk(bulk),
-    "scan" => Scan(scan),
-    "slap" => Slap(slap),
-    "fsync-loop" => FsyncLoop(fsync_loop),
-    "custom" => Custom(custom),
-    "sql-bench" => SqlBench(sql_bench),
-    "sysbench" => Sysbench(sysbench::oltp),
-    "mysqlslap" => Mysqlslap(mysqlslap),
-    "fileio" => Fileio(sysbench::fileio),
-    #[command(hide = true)]
-    "mock" => Mock(mock),
-}
+for_each_workload!(catalog);
 
 impl WorkloadSpec {
     /// The facts of a kind, for any parameters. `None` if there is no such kind.

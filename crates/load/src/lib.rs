@@ -5,6 +5,7 @@
 //! connection), [`foreign`] (another project's program), [`workload`] (traits and tools of all workloads),
 //! `runner` (time), [`workloads`], `catalog` (the list), [`process`] (the load process).
 
+#[macro_use]
 mod catalog;
 pub mod foreign;
 pub mod process;

@@ -1,4 +1,4 @@
-//! sql-bench on SQLite: the list is gone through with its checks, and its counts are sql-bench's.
+//! sql-bench on SQLite: the fixed work passes its checks, and its counts are those of sql-bench.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
@@ -25,7 +25,7 @@ fn failed(spec: &Spec, endpoint: &Endpoint) -> usize {
     checks.iter().filter(|check| !check.passed).count()
 }
 
-/// What an operation took in one list.
+/// The time of an operation in one pass.
 #[derive(Debug, Clone, Default)]
 struct OperationTime {
     count: u64,
@@ -33,7 +33,7 @@ struct OperationTime {
     client_cpu: Duration,
 }
 
-/// Goes through the list once, and says what each operation took.
+/// Executes the fixed work once. Returns the time of each operation.
 fn run_once(workload: &dyn Workload, endpoint: &Endpoint) -> Vec<OperationTime> {
     let mut client = workload.connect(endpoint, 0, 1).unwrap();
     let mut times = vec![OperationTime::default(); workload.kinds().len()];
@@ -65,14 +65,14 @@ fn every_test_is_gone_through_with_its_checks() {
     }
     let names: Vec<&str> = operations.iter().map(|operation| operation.name).collect();
     assert_eq!(names, workload.kinds());
-    // Another list begins where one ended, or was left.
+    // Another pass begins after a finished or an unfinished one.
     let mut client = workload.connect(&endpoint, 0, 1).unwrap();
     for _ in 0..500 {
         client.choose();
         client.execute().unwrap();
     }
     run_once(&*workload, &endpoint);
-    // Nothing is left but the list of what was done.
+    // Only the table of passes is left.
     let tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'";
     assert_eq!(sql::connect(&endpoint).unwrap().number(tables).unwrap(), 1);
 }
@@ -130,7 +130,7 @@ fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
     let (key, complaint) = WorkloadSpec::SqlBench(with_engine(&[Test::Transactions])).complaint().unwrap();
     assert_eq!(
         (key, complaint.as_str()),
-        ("tests", "none is left: transactions: MyISAM has no transactions")
+        ("tests", "no test is left: transactions: MyISAM has no transactions")
     );
     let error = WorkloadSpec::SqlBench(with_engine(&[Test::Connect])).build().unwrap();
     let (_directory, endpoint) = database();
@@ -139,7 +139,7 @@ fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
 }
 
 #[test]
-fn a_list_that_finds_other_rows_than_it_should_ends() {
+fn a_wrong_number_of_rows_ends_the_run() {
     let (_directory, endpoint) = database();
     let spec = spec(&[Test::Transactions], 1_000);
     let workload = WorkloadSpec::SqlBench(spec).build().unwrap();
@@ -159,7 +159,7 @@ fn a_list_that_finds_other_rows_than_it_should_ends() {
 }
 
 #[test]
-fn a_query_that_returns_other_rows_than_it_should_ends_the_list() {
+fn a_query_with_a_wrong_number_of_rows_ends_the_run() {
     let (_directory, endpoint) = database();
     let workload = WorkloadSpec::SqlBench(spec(&[Test::Atis], 10_000)).build().unwrap();
     workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
@@ -175,7 +175,7 @@ fn a_query_that_returns_other_rows_than_it_should_ends_the_list() {
 }
 
 #[test]
-fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
+fn the_figure_is_passes_per_hour_once_every_operation_was_seen() {
     let workload = WorkloadSpec::SqlBench(spec(&[Test::BigTables], 1_000)).build().unwrap();
     let nothing: Vec<KindSummary> = workload
         .kinds()
@@ -183,7 +183,7 @@ fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
         .map(|name| KindSummary { name: (*name).to_owned(), ..KindSummary::default() })
         .collect();
     let metric = workload.metric(&nothing, 1.0);
-    assert_eq!((metric.name.as_str(), metric.value), ("operations per second of an unfinished list", 0.0));
+    assert_eq!((metric.name.as_str(), metric.value), ("operations per second of an unfinished pass", 0.0));
     let mut histogram = spindle_base::histogram::new();
     histogram.record(1_000).unwrap();
     let seen: Vec<KindSummary> = nothing
@@ -196,6 +196,6 @@ fn the_figure_is_lists_per_hour_once_every_operation_was_seen() {
         .collect();
     // Two operations of two executions each, a millisecond long.
     let metric = workload.metric(&seen, 1.0);
-    assert_eq!(metric.name, "lists per hour");
+    assert_eq!(metric.name, "passes per hour");
     assert!((metric.value - 3600.0 / 0.004).abs() < 1.0, "{}", metric.value);
 }

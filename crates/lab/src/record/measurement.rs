@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use spindle_load::{Check, Metric};
 
 use super::{MountView, ReplicationView};
@@ -13,7 +13,7 @@ pub struct Measurement {
     pub duration_s: f64,
     /// The workload's own metric, by which cells are compared.
     /// Named `headline` in older records.
-    #[serde(alias = "headline")]
+    #[serde(alias = "headline", deserialize_with = "metric_by_its_current_name")]
     pub metric: Metric,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
@@ -33,6 +33,18 @@ pub struct Measurement {
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
+}
+
+/// Earlier records call fixed work "the list".
+fn metric_by_its_current_name<'de, D: Deserializer<'de>>(metric: D) -> Result<Metric, D::Error> {
+    let metric = Metric::deserialize(metric)?;
+    let name = match metric.name.as_str() {
+        "seconds for the list" => "seconds for the fixed work",
+        "lists per hour" => "passes per hour",
+        "operations per second of an unfinished list" => "operations per second of an unfinished pass",
+        _ => return Ok(metric),
+    };
+    Ok(Metric { name: name.to_owned(), ..metric })
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -130,4 +142,20 @@ pub struct Bottleneck {
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_of_earlier_records_has_its_current_name() {
+        let check = |written: &str, expect: &str| {
+            let metric = serde_json::json!({"name": written, "value": 1});
+            assert_eq!(metric_by_its_current_name(metric).unwrap().name, expect);
+        };
+        check("seconds for the list", "seconds for the fixed work");
+        check("lists per hour", "passes per hour");
+        check("commits per second", "commits per second");
+    }
 }

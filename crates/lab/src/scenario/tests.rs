@@ -261,7 +261,7 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
     check_oltp(
         "\"uniform\"\n",
         "\"uniform\"\nrand_zipfian_exp = 0.8\n",
-        "workloads.tpcc.rand_zipfian_exp: has no meaning unless the distribution is `zipfian`; leave it out",
+        "workloads.tpcc.rand_zipfian_exp: is for the distribution `zipfian` only; leave it out",
     );
     check_oltp(
         "\"uniform\"\n",

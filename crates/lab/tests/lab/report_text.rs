@@ -341,7 +341,9 @@ fn of_a_time_less_is_better() {
     assert_eq!(operations[3].client_cpu_us, None);
 
     let page = render(&records, Format::Html);
-    assert!(page.contains("Seconds for the list, lower is better.") && !page.contains("higher is better"));
+    assert!(
+        page.contains("Seconds for the fixed work, lower is better.") && !page.contains("higher is better")
+    );
     assert!(page.contains("client CPU µs</th><th scope=\"col\" class=\"n\">total s</th>"));
     assert!(render(&records, Format::Text).contains("    seconds "));
     let quickstart = render(&quickstart(), Format::Html);

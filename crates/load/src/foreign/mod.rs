@@ -1,14 +1,16 @@
 //! Workloads whose clients are another project's program, run as a child process.
 //!
-//! Belongs here: the trait of a tool ([`Tool`]) and one process of it. Must not know any single tool, nor
-//! when its runs start and end. The runner decides that, and translates a tool's output into the events of
-//! native workloads, so that all code above it is the same. A tool measures whole runs only. Before the
-//! measured window one endless run warms up and is killed; the window is a run of its own ([`DEVIATIONS`]).
+//! Belongs here: the trait of a tool ([`Tool`]), one process of it, and the tool of two workloads
+//! ([`sysbench`]). Must not know when its runs start and end. The runner decides that, and translates a
+//! tool's output into the events of native workloads, so that all code above it is the same. A tool measures
+//! whole runs only. Before the measured window one endless run warms up and is killed; the window is a run of
+//! its own ([`DEVIATIONS`]).
 //!
 //! The output of a tool is untrusted text. A tool that is missing, dies, complains, or prints anything
 //! unexpected gives an error with its last words, never a number.
 
 mod process;
+pub(crate) mod sysbench;
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -24,11 +26,11 @@ use spindle_base::child::RunAs;
 
 /// Known deviations of every foreign tool.
 pub const DEVIATIONS: &[&str] = &[
-    "The measured window is a run of the tool of its own; the run before it, for the warm-up, is killed at its beginning. Server and \
-     storage stay as the warm-up left them, connections and prepared statements are new, and the tool's start belongs to the \
-     figures of storage, server and CPU, not to its own figures.",
-    "The tool does not say how long its clients wait for COMMIT: that is estimated from the server's own count of commits and from how long the storage of \
-     its logs took for a write and a FLUSH. Where the server or the kernel does not say so, commits cannot be found to be the bottleneck.",
+    "The measured window is a separate run of the tool. The warm-up run before it is killed when the window begins. The window keeps \
+     the state of server and storage, but has new connections and prepared statements. The start of the tool is part of the \
+     figures of storage, server and CPU, but not of the tool's own figures.",
+    "The tool does not report how long its clients wait for COMMIT. That time is estimated from the server's count of commits and the \
+     latencies of writes and FLUSHes of the log storage. If server or kernel do not report these, commits cannot become the bottleneck.",
 ];
 
 /// The length of a run. The measured run has whole seconds; the unmeasured run before it is endless.
@@ -39,7 +41,7 @@ pub enum Length {
     Endless,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
     /// The tool's own name.
     pub name: &'static str,
@@ -48,6 +50,8 @@ pub struct Program<'a> {
     /// A path, or a name that is searched in `PATH`.
     pub path: &'a Path,
     pub run_as: RunAs,
+    /// True if a line of its output reports a failure, whatever the exit code.
+    pub is_complaint: fn(&str) -> bool,
 }
 
 /// A program that drives a load.
@@ -74,14 +78,13 @@ pub trait Tool: Debug + Send + Sync {
         false
     }
 
-    /// True if a line of its output reports a failure, whatever the exit code.
-    fn is_complaint(&self, line: &str) -> bool;
-
     /// The second that a line of its output reports, if it reports one. Its time and `measured` are not set.
     ///
     /// # Errors
     /// The line starts like such a report but is malformed.
-    fn second(&self, line: &str) -> Result<Option<Second>>;
+    fn second(&self, _line: &str) -> Result<Option<Second>> {
+        Ok(None)
+    }
 
     /// The figures of a run of [`Length::Seconds`], or of several in a row if the tool repeats.
     ///
@@ -90,9 +93,5 @@ pub trait Tool: Debug + Send + Sync {
     fn figures(&self, output: &[String]) -> Result<Figures>;
 }
 
-/// The figures that a tool reports.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Figures {
-    pub duration: Duration,
-    pub kinds: Vec<KindSummary>,
-}
+/// The figures that a tool reports: the duration of the run, and its transactions.
+pub type Figures = (Duration, KindSummary);

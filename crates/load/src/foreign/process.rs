@@ -106,7 +106,7 @@ fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
 
 impl Ended {
     /// An error with its last words if it failed or complained.
-    pub(crate) fn check(&self, name: &str, is_complaint: impl Fn(&str) -> bool) -> Result<()> {
+    pub(crate) fn check(&self, name: &str, is_complaint: fn(&str) -> bool) -> Result<()> {
         let lines = self.output.iter().map(String::as_str).chain(self.errors.lines());
         let complaints: Vec<&str> = lines.filter(|line| is_complaint(line)).collect();
         if !self.status.success() || !complaints.is_empty() {
@@ -141,19 +141,14 @@ fn last_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 ///
 /// # Errors
 /// The tool is missing, fails or complains; the message has its last words.
-pub(crate) fn execute(
-    command: Command,
-    name: &str,
-    program: Program<'_>,
-    is_complaint: impl Fn(&str) -> bool,
-) -> Result<Ended> {
+pub(crate) fn execute(command: Command, name: &str, program: Program<'_>) -> Result<Ended> {
     let (sender, lines) = std::sync::mpsc::channel();
     let process = Process::start(command, program, move |line| {
         let _ = sender.send(line);
     })?;
     let output = lines.iter().collect();
     let ended = process.wait(output)?;
-    ended.check(name, is_complaint)?;
+    ended.check(name, program.is_complaint)?;
     Ok(ended)
 }
 
@@ -165,7 +160,8 @@ pub(super) fn version(program: Program<'_>) -> Result<String> {
     let path = program.path.display();
     let mut command = Command::new(program.path);
     command.arg("--version");
-    let ended = execute(command, &format!("{path} --version"), program, |_| false)?;
+    let ended =
+        execute(command, &format!("{path} --version"), Program { is_complaint: |_| false, ..program })?;
     let line = ended.output.iter().map(|line| line.trim()).find(|line| !line.is_empty());
     line.map(str::to_owned)
         .with_context(|| format!("{path} does not tell its version: {}", ended.last_words(&[])))

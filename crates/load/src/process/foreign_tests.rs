@@ -8,7 +8,7 @@ use crate::WorkloadSpec;
 use crate::protocol::{Command, Endpoint, Event};
 use crate::workloads::mysqlslap::{self, LoadType};
 use crate::workloads::oltp::{Distribution, Script};
-use crate::workloads::sysbench::oltp::Spec;
+use crate::workloads::sysbench::Spec;
 use spindle_base::histogram;
 
 fn workload(program: PathBuf) -> WorkloadSpec {

@@ -19,8 +19,7 @@ pub struct RunSpec {
     pub endpoint: Endpoint,
     pub workload: WorkloadSpec,
     pub seed: u64,
-    /// Fixed work: the terminals start with the first `Measure`, and the window ends when they have gone
-    /// through the work once.
+    /// Fixed work: the terminals start with the first `Measure`, and the window ends when the work is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
     /// The user of the foreign tool, if the workload has one.

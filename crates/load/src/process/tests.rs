@@ -138,7 +138,7 @@ fn the_end_of_the_input_is_a_stop() {
 
 const SQL_BENCH: &str = r#"{"kind": "sql-bench", "tests": ["transactions", "big-tables"], "divisor": 100}"#;
 
-/// A list on SQLite, loaded and ready.
+/// Fixed work on SQLite, loaded and ready.
 fn list(directory: &tempfile::TempDir, workload: &str) -> (WorkloadSpec, Load) {
     let endpoint = Endpoint::Sqlite {
         path: directory.path().join("database"),
@@ -152,7 +152,7 @@ fn list(directory: &tempfile::TempDir, workload: &str) -> (WorkloadSpec, Load) {
 }
 
 #[test]
-fn a_list_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
+fn fixed_work_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
     let directory = tempfile::tempdir().unwrap();
     let (workload, mut load) = list(&directory, SQL_BENCH);
     load.tell(&Command::Measure { duration_s: 600.0 });
@@ -167,7 +167,7 @@ fn a_list_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
     assert_eq!(done, listed);
     assert_eq!(
         (summary.metric.name.as_str(), summary.metric.lower_is_better),
-        ("seconds for the list", true)
+        ("seconds for the fixed work", true)
     );
     assert!(summary.metric.value > 0.0 && summary.metric.value <= summary.duration_s, "{summary:?}");
     let in_histograms_s: f64 = summary
@@ -183,7 +183,7 @@ fn a_list_ends_the_window_and_its_figure_is_the_time_of_its_operations() {
 }
 
 #[test]
-fn several_clients_share_a_list_and_its_figure_is_the_time_of_the_last() {
+fn several_clients_share_fixed_work_and_its_figure_is_the_time_of_the_last() {
     let directory = tempfile::tempdir().unwrap();
     let growth = r#"{"kind": "insert-growth", "rows": 500, "batch": 100, "step_rows": 1000, "steps": 3, "terminals": 2}"#;
     let (_, mut load) = list(&directory, growth);
@@ -199,12 +199,12 @@ fn several_clients_share_a_list_and_its_figure_is_the_time_of_the_last() {
 }
 
 #[test]
-fn a_list_that_takes_too_long_is_no_result() {
+fn fixed_work_that_takes_too_long_is_no_result() {
     let directory = tempfile::tempdir().unwrap();
     let (_, mut load) = list(&directory, SQL_BENCH);
     load.tell(&Command::Measure { duration_s: 0.001 });
     let Event::Fatal { message } = load.event() else { panic!("no fatal event") };
-    assert!(message.starts_with("the list was not done after "), "{message}");
+    assert!(message.starts_with("the fixed work was not done after "), "{message}");
     assert!(load.process.join().unwrap().is_err());
 }
 

@@ -209,7 +209,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
             (false, _) => window.summary(workload, now),
             (true, true) => window.summary_of_fixed_work(workload, now),
             (true, false) => bail!(
-                "the list was not done after {:.0} s, the most that it may take; {} of its operations were",
+                "the fixed work was not done after {:.0} s, its time limit; {} operations were",
                 window.duration.as_secs_f64(),
                 window.count()
             ),

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::Run;
 use super::conversation::{CommandLine, read_commands, send};
-use crate::foreign::{Ended, Length, Process, Tool};
+use crate::foreign::{Ended, Length, Process, Program, Tool};
 use crate::protocol::{Command, Event, Second, Summary};
 use crate::workload::Workload;
 
@@ -158,8 +158,8 @@ impl<Output: Write> Load<'_, Output> {
     fn end(&mut self, run: ToolRun) -> Result<Option<ToolRun>> {
         let mut ended = run.process.wait(run.output)?;
         ended.cpu += run.cpu;
-        let name = self.tool.program().name;
-        ended.check(name, |line| self.tool.is_complaint(line))?;
+        let Program { name, is_complaint, .. } = self.tool.program();
+        ended.check(name, is_complaint)?;
         if self.tool.repeats() && run.ends_at.is_none_or(|ends_at| Instant::now() < ends_at) {
             let next = self.start(run.length)?;
             return Ok(Some(ToolRun { ends_at: run.ends_at, output: ended.output, cpu: ended.cpu, ..next }));
@@ -175,13 +175,13 @@ impl<Output: Write> Load<'_, Output> {
     }
 
     fn summary(&self, ended: &Ended) -> Result<Summary> {
-        let figures = self.tool.figures(&ended.output)?;
-        let duration_s = figures.duration.as_secs_f64();
+        let (duration, kind) = self.tool.figures(&ended.output)?;
+        let (duration_s, kinds) = (duration.as_secs_f64(), vec![kind]);
         let terminals = self.workload.terminals();
         Ok(Summary {
             duration_s,
-            metric: self.workload.metric(&figures.kinds, duration_s),
-            kinds: figures.kinds,
+            metric: self.workload.metric(&kinds, duration_s),
+            kinds,
             commit_wait_s: None,
             terminal_time_s: f64::from(terminals) * duration_s,
             client_cpu_s: ended.cpu.as_secs_f64(),

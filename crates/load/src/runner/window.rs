@@ -96,7 +96,7 @@ impl Window {
         let summary = self.summary(workload, now);
         let seconds = if workload.terminals() == 1 { busy_s } else { summary.duration_s };
         let metric =
-            Metric { name: "seconds for the list".to_owned(), value: seconds, lower_is_better: true };
+            Metric { name: "seconds for the fixed work".to_owned(), value: seconds, lower_is_better: true };
         Summary { metric, ..summary }
     }
 

@@ -11,7 +11,7 @@ mod value;
 use std::fmt::{self, Debug};
 use std::io::{self, Write};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 pub use dialect::{Dialect, Engine};
 pub use value::{FromRow, FromValue, Row, Value};
@@ -71,7 +71,9 @@ pub trait Session: Send {
     ) -> Result<(), SqlError>;
 
     /// The `LAST_INSERT_ID` of the last statement; only if [`Dialect::has_returning`] is false.
-    fn last_insert_id(&self) -> u64;
+    fn last_insert_id(&self) -> u64 {
+        0
+    }
 
     /// Executes a query as text, then reads and drops its rows. Returns their number.
     fn read(&mut self, text: &str) -> Result<u64, SqlError>;
@@ -81,7 +83,9 @@ pub trait Session: Send {
 
     /// Enables transactions: from here on one begins with [`Session::begin`], or with the first statement
     /// after the end of the last one.
-    fn use_transactions(&mut self) -> Result<(), SqlError>;
+    fn use_transactions(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
 
     /// `writes`: the transaction changes data.
     fn begin(&mut self, writes: bool) -> Result<(), SqlError>;
@@ -144,6 +148,26 @@ impl dyn Session + '_ {
         self.first(statement, &[])?.map(|(number,)| number).ok_or_else(SqlError::unexpected_row)
     }
 
+    /// Executes statements without parameters in order.
+    ///
+    /// # Errors
+    /// The database refuses a statement; the message has the statement.
+    pub fn execute_each(&mut self, statements: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+        statements.into_iter().try_for_each(|statement| {
+            let statement = statement.as_ref();
+            self.execute(statement).with_context(|| format!("executing {statement}"))
+        })
+    }
+
+    /// The number of rows of a table that satisfy a condition.
+    ///
+    /// # Errors
+    /// The database refuses the query; the message names the table.
+    pub fn count(&mut self, table: &str, condition: &str) -> Result<i64> {
+        self.number(&format!("SELECT COUNT(*) FROM {table} WHERE {condition}"))
+            .with_context(|| format!("reading {table}"))
+    }
+
     pub fn each<T: FromRow>(
         &mut self,
         statement: Statement,
@@ -176,8 +200,9 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
             Box::new(postgres::Postgres::connect(endpoint)?)
         }
         Endpoint::Sqlite { path, pragmas } => Box::new(sqlite::Sqlite::connect(path, pragmas)?),
-        Endpoint::Directory { .. } => bail!("{} has no server to connect to", describe(endpoint)),
-        Endpoint::Mock => bail!("the mock endpoint has no server to connect to"),
+        Endpoint::Directory { .. } | Endpoint::Mock => {
+            bail!("{} has no server to connect to", describe(endpoint))
+        }
     })
 }
 
@@ -186,17 +211,14 @@ pub fn connect(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
 /// # Errors
 /// As [`connect`]; or the user may not create a database.
 pub fn connect_and_create_database(endpoint: &Endpoint) -> Result<Box<dyn Session>> {
-    Ok(match endpoint {
-        Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => {
-            Box::new(mysql::Mysql::connect_and_create_database(endpoint)?)
-        }
+    match endpoint {
+        Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. } => mysql::create_database(endpoint)?,
         Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. } => {
-            Box::new(postgres::Postgres::connect_and_create_database(endpoint)?)
+            postgres::create_database(endpoint)?;
         }
-        Endpoint::Sqlite { .. } => connect(endpoint)?,
-        Endpoint::Directory { .. } => bail!("{} has no database", describe(endpoint)),
-        Endpoint::Mock => bail!("the mock endpoint has no database"),
-    })
+        Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock => {}
+    }
+    connect(endpoint)
 }
 
 /// The message if an engine is chosen for another database.
@@ -225,6 +247,6 @@ pub fn describe(endpoint: &Endpoint) -> String {
         }
         Endpoint::Sqlite { path, .. } => path.display().to_string(),
         Endpoint::Directory { path } => format!("the directory {}", path.display()),
-        Endpoint::Mock => "mock".to_owned(),
+        Endpoint::Mock => "the mock endpoint".to_owned(),
     }
 }

@@ -1,6 +1,5 @@
 //! The MySQL protocol: connections, and the classes of its errors.
 
-use std::fmt;
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -11,7 +10,8 @@ use super::{Class, Dialect, Row, RowWriter, Session, SqlError, Statement, Value,
 use crate::protocol::Endpoint;
 
 /// A connection to MariaDB, MySQL or Percona Server.
-pub struct Mysql {
+#[derive(Debug)]
+pub(super) struct Mysql {
     connection: Conn,
     statements: Vec<mysql::Statement>,
 }
@@ -20,24 +20,17 @@ impl Mysql {
     pub(super) fn connect(endpoint: &Endpoint) -> Result<Mysql> {
         Ok(Mysql { connection: connect(endpoint)?, statements: Vec::new() })
     }
-
-    pub(super) fn connect_and_create_database(endpoint: &Endpoint) -> Result<Mysql> {
-        let mut connection = open(endpoint, false)?;
-        let name = match endpoint {
-            Endpoint::MysqlSocket { database, .. } | Endpoint::MysqlTcp { database, .. } => database,
-            _ => bail!("{} is no MySQL server", describe(endpoint)),
-        };
-        connection
-            .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
-            .with_context(|| format!("making the database `{name}` on {}", describe(endpoint)))?;
-        Mysql::connect(endpoint)
-    }
 }
 
-impl fmt::Debug for Mysql {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Mysql").finish_non_exhaustive()
-    }
+/// Creates the endpoint's database unless it exists.
+pub(super) fn create_database(endpoint: &Endpoint) -> Result<()> {
+    let name = match endpoint {
+        Endpoint::MysqlSocket { database, .. } | Endpoint::MysqlTcp { database, .. } => database,
+        _ => bail!("{} is no MySQL server", describe(endpoint)),
+    };
+    open(endpoint, false)?
+        .query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`"))
+        .with_context(|| format!("making the database `{name}` on {}", describe(endpoint)))
 }
 
 impl Session for Mysql {

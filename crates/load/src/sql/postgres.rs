@@ -1,6 +1,5 @@
 //! The PostgreSQL protocol: connections, and the classes of its errors.
 
-use std::fmt;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -24,7 +23,7 @@ pub const MAINTENANCE_DATABASE: &str = "postgres";
 const COPY_BYTES: usize = 64 << 10;
 
 /// A connection to PostgreSQL.
-pub struct Postgres {
+pub(super) struct Postgres {
     client: Client,
     statements: Vec<postgres::Statement>,
     begin_reading: &'static str,
@@ -35,29 +34,22 @@ impl Postgres {
         let client = config(endpoint)?.connect(NoTls).map_err(|error| refused(endpoint, &error))?;
         Ok(Postgres { client, statements: Vec::new(), begin_reading: "BEGIN READ ONLY" })
     }
-
-    pub(super) fn connect_and_create_database(endpoint: &Endpoint) -> Result<Postgres> {
-        let mut config = config(endpoint)?;
-        match config.connect(NoTls) {
-            Err(error) if error.code() == Some(&SqlState::INVALID_CATALOG_NAME) => {}
-            Err(error) => return Err(refused(endpoint, &error)),
-            Ok(_) => return Postgres::connect(endpoint),
-        }
-        let name = config.get_dbname().unwrap_or_default().to_owned();
-        let mut client =
-            config.dbname(MAINTENANCE_DATABASE).connect(NoTls).map_err(|error| refused(endpoint, &error))?;
-        client
-            .batch_execute(&format!("CREATE DATABASE \"{name}\""))
-            .map_err(SqlError::from)
-            .with_context(|| format!("making the database \"{name}\" on {}", describe(endpoint)))?;
-        Postgres::connect(endpoint)
-    }
 }
 
-impl fmt::Debug for Postgres {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Postgres").finish_non_exhaustive()
+/// Creates the endpoint's database unless it exists.
+pub(super) fn create_database(endpoint: &Endpoint) -> Result<()> {
+    let mut config = config(endpoint)?;
+    match config.connect(NoTls) {
+        Err(error) if error.code() == Some(&SqlState::INVALID_CATALOG_NAME) => {}
+        found => return found.map(drop).map_err(|error| refused(endpoint, &error)),
     }
+    let name = config.get_dbname().unwrap_or_default().to_owned();
+    let mut client =
+        config.dbname(MAINTENANCE_DATABASE).connect(NoTls).map_err(|error| refused(endpoint, &error))?;
+    client
+        .batch_execute(&format!("CREATE DATABASE \"{name}\""))
+        .map_err(SqlError::from)
+        .with_context(|| format!("making the database \"{name}\" on {}", describe(endpoint)))
 }
 
 impl Session for Postgres {
@@ -86,11 +78,6 @@ impl Session for Postgres {
             take((0..row.len()).map(|column| row.try_get(column)).collect::<Result<Row, Error>>()?)?;
         }
         Ok(())
-    }
-
-    /// Never called: UPDATE has RETURNING here.
-    fn last_insert_id(&self) -> u64 {
-        0
     }
 
     fn read(&mut self, text: &str) -> Result<u64, SqlError> {
@@ -295,7 +282,7 @@ mod tests {
     #[test]
     fn nobody_at_home_is_said_with_the_place() {
         let endpoint = socket("/nowhere".into(), DEFAULT_PORT, "me".to_owned(), "x".to_owned());
-        let error = Postgres::connect(&endpoint).unwrap_err().to_string();
+        let error = Postgres::connect(&endpoint).err().expect("nobody listens").to_string();
         assert!(error.starts_with("connecting to socket /nowhere/.s.PGSQL.5432: "), "{error}");
         assert!(error.contains("No such file or directory"), "{error}");
     }

@@ -5,7 +5,6 @@
 //! refused.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -24,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STATEMENTS: usize = 512;
 
 /// A connection to a database file.
-pub struct Sqlite {
+#[derive(Debug)]
+pub(super) struct Sqlite {
     connection: Connection,
     texts: Vec<String>,
 }
@@ -84,12 +84,6 @@ impl Sqlite {
     }
 }
 
-impl fmt::Debug for Sqlite {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Sqlite").finish_non_exhaustive()
-    }
-}
-
 impl Session for Sqlite {
     fn dialect(&self) -> Dialect {
         Dialect::Sqlite
@@ -123,10 +117,6 @@ impl Session for Sqlite {
         Ok(())
     }
 
-    fn last_insert_id(&self) -> u64 {
-        self.connection.last_insert_rowid() as u64
-    }
-
     fn read(&mut self, text: &str) -> Result<u64, SqlError> {
         let mut statement = self.connection.prepare(text)?;
         let mut rows = statement.query([])?;
@@ -139,10 +129,6 @@ impl Session for Sqlite {
 
     fn execute(&mut self, text: &str) -> Result<(), SqlError> {
         Ok(self.connection.execute_batch(text)?)
-    }
-
-    fn use_transactions(&mut self) -> Result<(), SqlError> {
-        Ok(())
     }
 
     /// A writing transaction declares itself at the start. A transaction that starts with a read is refused

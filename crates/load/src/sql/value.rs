@@ -19,12 +19,6 @@ macro_rules! from_integer {
             }
         }
 
-        impl From<&$integer> for Value {
-            fn from(value: &$integer) -> Value {
-                Value::Integer(*value as i64)
-            }
-        }
-
         impl FromValue for $integer {
             fn from_value(value: Value) -> Option<$integer> {
                 i64::from_value(value)?.try_into().ok()
@@ -41,9 +35,9 @@ impl From<i64> for Value {
     }
 }
 
-impl From<&i64> for Value {
-    fn from(value: &i64) -> Value {
-        Value::Integer(*value)
+impl<T: Copy + Into<Value>> From<&T> for Value {
+    fn from(value: &T) -> Value {
+        (*value).into()
     }
 }
 

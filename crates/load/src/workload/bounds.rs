@@ -67,3 +67,8 @@ pub(crate) fn whole_number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
     let number: u64 = text.parse().map_err(|_| "write a whole number from 1 on".to_owned())?;
     T::try_from(number).map_err(|_| "no count can be that large".to_owned())
 }
+
+/// The default of a field that is a count.
+pub(crate) fn default_number<const NUMBER: u32, T: From<u32>>() -> T {
+    NUMBER.into()
+}

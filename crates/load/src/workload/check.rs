@@ -10,6 +10,15 @@ pub struct Check {
     pub detail: String,
 }
 
+impl Check {
+    /// The result of one condition. `place`: the scope of the check, for example `10 warehouses`.
+    pub(crate) fn of(name: &str, place: &str, holds: bool, violation: impl FnOnce() -> String) -> Check {
+        let mut violations = Violations::default();
+        violations.note(holds, violation);
+        violations.check(name, place)
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Violations {
     count: usize,

@@ -13,7 +13,7 @@ pub trait Client: Debug + Send {
     /// Executes the chosen transaction, with its retries.
     fn execute(&mut self) -> Result<Outcome, Failure>;
 
-    /// Fixed work: true when the list is done. Untimed steps run here.
+    /// Fixed work: true when it is done. Untimed steps run here.
     fn is_through(&mut self) -> Result<bool, Failure> {
         Ok(false)
     }

@@ -114,9 +114,9 @@ impl Target {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     pub runs_on: &'static [Target],
-    /// Fixed work: a list with an end, which clients can go through once ([`super::Client::is_through`]).
+    /// Fixed work: a list of operations that clients can execute once ([`super::Client::is_through`]).
     pub is_fixed_work: bool,
-    /// `spindle load` makes its tables and goes through the work once, unless a duration is given.
+    /// `spindle load` creates its tables and does the work once, unless a duration is given.
     pub is_done_once: bool,
     /// Its clients are a foreign tool.
     pub has_tool: bool,

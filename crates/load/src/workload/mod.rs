@@ -13,10 +13,10 @@ pub(crate) mod retrying;
 
 use std::fmt::Debug;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 pub use bounds::Count;
-pub(crate) use bounds::{Counted, RATE_MAX, TERMINALS_MAX, counts, whole_number};
+pub(crate) use bounds::{Counted, RATE_MAX, TERMINALS_MAX, counts, default_number, whole_number};
 pub use check::Check;
 pub(crate) use check::Violations;
 pub use client::{Client, Failure, Outcome};
@@ -59,7 +59,9 @@ pub trait Workload: Debug + Send + Sync {
     }
 
     /// Connects one client; `terminal` counts from zero.
-    fn connect(&self, endpoint: &Endpoint, terminal: u32, seed: u64) -> Result<Box<dyn Client>>;
+    fn connect(&self, _endpoint: &Endpoint, _terminal: u32, _seed: u64) -> Result<Box<dyn Client>> {
+        bail!("the clients of this workload are a foreign tool's")
+    }
 
     /// Checks that the database is consistent. Clients must have stopped.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>>;

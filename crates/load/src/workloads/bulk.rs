@@ -16,7 +16,7 @@ use crate::workload::Violations;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, Workload, counts,
-    whole_number,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -24,42 +24,34 @@ use spindle_base::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// INSERT with several rows, all in one transaction.
+    /// Multi-row INSERT statements in one transaction.
     Insert,
-    /// LOAD DATA on MariaDB and MySQL, COPY on PostgreSQL, one prepared INSERT for each row on SQLite.
+    /// LOAD DATA on MariaDB and MySQL, COPY on PostgreSQL, a prepared INSERT per row on SQLite.
     #[default]
     LoadData,
 }
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Many rows at once into an empty table.
+/// Bulk loads into an empty table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Rows of one transaction, about 170 bytes each.
+    /// Rows per transaction, about 170 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// How rows come into the table.
+    /// Statements that fill the table.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub method: Method,
-    /// Rows of one statement of `insert`.
-    #[serde(default = "thousand")]
-    #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
+    /// Rows per statement of `insert`.
+    #[serde(default = "default_number::<1000, u32>")]
+    #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u32>)]
     pub batch: u32,
-    /// Connections, each with a table of its own.
-    #[serde(default = "one")]
-    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    /// Number of concurrent connections. Each has a table of its own.
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn thousand() -> u32 {
-    1_000
 }
 
 /// A limit on tables, because each client fills one.
@@ -196,13 +188,11 @@ impl Workload for Spec {
         for table in (0..self.terminals).map(table_name) {
             let columns =
                 format!("id INTEGER PRIMARY KEY, k INTEGER NOT NULL, filler CHAR({FILLER}) NOT NULL");
-            for statement in [
+            session.execute_each([
                 format!("DROP TABLE IF EXISTS {table}"),
                 dialect.create_table(&format!("CREATE TABLE {table} ({columns})")),
                 format!("CREATE INDEX k_{table} ON {table} (k)"),
-            ] {
-                session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-            }
+            ])?;
         }
         progress(Progress { rows_done: 1, rows_total: 1 })
     }
@@ -220,11 +210,7 @@ impl Workload for Spec {
         let mut session = connect(endpoint)?;
         let (mut counts, mut texts) = (Violations::default(), Violations::default());
         for table in (0..self.terminals).map(table_name) {
-            let mut count = |condition: &str| {
-                session
-                    .number(&format!("SELECT COUNT(*) FROM {table} WHERE {condition}"))
-                    .with_context(|| format!("reading {table}"))
-            };
+            let mut count = |condition: &str| session.count(&table, condition);
             let (rows, all) = (count("id > 0")?, i64::from(self.rows));
             let is_expected = (rows == 0 || rows == all) && count("k >= 0")? == rows;
             counts.note(is_expected, || format!("{table} has {rows} rows; all are {all}"));

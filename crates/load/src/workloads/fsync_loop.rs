@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
 use crate::values;
-use crate::workload::Violations;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
@@ -19,11 +18,11 @@ use spindle_base::child::RunAs;
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Commits of one row and nothing else.
+/// Commits of single-row updates.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Connections that commit one row after the other, each its own.
+    /// Number of concurrent connections. Each updates a row of its own.
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub terminals: u32,
 }
@@ -92,15 +91,11 @@ impl Workload for Spec {
         let dialect = session.dialect();
         let columns = "id INTEGER PRIMARY KEY, n BIGINT NOT NULL, twice BIGINT NOT NULL";
         let create = dialect.create_table(&format!("CREATE TABLE {TABLE} ({columns})"));
-        for statement in [format!("DROP TABLE IF EXISTS {TABLE}"), create] {
-            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-        }
+        session.execute_each([format!("DROP TABLE IF EXISTS {TABLE}"), create])?;
         session
             .load(TABLE, Box::new(|output| (0..ROWS).try_for_each(|id| writeln!(output, "{id}\t0\t0"))))
             .with_context(|| format!("loading the table {TABLE}"))?;
-        if let Some(statement) = dialect.after_load(TABLE) {
-            session.execute(&statement)?;
-        }
+        session.execute_each(dialect.after_load(TABLE))?;
         progress(Progress { rows_done: ROWS, rows_total: ROWS })
     }
 
@@ -116,20 +111,15 @@ impl Workload for Spec {
 
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
-        let mut count = |condition: &str| {
-            session
-                .number(&format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}"))
-                .with_context(|| format!("reading {TABLE}"))
-        };
-        let (mut whole, mut served) = (Violations::default(), Violations::default());
-        let rows = count("twice = 2 * n")?;
-        whole.note(rows == ROWS as i64, || format!("{rows} rows of {ROWS} are whole"));
-        let terminals = i64::from(self.terminals);
-        let changed = count(&format!("id < {terminals} AND n > 0"))?;
-        served.note(changed == terminals, || format!("{changed} of {terminals} clients committed"));
+        let (rows, terminals) = (session.count(TABLE, "twice = 2 * n")?, i64::from(self.terminals));
+        let changed = session.count(TABLE, &format!("id < {terminals} AND n > 0"))?;
         Ok(vec![
-            whole.check("every row was changed as a whole", TABLE),
-            served.check("every client committed", TABLE),
+            Check::of("every row was changed as a whole", TABLE, rows == ROWS as i64, || {
+                format!("{rows} rows of {ROWS} are whole")
+            }),
+            Check::of("every client committed", TABLE, changed == terminals, || {
+                format!("{changed} of {terminals} clients committed")
+            }),
         ])
     }
 

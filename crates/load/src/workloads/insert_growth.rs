@@ -19,64 +19,44 @@ use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, kept_for_good, whole_number,
+    counts, default_number, kept_for_good, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
 pub const FACTS: Facts = Facts { is_fixed_work: true, ..Facts::SQL };
 
-/// A table that grows until its indexes are larger than memory.
+/// Inserts into a table that outgrows memory.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Rows at the beginning, about 210 bytes each.
+    /// Initial rows, about 210 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u64>)]
     pub rows: u64,
-    /// Connections that insert at once.
-    #[serde(default = "one")]
-    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    /// Number of concurrent connections.
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Rows of one statement, which is one transaction.
-    #[serde(default = "thousand")]
-    #[arg(long, default_value_t = thousand(), value_parser = whole_number::<u32>)]
+    /// Rows per statement. Each statement is a transaction.
+    #[serde(default = "default_number::<1000, u32>")]
+    #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u32>)]
     pub batch: u32,
-    /// Secondary indexes, each on a column of random numbers.
-    #[serde(default = "three")]
-    #[arg(long, default_value_t = three(), value_parser = whole_number::<u32>)]
+    /// Number of secondary indexes, each on a column of random numbers.
+    #[serde(default = "default_number::<3, u32>")]
+    #[arg(long, default_value_t = 3, value_parser = whole_number::<u32>)]
     pub indexes: u32,
-    /// Rows of one step of the curve.
-    #[serde(default = "million")]
-    #[arg(long, default_value_t = million(), value_parser = whole_number::<u64>)]
+    /// Rows per step of the curve.
+    #[serde(default = "default_number::<1000000, u64>")]
+    #[arg(long, default_value_t = 1_000_000, value_parser = whole_number::<u64>)]
     pub step_rows: u64,
-    /// Steps that are told apart; rows after the last one count for the last.
-    #[serde(default = "twenty")]
-    #[arg(long, default_value_t = twenty(), value_parser = whole_number::<u32>)]
+    /// Number of steps. Further rows count for the last step.
+    #[serde(default = "default_number::<20, u32>")]
+    #[arg(long, default_value_t = 20, value_parser = whole_number::<u32>)]
     pub steps: u32,
-    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn thousand() -> u32 {
-    1_000
-}
-
-fn three() -> u32 {
-    3
-}
-
-fn million() -> u64 {
-    1_000_000
-}
-
-fn twenty() -> u32 {
-    20
 }
 
 const TABLE: &str = "growth";
@@ -91,8 +71,8 @@ const STEPS_MAX: u64 = 200;
 
 /// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
-    "The study begins with an empty table; here the rows that are there at the beginning are loaded, and their indexes made afterwards.",
-    "The study does not print its table: here a row has a number, a text of 100 characters and the indexed columns.",
+    "The study begins with an empty table. Here the initial rows are loaded, and their indexes are created afterwards.",
+    "The study does not describe its table. Here a row has a number, a text of 100 characters and the indexed columns.",
 ];
 
 impl Declared for Spec {
@@ -154,27 +134,17 @@ fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut OnProgress<'
     if spec.engine.is_some() && dialect != Dialect::Mysql {
         bail!("insert-growth: engine: {NO_ENGINES}");
     }
-    let mut execute =
-        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
     let keys: String = columns(spec).map(|column| format!(", {column} INTEGER NOT NULL")).collect();
-    execute(format!("DROP TABLE IF EXISTS {TABLE}"))?;
-    execute(dialect.create_table_in(
-        &format!(
-            "CREATE TABLE {TABLE} ({}{keys}, filler CHAR({FILLER}) NOT NULL)",
-            dialect.numbered_key("id")
-        ),
-        spec.engine,
-    ))?;
+    let id = dialect.numbered_key("id");
+    let create = format!("CREATE TABLE {TABLE} ({id}{keys}, filler CHAR({FILLER}) NOT NULL)");
+    let drop = format!("DROP TABLE IF EXISTS {TABLE}");
+    session.execute_each([drop, dialect.create_table_in(&create, spec.engine)])?;
     let tasks = (0..spec.rows).step_by(CHUNK as usize).map(|first| task(spec, seed, first));
     loading::load(endpoint, tasks.collect(), progress)?;
-    for column in columns(spec) {
-        execute(format!("CREATE INDEX growth_{column} ON {TABLE} ({column})"))?;
-    }
-    dialect
-        .go_on_numbering(TABLE, "id")
-        .into_iter()
-        .chain(dialect.after_load(TABLE))
-        .try_for_each(execute)?;
+    let indexes = columns(spec).map(|column| format!("CREATE INDEX growth_{column} ON {TABLE} ({column})"));
+    session.execute_each(indexes)?;
+    session
+        .execute_each(dialect.go_on_numbering(TABLE, "id").into_iter().chain(dialect.after_load(TABLE)))?;
     loading::check_row_count(&mut *session, TABLE, spec.rows)
 }
 
@@ -297,26 +267,22 @@ impl Workload for InsertGrowth {
 
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
-        let mut count = |condition: &str| {
-            session
-                .number(&format!("SELECT COUNT(*) FROM {TABLE} WHERE {condition}"))
-                .with_context(|| format!("reading {TABLE}"))
-        };
-        let (mut counts, mut texts, mut indexes) =
-            (Violations::default(), Violations::default(), Violations::default());
+        let mut count = |condition: &str| session.count(TABLE, condition);
+        let mut indexes = Violations::default();
         let (rows, loaded, batch) = (count("id > 0")?, self.spec.rows as i64, i64::from(self.spec.batch));
-        counts.note(rows >= loaded && (rows - loaded) % batch == 0, || {
-            format!("{rows} rows: {loaded} were loaded, and {batch} come at a time")
-        });
+        let is_expected = rows >= loaded && (rows - loaded) % batch == 0;
         let whole = count(&format!("LENGTH(filler) = {FILLER}"))?;
-        texts.note(whole == rows, || format!("{} rows have texts of another length", rows - whole));
         for column in columns(&self.spec) {
             let by_index = count(&format!("{column} >= 0"))?;
             indexes.note(by_index == rows, || format!("{rows} rows by the key and {by_index} by {column}"));
         }
         Ok(vec![
-            counts.check("rows are as many as statements leave", TABLE),
-            texts.check("texts are whole", TABLE),
+            Check::of("rows are as many as statements leave", TABLE, is_expected, || {
+                format!("{rows} rows: {loaded} were loaded, and {batch} come at a time")
+            }),
+            Check::of("texts are whole", TABLE, whole == rows, || {
+                format!("{} rows have texts of another length", rows - whole)
+            }),
             indexes.check("key and secondary indexes agree", TABLE),
         ])
     }

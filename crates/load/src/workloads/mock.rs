@@ -16,17 +16,17 @@ use spindle_base::random::Random;
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mock], ..Facts::SQL };
 
-/// Transactions that nobody executes.
+/// Transactions without a server, with a known latency.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Clients at once.
+    /// Number of concurrent clients.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Mean time of one transaction, in microseconds.
+    /// Mean latency of a transaction, in microseconds.
     #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u64>)]
     pub latency_us: u64,
-    /// Open loop: transactions that start in a second.
+    /// Open loop: transactions started per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rate: Option<u32>,

@@ -16,67 +16,65 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::{Figures, Length, Program, Tool};
-use crate::protocol::{Endpoint, KindSummary, Metric, Second};
+use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target,
-    Workload, counts, whole_number,
+    Check, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    counts, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 
 const NAME: &str = "mariadb-slap";
-const PACKAGE: &str = "mariadb-client";
 const SCHEMA: &str = "mysqlslap";
 
 /// Known deviations from a native workload, besides those of all foreign tools.
 const DEVIATIONS: &[&str] = &[
-    "The tool's runs follow each other until the window has passed; making and dropping its schema is in the figures of storage, server and \
-     CPU, and not in the metric.",
-    "The tool tells no latencies and no seconds.",
+    "The tool's runs follow each other until the window has passed. The figures of storage, server and CPU include \
+     the creation and the removal of its schema; the metric does not.",
+    "The tool reports no latencies and no seconds.",
     "The run before the window is killed at its beginning; the tool does not say how long its clients wait for COMMIT.",
 ];
 
-/// What is generated: 11 statements that every client repeats.
+/// The generated statements. Every client repeats a list of 11.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadType {
-    /// INSERT and SELECT by turns.
+    /// INSERT and SELECT alternately.
     Mixed,
     /// SELECT of the whole table.
     Read,
     /// INSERT.
     Write,
-    /// UPDATE; of the whole table without `autoincrement`.
+    /// UPDATE of one row, or of the whole table without `autoincrement`.
     Update,
-    /// SELECT of one row; needs `autoincrement`.
+    /// SELECT of one row. Needs `autoincrement`.
     Key,
 }
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql], ..Facts::FOREIGN };
 
-/// The generated statements of mysqlslap, by MariaDB's mariadb-slap itself.
+/// The generated statements of mysqlslap, executed by MariaDB's mariadb-slap.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which statements are generated.
+    /// Generated statements.
     #[arg(long, value_enum)]
     pub load_type: LoadType,
-    /// Clients at once (`--concurrency`).
+    /// Number of concurrent clients (`--concurrency`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Statements of one run, all clients together; each has the whole part of its share
-    /// (`--number-of-queries`).
+    /// Statements of one run, in total. Clients have equal shares, rounded down (`--number-of-queries`).
     #[arg(long, value_parser = whole_number::<u32>)]
     pub queries: u32,
-    /// Storage engine, as the tool and the server name it.
+    /// Name of the storage engine.
     #[arg(long)]
     pub engine: String,
     /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
     #[serde(default)]
     #[arg(long)]
     pub autoincrement: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
     #[serde(default = "program")]
     #[arg(long, default_value = NAME)]
     pub program: PathBuf,
@@ -149,10 +147,6 @@ impl Workload for Mysqlslap {
         Some(self)
     }
 
-    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        bail!("the clients of this workload are mariadb-slap's")
-    }
-
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect_and_create_database(endpoint)?;
         let text = format!("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{SCHEMA}'");
@@ -170,7 +164,10 @@ impl Workload for Mysqlslap {
 
 impl Tool for Mysqlslap {
     fn program(&self) -> Program<'_> {
-        Program { name: NAME, package: PACKAGE, path: &self.spec.program, run_as: self.run_as }
+        // Any line besides the figures.
+        let is_complaint = |line: &str| !line.trim().is_empty() && line.split(',').count() != 7;
+        let (path, run_as) = (&self.spec.program, self.run_as);
+        Program { name: NAME, package: "mariadb-client", path, run_as, is_complaint }
     }
 
     fn repeats(&self) -> bool {
@@ -204,15 +201,6 @@ impl Tool for Mysqlslap {
         Ok(command)
     }
 
-    /// Any line besides the figures.
-    fn is_complaint(&self, line: &str) -> bool {
-        !line.trim().is_empty() && line.split(',').count() != 7
-    }
-
-    fn second(&self, _: &str) -> Result<Option<Second>> {
-        Ok(None)
-    }
-
     /// The figures of all runs, one line each: engine, load type, mean, minimum and maximum seconds (all
     /// equal, for one run), clients, queries per client.
     fn figures(&self, output: &[String]) -> Result<Figures> {
@@ -242,6 +230,6 @@ impl Tool for Mysqlslap {
             histogram: histogram::encode(&histogram::new()),
             ..KindSummary::default()
         };
-        Ok(Figures { duration, kinds: vec![kind] })
+        Ok((duration, kind))
     }
 }

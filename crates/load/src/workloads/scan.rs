@@ -8,33 +8,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric, committed};
 use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_create_database, describe};
-use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, whole_number,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// A table read from end to end.
+/// Full scans of a table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Rows of the table, about 250 bytes each.
     #[arg(long, default_value_t = 1_000_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// Connections that scan one after the other.
-    #[serde(default = "one")]
-    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    /// Number of concurrent connections. Each runs one scan after the other.
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-}
-
-fn one() -> u32 {
-    1
 }
 
 const TABLE: &str = "scanned";
@@ -115,9 +110,7 @@ impl Workload for Spec {
         let dialect = session.dialect();
         let columns = format!("id INTEGER PRIMARY KEY, n BIGINT NOT NULL, filler CHAR({FILLER}) NOT NULL");
         let create = dialect.create_table(&format!("CREATE TABLE {TABLE} ({columns})"));
-        for statement in [format!("DROP TABLE IF EXISTS {TABLE}"), create] {
-            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-        }
+        session.execute_each([format!("DROP TABLE IF EXISTS {TABLE}"), create])?;
         let tasks = (1..=self.rows).step_by(CHUNK as usize).map(|first| {
             let last = self.rows.min(first + (CHUNK - 1));
             Task {
@@ -135,9 +128,7 @@ impl Workload for Spec {
             }
         });
         loading::load(endpoint, tasks.collect(), progress)?;
-        if let Some(statement) = dialect.after_load(TABLE) {
-            session.execute(&statement)?;
-        }
+        session.execute_each(dialect.after_load(TABLE))?;
         loading::check_row_count(&mut *session, TABLE, self.rows.into())
     }
 
@@ -152,12 +143,11 @@ impl Workload for Spec {
     /// Checks the table once more; every scan has checked its answer too.
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
         let mut session = connect(endpoint)?;
-        let mut answers = Violations::default();
         let query = session.prepare(QUERY).with_context(|| format!("reading {TABLE}"))?;
         let (found, answer) =
             (ask(&mut *session, query).with_context(|| format!("reading {TABLE}"))?, self.answer());
-        answers.note(found == answer, || format!("rows and sum are {found:?}, not {answer:?}"));
-        Ok(vec![answers.check("rows and sum are as loaded", TABLE)])
+        let violation = || format!("rows and sum are {found:?}, not {answer:?}");
+        Ok(vec![Check::of("rows and sum are as loaded", TABLE, found == answer, violation)])
     }
 
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {

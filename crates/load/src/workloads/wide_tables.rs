@@ -22,7 +22,7 @@ use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
     Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, whole_number,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -30,53 +30,49 @@ use spindle_base::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One row after the other.
+    /// One inserted row per transaction.
     Insert,
-    /// Three selects in a transaction.
+    /// Three selects per transaction.
     Select,
 }
 
-/// Of the rows that are asked for, or among which rows are added.
+/// The rows that are read, or among which rows are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Range {
     /// The first tenth of every table.
     Narrow,
-    /// All of it.
+    /// All rows.
     #[default]
     Wide,
 }
 
 pub const FACTS: Facts = Facts::SQL;
 
-/// Forty wide tables with three indexes each, filled or read.
+/// Inserts into, or reads of, forty wide tables with three indexes each.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What a transaction does.
+    /// Statements of a transaction.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Tables of the database.
-    #[serde(default = "forty")]
-    #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
+    /// Number of tables.
+    #[serde(default = "default_number::<40, u32>")]
+    #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 380 bytes each; otherwise as in the study: 625,000 for
-    /// `insert`, 1,600,000 for `select`.
+    /// Initial rows of each table, about 380 bytes each. Default, as in the study: 625,000 for `insert`,
+    /// 1,600,000 for `select`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rows: Option<u32>,
-    /// Which rows are asked for, or among which rows are added.
+    /// Range of the rows that are read, or among which rows are inserted.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub range: Range,
-    /// Connections that send one transaction after the other.
-    #[serde(default = "forty")]
-    #[arg(long, default_value_t = forty(), value_parser = whole_number::<u32>)]
+    /// Number of concurrent connections. Each sends one transaction after the other.
+    #[serde(default = "default_number::<40, u32>")]
+    #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-}
-
-fn forty() -> u32 {
-    40
 }
 
 /// Loaded rows per `id`.
@@ -92,11 +88,11 @@ const SAMPLE: u32 = 20;
 
 /// Known deviations from the study.
 const DEVIATIONS: &[&str] = &[
-    "The study names the columns of its indexes, not the types of its 15 columns: here they are seven whole numbers besides the key, two large ones and \
-     four texts, about 250 bytes.",
-    "The study says narrow and wide, not how many rows: here narrow is the first tenth of every table, and wide is all of it.",
-    "The study loads 25 and 64 million rows; here they are spread evenly over the tables, with ten rows of one `id`.",
-    "An added row goes to a random `id` with a random `seq`; the study does not say where its rows go.",
+    "The study names the columns of its indexes, but not the types of its 15 columns. Here these are the key, seven integers, \
+     two large integers and four texts, about 250 bytes.",
+    "The study does not define narrow and wide. Here narrow is the first tenth of every table, and wide is the whole table.",
+    "The study loads 25 and 64 million rows. Here they are spread evenly over the tables, with ten rows per `id`.",
+    "An inserted row has a random `id` and a random `seq`. The study does not describe the keys of its rows.",
 ];
 
 impl Declared for Spec {
@@ -210,12 +206,9 @@ fn indexes(number: u32) -> [String; 2] {
 fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut OnProgress<'_>) -> Result<()> {
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
-    let mut execute =
-        |statement: String| session.execute(&statement).with_context(|| format!("executing {statement}"));
-    for number in 0..spec.tables {
-        let name = table_name(number);
-        execute(format!("DROP TABLE IF EXISTS {name}"))?;
-        execute(dialect.create_table(&format!("CREATE TABLE {name} ({COLUMNS})")))?;
+    for name in (0..spec.tables).map(table_name) {
+        let create = dialect.create_table(&format!("CREATE TABLE {name} ({COLUMNS})"));
+        session.execute_each([format!("DROP TABLE IF EXISTS {name}"), create])?;
     }
     let firsts = (0..spec.rows()).step_by(CHUNK as usize);
     let tasks = firsts.flat_map(|first| (0..spec.tables).map(move |number| (number, first)));
@@ -233,10 +226,9 @@ fn load(endpoint: &Endpoint, spec: &Spec, progress: &mut OnProgress<'_>) -> Resu
     for some in statements.chunks(INDEXES_AT_ONCE) {
         loading::run_in_parallel(endpoint, some)?;
     }
-    (0..spec.tables).map(table_name).filter_map(|name| dialect.after_load(&name)).try_for_each(execute)?;
-    (0..spec.tables).try_for_each(|number| {
-        loading::check_row_count(&mut *session, &table_name(number), spec.rows().into())
-    })
+    let names = || (0..spec.tables).map(table_name);
+    session.execute_each(names().filter_map(|name| dialect.after_load(&name)))?;
+    names().try_for_each(|name| loading::check_row_count(&mut *session, &name, spec.rows().into()))
 }
 
 fn write_rows(
@@ -401,9 +393,7 @@ fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
         counts.note(is_expected, || format!("{name} has {rows} rows, {loaded} were loaded"));
         let condition =
             "LENGTH(col5) = 16 AND LENGTH(col10) = 40 AND LENGTH(col11) = 40 AND LENGTH(col15) = 100";
-        let whole = session
-            .number(&format!("SELECT COUNT(*) FROM {name} WHERE {condition}"))
-            .with_context(reading)?;
+        let whole = session.count(&name, condition)?;
         texts.note(whole == rows, || format!("{} rows of {name} have texts of another length", rows - whole));
         let selects = Selects::prepare(&mut *session, number).with_context(reading)?;
         for row in (0..spec.rows()).step_by(spec.rows().div_ceil(SAMPLE) as usize) {

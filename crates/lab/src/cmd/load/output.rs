@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn fixed_work_is_told_by_operation() {
-        let metric = Metric { name: "seconds for the list".to_owned(), value: 0.002, lower_is_better: true };
+        let metric =
+            Metric { name: "seconds for the fixed work".to_owned(), value: 0.002, lower_is_better: true };
         let text = window(metric, &[500, 1_500]).operations();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with("  storage"), "{text}");

@@ -33,7 +33,7 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         (Script::Insert, Distribution::Special),
         (Script::Delete, Distribution::Pareto),
     ] {
-        let workload = WorkloadSpec::Sysbench(sysbench::oltp::Spec {
+        let workload = WorkloadSpec::Sysbench(sysbench::Spec {
             script,
             tables: 2,
             rows: 2_000,

@@ -30,9 +30,9 @@ pub const FACTS: Facts = Facts::SQL;
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// The file; its path is relative to the scenario.
+    /// Path of the file, relative to the scenario.
     pub file: PathBuf,
-    /// Connections that send one transaction after the other.
+    /// Number of concurrent connections. Each sends one transaction after the other.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
     #[serde(default)]
@@ -178,9 +178,7 @@ impl Workload for Custom {
         }
         for step in &self.program.load {
             let LoadStep::Rows { table, .. } = step else { continue };
-            if let Some(statement) = dialect.after_load(table) {
-                session.execute(&statement)?;
-            }
+            session.execute_each(dialect.after_load(table))?;
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Args for Parameters {
             .value_name("NAME=NUMBER")
             .value_parser(parse)
             .action(ArgAction::Append)
-            .help("In the place of the file's own; may be given several times");
+            .help("Replaces a parameter of the file; can be repeated");
         command.arg(option)
     }
 

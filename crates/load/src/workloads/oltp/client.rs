@@ -1,6 +1,5 @@
 //! One connection, its prepared statements, and the events of sysbench's `oltp_*.lua`.
 
-use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -55,6 +54,7 @@ impl Statements {
     }
 }
 
+#[derive(Debug)]
 pub(super) struct OltpClient {
     session: Box<dyn Session>,
     spec: Spec,
@@ -62,12 +62,6 @@ pub(super) struct OltpClient {
     /// Statements of each table.
     statements: Vec<Statements>,
     random: Random,
-}
-
-impl Debug for OltpClient {
-    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        formatter.debug_struct("OltpClient").field("spec", &self.spec).finish_non_exhaustive()
-    }
 }
 
 impl OltpClient {

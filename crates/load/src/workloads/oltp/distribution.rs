@@ -11,15 +11,15 @@ use spindle_base::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// Every row alike.
+    /// All rows equally often.
     Uniform,
-    /// The mean of twelve uniform numbers: rows in the middle are asked for most.
+    /// The mean of twelve uniform numbers: mostly rows in the middle.
     Gaussian,
-    /// A quarter as `gaussian`, the rest uniform over the one percent of the rows in the middle.
+    /// A quarter of the requests as `gaussian`, the rest uniform over the middle 1 % of the rows.
     Special,
-    /// Four fifths of the requests to the first fifth of the rows, and so on within that fifth.
+    /// 80 % of the requests for the first 20 % of the rows, and the same again within these.
     Pareto,
-    /// Row after row less often: row k as often as 1 / k^exponent. In the tool since version 1.1.
+    /// Row k with a frequency of 1 / k^exponent. In the tool since version 1.1.
     Zipfian,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{Spec, table};
 use crate::protocol::Endpoint;
@@ -19,9 +19,7 @@ pub(super) fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut O
     let mut session = connect_and_create_database(endpoint)?;
     let dialect = session.dialect();
     drop_tables(&mut *session, spec.tables)?;
-    for number in 1..=spec.tables {
-        execute(&mut *session, &table::create(dialect, number))?;
-    }
+    session.execute_each((1..=spec.tables).map(|number| table::create(dialect, number)))?;
     loading::load(endpoint, tasks(spec, seed), progress)?;
     let indexes: Vec<String> = (1..=spec.tables).map(table::create_index).collect();
     for some in indexes.chunks(INDEXES_AT_ONCE) {
@@ -30,13 +28,8 @@ pub(super) fn load(endpoint: &Endpoint, spec: &Spec, seed: u64, progress: &mut O
     finish(&mut *session, spec)
 }
 
-fn execute(session: &mut dyn Session, statement: &str) -> Result<()> {
-    session.execute(statement).with_context(|| format!("executing {statement}"))
-}
-
 pub(super) fn drop_tables(session: &mut dyn Session, tables: u32) -> Result<()> {
-    (1..=tables)
-        .try_for_each(|number| execute(session, &format!("DROP TABLE IF EXISTS {}", table::name(number))))
+    session.execute_each((1..=tables).map(|number| format!("DROP TABLE IF EXISTS {}", table::name(number))))
 }
 
 /// Completes tables that have their rows and indexes.
@@ -47,10 +40,8 @@ pub(super) fn finish(session: &mut dyn Session, spec: &Spec) -> Result<()> {
     let dialect = session.dialect();
     for number in 1..=spec.tables {
         let name = table::name(number);
-        let statements = dialect.go_on_numbering(&name, "id").into_iter().chain(dialect.after_load(&name));
-        for statement in statements {
-            execute(session, &statement)?;
-        }
+        let numbering = dialect.go_on_numbering(&name, "id");
+        session.execute_each(numbering.into_iter().chain(dialect.after_load(&name)))?;
     }
     (1..=spec.tables)
         .try_for_each(|number| loading::check_row_count(session, &table::name(number), spec.rows.into()))

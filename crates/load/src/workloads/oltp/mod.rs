@@ -19,30 +19,29 @@ use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::Session;
 use crate::workload::{
     Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
-    counts, whole_number,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
-/// Which of the tool's scripts it is.
+/// A script of the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Script {
-    /// `oltp_read_write`: 10 point selects, 4 selects of ranges, 2 updates, and one row deleted and inserted
-    /// again.
+    /// `oltp_read_write`: 10 point selects, 4 range selects, 2 updates, 1 delete and 1 insert.
     ReadWrite,
     /// `oltp_read_only`: the selects of `read-write`.
     ReadOnly,
     /// `oltp_write_only`: the writes of `read-write`.
     WriteOnly,
-    /// `oltp_point_select`: one row by its key.
+    /// `oltp_point_select`: a select of one row by its key.
     PointSelect,
-    /// `oltp_insert`: one row at the end.
+    /// `oltp_insert`: an insert of one row at the end.
     Insert,
-    /// `oltp_update_index`: one row, and its entry in the secondary index.
+    /// `oltp_update_index`: an update of one row and of its entry in the secondary index.
     UpdateIndex,
-    /// `oltp_update_non_index`: one row, no index.
+    /// `oltp_update_non_index`: an update of one row without an index.
     UpdateNonIndex,
-    /// `oltp_delete`: one row, as long as there are some.
+    /// `oltp_delete`: a delete of one row, while rows are left.
     Delete,
 }
 
@@ -111,50 +110,42 @@ pub const FACTS: Facts = Facts::SQL;
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which script of the tool.
+    /// Script of the tool.
     #[arg(long, value_enum, default_value_t = Script::ReadWrite)]
     pub script: Script,
-    /// Tables of the database.
+    /// Number of tables.
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 240 bytes each.
+    /// Initial rows of each table, about 240 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// Which rows are asked for; the tool's own default is `special`.
+    /// Distribution of the requested rows. The tool's own default is `special`.
     #[arg(long, value_enum)]
     pub distribution: Distribution,
-    /// Of `zipfian`: row k is asked for as often as 1 / k^exponent; otherwise the tool's 0.8.
+    /// Exponent of `zipfian`: row k is requested with a frequency of 1 / k^exponent. Default: the tool's 0.8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub rand_zipfian_exp: Option<f64>,
-    /// Connections that send one transaction after the other.
+    /// Number of concurrent connections. Each sends one transaction after the other.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Every statement is its own transaction (`--skip-trx` of the tool).
+    /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
     #[arg(long)]
     pub autocommit: bool,
-    /// Selects of one row in each transaction of `read-write` and `read-only`.
-    #[serde(default = "ten")]
-    #[arg(long, default_value_t = ten(), value_parser = whole_number::<u32>)]
+    /// Single-row selects per transaction of `read-write` and `read-only`.
+    #[serde(default = "default_number::<10, u32>")]
+    #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     pub point_selects: u32,
-    /// Rows of each select of a range.
-    #[serde(default = "hundred")]
-    #[arg(long, default_value_t = hundred(), value_parser = whole_number::<u32>)]
+    /// Rows per range select.
+    #[serde(default = "default_number::<100, u32>")]
+    #[arg(long, default_value_t = 100, value_parser = whole_number::<u32>)]
     pub range_size: u32,
-    /// Open loop: this many transactions start in a second, whether those before were answered or not, as far
-    /// as there are idle connections. Latency counts from when each should have started.
+    /// Open loop: transactions started per second, independent of earlier answers. A transaction waits if all
+    /// connections are busy. Latency counts from the scheduled start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
     pub rate: Option<u32>,
-}
-
-fn ten() -> u32 {
-    10
-}
-
-fn hundred() -> u32 {
-    100
 }
 
 impl Declared for Spec {
@@ -173,7 +164,7 @@ impl Declared for Spec {
     fn contradiction(&self) -> Option<Complaint> {
         let exponent = self.rand_zipfian_exp?;
         let complaint = if self.distribution != Distribution::Zipfian {
-            "has no meaning unless the distribution is `zipfian`; leave it out".to_owned()
+            "is for the distribution `zipfian` only; leave it out".to_owned()
         } else if (0.0..=10.0).contains(&exponent) {
             return None;
         } else {
@@ -233,11 +224,10 @@ const ROW_BYTES: u64 = 240;
 
 /// Known deviations from the tool.
 const DEVIATIONS: &[&str] = &[
-    "Rows are loaded with their numbers by LOAD DATA (COPY, multi-row INSERT), several streams at once, and are one transaction for \
-     each 100,000.",
-    "An event that loses a deadlock is tried again with the same rows; the tool draws new ones. Its latency goes on in both.",
+    "Rows are loaded with their numbers by concurrent streams of LOAD DATA (COPY, INSERT), 100,000 rows per transaction.",
+    "An event that loses a deadlock is retried with the same rows; the tool draws new ones. Both include the retries in the latency.",
     "BEGIN and COMMIT are sent as text, not as prepared statements.",
-    "On SQLite a transaction that will write says so when it begins (BEGIN IMMEDIATE).",
+    "On SQLite, writing transactions begin with BEGIN IMMEDIATE.",
 ];
 
 impl Workload for Spec {

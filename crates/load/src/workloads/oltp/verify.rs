@@ -1,6 +1,6 @@
 //! The checks of the tables after a trial.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{Script, Spec, table};
 use crate::protocol::Endpoint;
@@ -10,7 +10,7 @@ use crate::workload::Violations;
 
 /// True if the row count fits the script: `insert` may add rows, `delete` may remove some, the others keep
 /// the number.
-fn is_expected(script: Script, loaded: u64, found: u64) -> bool {
+fn is_expected(script: Script, loaded: i64, found: i64) -> bool {
     match script {
         Script::Insert => found >= loaded,
         Script::Delete => found <= loaded,
@@ -25,12 +25,7 @@ pub(super) fn verify(endpoint: &Endpoint, spec: &Spec) -> Result<Vec<Check>> {
     let mut keys = Violations::default();
     for number in 1..=spec.tables {
         let name = table::name(number);
-        let reading = || format!("reading {name}");
-        let mut count = |condition: &str| -> Result<u64> {
-            let text = format!("SELECT COUNT(*) FROM {name} WHERE {condition}");
-            let statement = session.prepare(&text).with_context(reading)?;
-            Ok(session.first(statement, &[]).with_context(reading)?.map_or(0, |(count,)| count))
-        };
+        let mut count = |condition: &str| session.count(&name, condition);
         let rows = count("id >= 0")?;
         counts.note(is_expected(spec.script, spec.rows.into(), rows), || {
             format!("{name} has {rows} rows, {} were loaded", spec.rows)

@@ -1,4 +1,4 @@
-//! The single connection that executes the list repeatedly.
+//! The single connection, which executes the fixed work repeatedly.
 
 use std::fmt::{self, Debug, Formatter};
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) struct ListClient {
     chosen: Option<usize>,
     /// An error in an untimed step; the next execution returns it.
     failure: Option<SqlError>,
-    /// Completed passes over the list.
+    /// Completed passes over the fixed work.
     passes: u64,
 }
 
@@ -159,7 +159,7 @@ fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// A fatal error: the list cannot continue after a step with an unexpected result.
+/// A fatal error: the work cannot continue after a step with an unexpected result.
 fn wrong(message: String) -> SqlError {
     SqlError { class: Class::Fatal, message }
 }

@@ -1,4 +1,4 @@
-//! The list of operations as data: statements, counts and names.
+//! The fixed work as data: statements, counts and names of operations.
 
 use super::Spec;
 use crate::sql::Dialect;
@@ -53,7 +53,7 @@ pub(super) struct Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     pub name: &'static str,
-    /// Executions in one pass over the list.
+    /// Executions in one pass over the fixed work.
     pub count: u64,
     /// Each execution ends with a durable write: a commit, or a table created, changed or dropped.
     pub is_storage_sensitive: bool,

@@ -1,6 +1,6 @@
-//! sql-bench of MySQL: lists of operations by one connection, one statement at a time.
+//! sql-bench of MySQL: fixed work by one connection, one statement at a time.
 //!
-//! Every operation is a kind of transaction. The list runs once, or repeats for the length of the trial.
+//! Every operation is a kind of transaction. The work is done once, or repeated for the length of the trial.
 //! Client CPU time and count of each operation are recorded, as in sql-bench itself.
 
 mod atis;
@@ -10,7 +10,7 @@ mod list;
 mod small_tests;
 mod wisconsin;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 pub use list::Operation;
@@ -19,10 +19,9 @@ use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{
     Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
 };
-use crate::workload::Violations;
 use crate::workload::{
     Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Workload, counts,
-    whole_number,
+    default_number, whole_number,
 };
 use client::ListClient;
 use list::List;
@@ -96,19 +95,19 @@ impl Test {
 
 pub const FACTS: Facts = Facts { is_fixed_work: true, is_done_once: true, ..Facts::SQL };
 
-/// The lists of operations of MySQL's sql-bench.
+/// The fixed work of MySQL's sql-bench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Tests of the list, separated by commas; otherwise all.
+    /// Tests, separated by commas. Default: all.
     #[serde(default = "all")]
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = all(), hide_default_value = true)]
     pub tests: Vec<Test>,
-    /// Every count is divided by it.
-    #[serde(default = "one")]
-    #[arg(long, default_value_t = one(), value_parser = whole_number::<u32>)]
+    /// Divisor of every count.
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
     pub divisor: u32,
-    /// Storage engine, on MariaDB and MySQL only; otherwise the server's `default_storage_engine`.
+    /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub engine: Option<Engine>,
@@ -118,27 +117,23 @@ fn all() -> Vec<Test> {
     Test::ALL.to_vec()
 }
 
-fn one() -> u32 {
-    1
-}
-
 /// Has one row for each completed test that passed all its checks.
 const PASSES: &str = "bench_passes";
-/// Size of the largest tables of the list at full count.
+/// Size of the largest tables at full count.
 const FULL_BYTES: u64 = 400 << 20;
 
 /// Known deviations from sql-bench.
 const DEVIATIONS: &[&str] = &[
-    "The tables of test-ATIS and test-wisconsin are generated: the columns, the keys and the numbers of rows are those of sql-bench's data, the values are not. Queries of test-ATIS return as many rows as there.",
-    "A divisor leaves the tables of test-ATIS and test-wisconsin as large as they are: the rows that are not inserted one by one come untimed.",
+    "The tables of test-ATIS and test-wisconsin are generated. They have the columns, the keys and the numbers of rows of sql-bench's data, but other values. Queries of test-ATIS return the same numbers of rows.",
+    "A divisor does not change the size of the tables of test-ATIS and test-wisconsin. Rows that are not inserted one by one are inserted untimed.",
     "test-wisconsin counts four created tables, where sql-bench prints 3.",
-    "Statements are written anew from the names, counts and tables of the operations, not copied; where a database has no word of MySQL's, its own takes its place.",
-    "Unless it is measured once, the list is repeated for as long as the trial lasts, so the window begins and ends anywhere in it; the time of an operation is its mean time by its count.",
+    "Statements are not copied, but written from the names, counts and tables of the operations. Where a database lacks a word of MySQL's SQL, its own is used.",
+    "Unless it is measured once, the fixed work is repeated until the trial ends, so the window begins and ends anywhere in it. The time of an operation is its mean time multiplied by its count.",
     "prepared_select is sent as text, as DBD::mysql does by default; multiple_value_insert counts statements of 1,000 rows, not rows.",
     "select_range_prefix and select_range_key2 count their queries; sql-bench reports twice as many for the second half.",
-    "Counts of MySQL's limits are used on every database; SQLite alters one column in a statement, so it takes ten for each alter_table operation.",
-    "No operation is cut at a time limit and extrapolated.",
-    "Tests check the number of rows between the operations, untimed.",
+    "Counts from the limits of MySQL are used on every database. SQLite alters one column per statement, so an alter_table operation has ten statements there.",
+    "Operations have no time limit, and nothing is extrapolated.",
+    "Tests check numbers of rows between the operations, untimed.",
 ];
 
 impl Declared for Spec {
@@ -149,7 +144,7 @@ impl Declared for Spec {
 
     fn contradiction(&self) -> Option<Complaint> {
         let is_empty = self.tests_that_run().is_empty();
-        is_empty.then(|| ("tests", format!("none is left: {}", self.skipped().join("; "))))
+        is_empty.then(|| ("tests", format!("no test is left: {}", self.skipped().join("; "))))
     }
 
     fn data(&self) -> Option<Data> {
@@ -237,9 +232,8 @@ impl Workload for SqlBench {
             );
         }
         let create = format!("CREATE TABLE {PASSES} (pass INTEGER NOT NULL, test CHAR(20) NOT NULL)");
-        for statement in [list::drop_if_exists(PASSES), dialect.create_table_in(&create, self.spec.engine)] {
-            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-        }
+        let create = dialect.create_table_in(&create, self.spec.engine);
+        session.execute_each([list::drop_if_exists(PASSES), create])?;
         progress(Progress { rows_done: 1, rows_total: 1 })
     }
 
@@ -253,20 +247,17 @@ impl Workload for SqlBench {
         let mut session = connect(endpoint)?;
         let mut checks = Vec::new();
         for test in self.spec.tests_that_run() {
-            let query = format!("SELECT COUNT(*) FROM {PASSES} WHERE test = '{}'", test.name());
-            let passes = session.number(&query).with_context(|| format!("reading {PASSES}"))?;
-            let mut through = Violations::default();
-            through.note(passes > 0, || {
-                "the window ended before the test did: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
-            });
-            let name = format!("test-{} was gone through with its checks", test.name());
-            checks.push(through.check(&name, &format!("{passes} lists")));
+            let passes = session.count(PASSES, &format!("test = '{}'", test.name()))?;
+            let name = format!("test-{} passed all its checks", test.name());
+            checks.push(Check::of(&name, &format!("{passes} passes"), passes > 0, || {
+                "the window ended before the test: raise `divisor`, lengthen `measure` or name fewer tests".to_owned()
+            }));
         }
         Ok(checks)
     }
 
-    /// Lists per hour, from the mean time of every operation. Operations per second if the window did not
-    /// include all of them.
+    /// Passes over the fixed work per hour, from the mean time of every operation. Operations per second if
+    /// the window did not include all of them.
     fn metric(&self, kinds: &[KindSummary], duration_s: f64) -> Metric {
         let list_s = self.operations.iter().zip(kinds).map(|(operation, kind)| {
             let latencies =
@@ -274,8 +265,8 @@ impl Workload for SqlBench {
             Some(operation.count as f64 * latencies.mean() / 1e6)
         });
         match list_s.sum::<Option<f64>>() {
-            Some(list_s) if list_s > 0.0 => Metric::rate("lists per hour", 3600.0 / list_s),
-            _ => Metric::committed_per_s("operations per second of an unfinished list", kinds, duration_s),
+            Some(list_s) if list_s > 0.0 => Metric::rate("passes per hour", 3600.0 / list_s),
+            _ => Metric::committed_per_s("operations per second of an unfinished pass", kinds, duration_s),
         }
     }
 }

@@ -66,29 +66,29 @@ impl Declared for Spec {
 /// the load (MariaDB 10.11); the rest is for growth.
 const WAREHOUSE_BYTES: u64 = 100 << 20;
 
-const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as fast as they are answered, or at a rate, so the limit of 12.86 new \
+const NO_WAIT_TIMES: &str = "No keying and think times: terminals send as soon as they are answered, or at a rate, so the limit of 12.86 new \
                              orders a minute per warehouse does not hold.";
 
 const DEVIATIONS: &[&str] = &[
-    "As many terminals as the scenario says, not ten per warehouse. With fewer terminals than warehouses a terminal owns a \
-     fixed set of home warehouses and draws one per transaction, so that all data is used.",
-    "Deliveries are executed at once, all ten districts in one transaction, and not queued.",
-    "The metric counts committed new orders only, without the 1 % that roll back by intent; the standard counts them.",
+    "The scenario sets the number of terminals; the standard has ten per warehouse. With fewer terminals than warehouses, a terminal \
+     has a fixed set of home warehouses and draws one per transaction, so that all data is used.",
+    "Deliveries are executed immediately instead of queued, all ten districts in one transaction.",
+    "The metric counts committed new orders only. The standard also counts the 1 % of intended rollbacks.",
     "Response times are reported, not checked against the standard's limits (90 % within 5 s, Stock-Level within 20 s).",
-    "Isolation is REPEATABLE READ, not SERIALIZABLE: rows that are changed are locked before or while they are read; rows \
-     and columns that no transaction changes are read without locks.",
-    "On PostgreSQL transactions that write run at its default_transaction_isolation, READ COMMITTED unless set: an UPDATE goes on \
-     with the newest row, as InnoDB's does at REPEATABLE READ, where PostgreSQL's REPEATABLE READ would refuse it. Order-Status and \
-     Stock-Level are read only and have one snapshot (REPEATABLE READ).",
+    "Isolation is REPEATABLE READ, not SERIALIZABLE. Rows that a transaction changes are locked before or while they are read. \
+     Rows and columns that no transaction changes are read without locks.",
+    "On PostgreSQL, writing transactions run at its default_transaction_isolation, which is READ COMMITTED unless set. An UPDATE then \
+     continues with the newest row, as with InnoDB at REPEATABLE READ; PostgreSQL's REPEATABLE READ would refuse it. Order-Status and \
+     Stock-Level are read-only and have one snapshot (REPEATABLE READ).",
     "Lines of an order are read and written with one statement per table (IN lists, multi-row INSERT), stock rows in \
-     key order; Delivery handles its districts likewise.",
-    "All rows of the initial population carry one fixed date, so that one seed gives one database.",
+     key order. Delivery does the same with its districts.",
+    "All initial rows have one fixed date, so that one seed gives one database.",
     "The mix is a shuffled deck of 100 cards (45/43/4/4/4) per terminal.",
-    "Condition 3.3.2.11 also counts the deliveries made since the population; without them it holds for a fresh database \
-     only. The server aggregates what the conditions need, the client compares.",
-    "SQLite has no decimal numbers: there amounts are floating-point numbers, rounded to cents where they are compared. One \
-     transaction writes at a time.",
-    "No terminal screens are drawn, and no ACID tests other than the consistency conditions are run.",
+    "Condition 3.3.2.11 also counts the deliveries since the load, because its original form holds for a fresh database only. \
+     The server aggregates the data of the conditions, the client compares.",
+    "SQLite has no decimal numbers. Its amounts are floating-point numbers, rounded to cents for comparison. It has one \
+     writing transaction at a time.",
+    "No terminal screens are drawn. The consistency conditions are the only ACID tests.",
 ];
 
 const KINDS: [&str; 5] = ["new-order", "payment", "order-status", "delivery", "stock-level"];

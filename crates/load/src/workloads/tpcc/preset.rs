@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// 40 warehouses unless said otherwise.
+    /// Default: 40 warehouses.
     TpccMysql,
-    /// 200 warehouses and 1,000 s of warm-up unless said otherwise.
+    /// Defaults: 200 warehouses and 1,000 s of warm-up.
     Dbt2,
 }
 
@@ -87,16 +87,16 @@ impl Preset {
     pub(super) fn deviations(self) -> &'static [&'static str] {
         match self {
             Preset::TpccMysql => &[
-                "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, and its figure counts the new orders that \
-                 roll back by intent; foreign keys and their two indexes (SQLite has the indexes only).",
-                "Unlike tpcc-mysql each terminal shuffles a deck of its own, where its kit has one for all under a lock; and the kit sends four \
-                 statements for each line of an order, and commits a delivery after every district.",
+                "As tpcc-mysql: a deck of 23 (10/10/1/1/1), a home warehouse drawn for every transaction, foreign keys and their two indexes \
+                 (SQLite has the indexes only). The figure includes intended rollbacks of new orders.",
+                "Unlike tpcc-mysql, each terminal shuffles a deck of its own. The kit has one deck for all terminals, sends four statements \
+                 for each line of an order, and commits a delivery after every district.",
             ],
             Preset::Dbt2 => &[
                 NO_FOREIGN_KEYS,
-                "As dbt2-run by default: a home warehouse drawn for every transaction, 6 to 15 lines, no remote lines and payments, and NOTPM \
-                 counts the new orders that roll back by intent.",
-                "Unlike DBT-2 the transactions are not stored procedures, the mix is a deck of 100, and what fails is not counted.",
+                "As dbt2-run by default: a home warehouse drawn for every transaction, 6 to 15 lines, no remote lines and payments. \
+                 NOTPM includes intended rollbacks of new orders.",
+                "Unlike DBT-2, the transactions are not stored procedures, the mix is a deck of 100, and failed transactions do not count.",
             ],
         }
     }

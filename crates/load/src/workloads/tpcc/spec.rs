@@ -35,22 +35,21 @@ impl Spec {
 #[derive(Deserialize, Args)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    /// Warehouses of the database, about 100 MB each; otherwise as many as the preset has, without one 10.
+    /// Number of warehouses, about 100 MB each. Default: the preset's number, or 10 without a preset.
     #[arg(long, value_parser = whole_number::<u32>)]
     warehouses: Option<u32>,
-    /// Connections that send one transaction after the other.
+    /// Number of concurrent connections. Each sends one transaction after the other.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     terminals: u32,
     /// The rules of another kit.
     #[arg(long, value_enum)]
     preset: Option<Preset>,
-    /// Keying and think times, as the standard has them; take ten terminals a warehouse.
+    /// Keying and think times of the standard. Use ten terminals per warehouse.
     #[serde(default)]
     #[arg(long, conflicts_with = "rate")]
     wait_times: bool,
-    /// Open loop: this many transactions of all kinds together start in a second, whether those before were
-    /// answered or not, as far as there are idle connections. Latency counts from when each should have
-    /// started.
+    /// Open loop: transactions of all kinds started per second, independent of earlier answers. A transaction
+    /// waits if all connections are busy. Latency counts from the scheduled start.
     #[arg(long, value_parser = whole_number::<u32>)]
     rate: Option<u32>,
 }

@@ -29,15 +29,10 @@ pub(in super::super) fn load(
     loading::load(endpoint, tasks(warehouses, seed), progress)?;
     loading::run_in_parallel(endpoint, &[&schema::INDEXES, rules.indexes].concat())?;
     if session.dialect().adds_foreign_keys() {
-        for statement in session.dialect().trust_rows().iter().chain(rules.foreign_keys) {
-            session.execute(statement).with_context(|| format!("executing {statement}"))?;
-        }
+        session.execute_each(session.dialect().trust_rows().iter().chain(rules.foreign_keys))?;
     }
-    for table in schema::TABLES {
-        if let Some(statement) = session.dialect().after_load(table) {
-            session.execute(&statement).with_context(|| format!("executing {statement}"))?;
-        }
-    }
+    let dialect = session.dialect();
+    session.execute_each(schema::TABLES.into_iter().filter_map(|table| dialect.after_load(table)))?;
     check_row_counts(&mut *session, warehouses, seed)
 }
 

@@ -13,7 +13,6 @@ mod statements;
 mod stock_level;
 mod wait_times;
 
-use std::fmt::{self, Debug, Formatter};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -38,6 +37,7 @@ enum End {
     Rollback,
 }
 
+#[derive(Debug)]
 pub(super) struct Terminal {
     session: Box<dyn Session>,
     statements: Statements,
@@ -47,12 +47,6 @@ pub(super) struct Terminal {
     /// transaction.
     waits: Option<Random>,
     kind: usize,
-}
-
-impl Debug for Terminal {
-    fn fmt(&self, formatter: &mut Formatter) -> fmt::Result {
-        formatter.debug_struct("Terminal").field("chosen", &self.chosen).finish_non_exhaustive()
-    }
 }
 
 impl Terminal {

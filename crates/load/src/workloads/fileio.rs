@@ -7,34 +7,34 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::foreign::sysbench::{self, output};
 use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
-    counts, whole_number,
+    Check, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, counts,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 
 const MIB: f64 = 1_048_576.0;
 
-/// What is done with the files. Random places are uniform over all of them.
+/// The requests to the files. Random positions are uniform over all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Sequential reads.
     Seqrd,
-    /// Sequential writes, as the tool makes new files; they are there already.
+    /// Sequential writes, as the tool writes new files. The files exist already.
     Seqwr,
-    /// Sequential writes over what is there.
+    /// Sequential overwrites.
     Seqrewr,
     /// Random reads.
     Rndrd,
     /// Random writes.
     Rndwr,
-    /// Three random reads for two random writes.
+    /// Random reads and writes, three to two.
     Rndrw,
 }
 
@@ -74,49 +74,45 @@ impl Display for Sync {
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
 
-/// Reads and writes of files in a directory, by sysbench itself.
+/// Reads and writes of files in a directory, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// What is done with the files.
+    /// Requests of the threads.
     #[arg(long, value_enum)]
     pub mode: Mode,
-    /// Files of the same size.
-    #[serde(default = "files")]
-    #[arg(long, default_value_t = files(), value_parser = whole_number::<u32>)]
+    /// Number of files. All have the same size.
+    #[serde(default = "default_number::<64, u32>")]
+    #[arg(long, default_value_t = 64, value_parser = whole_number::<u32>)]
     pub files: u32,
-    /// MiB of all files together.
+    /// Total size of all files, in MiB.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub total_mib: u32,
-    /// Bytes of one request.
+    /// Size of a request, in bytes.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub block_bytes: u32,
-    /// Threads of the tool, each with one request at a time.
+    /// Number of concurrent threads. Each has one outstanding request.
     #[arg(long, value_parser = whole_number::<u32>)]
     pub terminals: u32,
-    /// Every file is synchronised after this many requests of a thread (`--file-fsync-freq`); 0 is never.
+    /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never.
     #[arg(long)]
     pub fsync_every: u32,
-    /// Every file is synchronised when the time is over (`--file-fsync-end`).
+    /// Synchronise all files at the end of a run (`--file-fsync-end`).
     #[serde(default)]
     #[arg(long)]
     pub fsync_at_end: bool,
-    /// What synchronises.
+    /// System call of a synchronisation.
     #[serde(default)]
     #[arg(long, value_enum, default_value_t)]
     pub sync: Sync,
-    /// `true`: without the page cache, when the files are made too.
+    /// Bypass the page cache, also while the files are created.
     #[serde(default = "yes")]
     #[arg(long, default_value_t = yes(), action = clap::ArgAction::Set)]
     pub direct: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
-    #[serde(default = "program")]
-    #[arg(long, default_value = super::NAME)]
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
+    #[serde(default = "sysbench::path")]
+    #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,
-}
-
-fn files() -> u32 {
-    64
 }
 
 fn yes() -> bool {
@@ -165,7 +161,7 @@ impl Spec {
 
     /// The command without its verb.
     fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
-        let mut command = command(&self.program, "fileio", terminals, seed);
+        let mut command = sysbench::command(&self.program, "fileio", terminals, seed);
         command.args([
             format!("--file-num={}", self.files),
             format!("--file-total-size={}", self.total_bytes()),
@@ -211,7 +207,7 @@ impl Workload for Fileio {
     fn load(&self, endpoint: &Endpoint, seed: u64, progress: &mut OnProgress<'_>) -> Result<()> {
         let rows_total = self.spec.files.into();
         progress(Progress { rows_done: 0, rows_total })?;
-        prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
+        sysbench::prepare(self.spec.command(endpoint, 1, seed)?, self.program())?;
         if let Some(failed) = self.verify(endpoint)?.iter().find(|check| !check.passed) {
             bail!("after sysbench fileio prepare: {}: {}", failed.name, failed.detail);
         }
@@ -220,10 +216,6 @@ impl Workload for Fileio {
 
     fn tool(&self) -> Option<&dyn Tool> {
         Some(self)
-    }
-
-    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        bail!("the clients of this workload are sysbench's")
     }
 
     /// Checks the file sizes. No test of the tool changes them.
@@ -248,15 +240,11 @@ impl Workload for Fileio {
 
 impl Tool for Fileio {
     fn program(&self) -> Program<'_> {
-        sysbench(&self.spec.program, self.run_as)
+        sysbench::program(&self.spec.program, self.run_as)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
-        Ok(run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
-    }
-
-    fn is_complaint(&self, line: &str) -> bool {
-        is_complaint(line)
+        Ok(sysbench::run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
     }
 
     /// The tool reports reads and writes in hundredths of a MiB, so requests are counted with that
@@ -281,6 +269,6 @@ impl Tool for Fileio {
             histogram: histogram::encode(&report.latencies),
             ..KindSummary::default()
         };
-        Ok(Figures { duration: report.duration, kinds: vec![kind] })
+        Ok((report.duration, kind))
     }
 }

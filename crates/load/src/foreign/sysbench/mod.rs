@@ -1,36 +1,35 @@
-//! sysbench 1.0 (Debian's package): its OLTP scripts ([`oltp`]) and its file I/O ([`fileio`]), as foreign
-//! tools.
+//! sysbench 1.0 (Debian's package), for the workloads `sysbench` (its OLTP scripts) and `fileio` (its file
+//! I/O).
 //!
 //! Latencies come from `--histogram`, whose bins are logarithmic: 1024 from 1 us to 100 s, each 1.8 % wide.
 //! So a latency is correct within 0.9 % or half a microsecond; values below 1 us or above 100 s are clamped.
 //! For each second the tool reports one quantile, the 95th percentile. It reports its last second only if an
 //! event ends after it.
 
-pub mod fileio;
-pub mod oltp;
-mod output;
+pub(crate) mod output;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::foreign::{self, Length, Program};
+use super::{Length, Program, execute};
 use spindle_base::child::RunAs;
 
-const NAME: &str = "sysbench";
-const PACKAGE: &str = "sysbench";
+pub(crate) const NAME: &str = "sysbench";
 
-fn program() -> PathBuf {
+/// The default of the option `program`.
+pub(crate) fn path() -> PathBuf {
     NAME.into()
 }
 
-fn sysbench(path: &Path, run_as: RunAs) -> Program<'_> {
-    Program { name: NAME, package: PACKAGE, path, run_as }
+pub(crate) fn program(path: &Path, run_as: RunAs) -> Program<'_> {
+    let is_complaint = |line: &str| line.starts_with("FATAL: ");
+    Program { name: NAME, package: "sysbench", path, run_as, is_complaint }
 }
 
 /// `test` is a script or a built-in test of the tool.
-fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
+pub(crate) fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
     let mut command = Command::new(program);
     // Zero would select the time of day, and the tool's numbers have 31 bits.
     let seed = 1 + seed % u64::from(i32::MAX as u32 - 1);
@@ -39,13 +38,13 @@ fn command(program: &Path, test: &str, terminals: u32, seed: u64) -> Command {
 }
 
 /// Runs a command, given without its verb, with `prepare`, which creates the data of the test.
-fn prepare(mut command: Command, program: Program<'_>) -> Result<()> {
+pub(crate) fn prepare(mut command: Command, program: Program<'_>) -> Result<()> {
     command.arg("prepare");
-    foreign::execute(command, "sysbench prepare", program, is_complaint).map(drop)
+    execute(command, "sysbench prepare", program).map(drop)
 }
 
 /// A run without a limit on events; zero is no limit, for time too.
-fn run(mut command: Command, length: Length) -> Command {
+pub(crate) fn run(mut command: Command, length: Length) -> Command {
     let seconds = match length {
         Length::Seconds(seconds) => seconds,
         Length::Endless => 0,
@@ -53,8 +52,4 @@ fn run(mut command: Command, length: Length) -> Command {
     command.args([format!("--time={seconds}"), "--events=0".to_owned()]);
     command.args(["--report-interval=1", "--histogram=on", "--percentile=95", "run"]);
     command
-}
-
-fn is_complaint(line: &str) -> bool {
-    line.starts_with("FATAL: ")
 }

@@ -18,7 +18,7 @@ const US_PER_MS: f64 = 1e3;
 ///
 /// # Errors
 /// The line starts like a second but continues differently.
-pub(super) fn second(line: &str) -> Result<Option<&str>> {
+pub(crate) fn second(line: &str) -> Result<Option<&str>> {
     let Some(rest) = line.strip_prefix(SECOND) else { return Ok(None) };
     let (seconds, rest) = rest.split_once("s ] ").with_context(|| format!("sysbench wrote {line:?}"))?;
     seconds.parse::<f64>().with_context(|| format!("sysbench wrote {line:?}"))?;
@@ -26,7 +26,7 @@ pub(super) fn second(line: &str) -> Result<Option<&str>> {
 }
 
 /// The number after `label` in a line.
-pub(super) fn number_after(line: &str, label: &str) -> Result<f64> {
+pub(crate) fn number_after(line: &str, label: &str) -> Result<f64> {
     let wrong = || anyhow!("sysbench wrote {line:?}, without a number after {label:?}");
     let rest = line.split_once(label).ok_or_else(wrong)?.1.trim_start();
     let length = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(rest.len());
@@ -39,7 +39,7 @@ pub(super) fn number_after(line: &str, label: &str) -> Result<f64> {
 ///
 /// # Errors
 /// There is no such line, or more than one.
-pub(super) fn number(output: &[String], label: &str) -> Result<f64> {
+pub(crate) fn number(output: &[String], label: &str) -> Result<f64> {
     let mut lines = output.iter().filter(|line| line.trim_start().starts_with(label));
     let line = lines.next().with_context(|| format!("no {label:?}"))?;
     ensure!(lines.next().is_none(), "{label:?} is said twice");
@@ -48,14 +48,14 @@ pub(super) fn number(output: &[String], label: &str) -> Result<f64> {
 
 /// The figures that every test reports.
 #[derive(Debug)]
-pub(super) struct Report {
-    pub(super) duration: Duration,
-    pub(super) event_count: u64,
+pub(crate) struct Report {
+    pub(crate) duration: Duration,
+    pub(crate) event_count: u64,
     /// In microseconds.
-    pub(super) latencies: Histogram<u64>,
+    pub(crate) latencies: Histogram<u64>,
 }
 
-pub(super) fn report(output: &[String]) -> Result<Report> {
+pub(crate) fn report(output: &[String]) -> Result<Report> {
     let duration = Duration::try_from_secs_f64(number(output, "total time:")?).context("the total time")?;
     ensure!(!duration.is_zero(), "a total time of nothing");
     let event_count = number(output, "total number of events:")? as u64;

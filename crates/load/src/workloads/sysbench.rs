@@ -1,19 +1,19 @@
 //! The workload `sysbench`: the tool's own OLTP scripts. Their native counterparts are in
 //! [`crate::workloads::oltp`], which also checks the tables.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{command, is_complaint, output, prepare, program, run, sysbench};
+use crate::foreign::sysbench::{self, output};
 use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Target, Workload,
-    whole_number,
+    Check, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Target, Workload, whole_number,
 };
 use crate::workloads::oltp::{self, Distribution, Script};
 use spindle_base::child::RunAs;
@@ -24,32 +24,32 @@ const LOAD_THREADS: u32 = 4;
 
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql, Target::Postgres], ..Facts::FOREIGN };
 
-/// The OLTP workloads of sysbench, by sysbench itself.
+/// The OLTP workloads of sysbench, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
-    /// Which script of the tool.
+    /// Script of the tool.
     #[arg(long, value_enum, default_value_t = Script::ReadWrite)]
     pub script: Script,
-    /// Tables of the database.
+    /// Number of tables.
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
     pub tables: u32,
-    /// Rows of each table when it is loaded, about 240 bytes each.
+    /// Initial rows of each table, about 240 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
     pub rows: u32,
-    /// Which rows are asked for; the tool's own default is `special`.
+    /// Distribution of the requested rows. The tool's own default is `special`.
     #[arg(long, value_enum)]
     pub distribution: Distribution,
-    /// Threads of the tool, each with a connection.
+    /// Number of concurrent threads. Each has a connection.
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     pub terminals: u32,
     /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
     #[arg(long)]
     pub autocommit: bool,
-    /// The tool: a path, or a name that is looked for in `PATH`.
-    #[serde(default = "program")]
-    #[arg(long, default_value = super::NAME)]
+    /// Program of the tool: a path, or a name that is searched in `PATH`.
+    #[serde(default = "sysbench::path")]
+    #[arg(long, default_value = sysbench::NAME)]
     pub program: PathBuf,
 }
 
@@ -114,7 +114,7 @@ impl Spec {
 
     /// The command without its verb.
     fn command(&self, endpoint: &Endpoint, terminals: u32, seed: u64) -> Result<Command> {
-        let mut command = command(&self.program, self.script(), terminals, seed);
+        let mut command = sysbench::command(&self.program, self.script(), terminals, seed);
         command.args([
             format!("--rand-type={}", self.distribution.name()),
             format!("--tables={}", self.tables),
@@ -130,42 +130,29 @@ impl Spec {
 /// visible to all users. The tool's client libraries read it there if no option has one. The tool's own
 /// `--config-file` loses blanks.
 fn connect(command: &mut Command, endpoint: &Endpoint) -> Result<()> {
-    match endpoint {
-        Endpoint::MysqlSocket { path, user, database } => command.args([
-            "--db-driver=mysql".to_owned(),
-            format!("--mysql-socket={}", path.display()),
-            format!("--mysql-user={user}"),
-            format!("--mysql-db={database}"),
-        ]),
-        Endpoint::MysqlTcp { host, port, user, password, database } => command
-            .args([
-                "--db-driver=mysql".to_owned(),
-                format!("--mysql-host={host}"),
-                format!("--mysql-port={port}"),
-                format!("--mysql-user={user}"),
-                format!("--mysql-db={database}"),
-            ])
-            .env("MYSQL_PWD", password),
-        Endpoint::PostgresSocket { directory, port, user, database } => command.args([
-            "--db-driver=pgsql".to_owned(),
-            format!("--pgsql-host={}", directory.display()),
-            format!("--pgsql-port={port}"),
-            format!("--pgsql-user={user}"),
-            format!("--pgsql-db={database}"),
-        ]),
-        Endpoint::PostgresTcp { host, port, user, password, database } => command
-            .args([
-                "--db-driver=pgsql".to_owned(),
-                format!("--pgsql-host={host}"),
-                format!("--pgsql-port={port}"),
-                format!("--pgsql-user={user}"),
-                format!("--pgsql-db={database}"),
-            ])
-            .env("PGPASSWORD", password),
+    let at = |host: &dyn Display, port: &u16| vec![format!("host={host}"), format!("port={port}")];
+    let (driver, mut options, user, database) = match endpoint {
+        Endpoint::MysqlSocket { path, user, database } => {
+            ("mysql", vec![format!("socket={}", path.display())], user, database)
+        }
+        Endpoint::MysqlTcp { host, port, user, password, database } => {
+            command.env("MYSQL_PWD", password);
+            ("mysql", at(host, port), user, database)
+        }
+        Endpoint::PostgresSocket { directory, port, user, database } => {
+            ("pgsql", at(&directory.display(), port), user, database)
+        }
+        Endpoint::PostgresTcp { host, port, user, password, database } => {
+            command.env("PGPASSWORD", password);
+            ("pgsql", at(host, port), user, database)
+        }
         Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock => {
             bail!("sysbench cannot reach {}", describe(endpoint))
         }
     };
+    options.extend([format!("user={user}"), format!("db={database}")]);
+    command.arg(format!("--db-driver={driver}"));
+    command.args(options.iter().map(|option| format!("--{driver}-{option}")));
     Ok(())
 }
 
@@ -192,17 +179,13 @@ impl Workload for Sysbench {
         progress(Progress { rows_done: 0, rows_total })?;
         let mut session = connect_and_create_database(endpoint)?;
         self.native.drop_tables(&mut *session)?;
-        prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?, self.program())?;
+        sysbench::prepare(spec.command(endpoint, spec.tables.min(LOAD_THREADS), seed)?, self.program())?;
         self.native.finish_load(&mut *session)?;
         progress(Progress { rows_done: rows_total, rows_total })
     }
 
     fn tool(&self) -> Option<&dyn Tool> {
         Some(self)
-    }
-
-    fn connect(&self, _: &Endpoint, _: u32, _: u64) -> Result<Box<dyn Client>> {
-        bail!("the clients of this workload are sysbench's")
     }
 
     fn verify(&self, endpoint: &Endpoint) -> Result<Vec<Check>> {
@@ -216,15 +199,11 @@ impl Workload for Sysbench {
 
 impl Tool for Sysbench {
     fn program(&self) -> Program<'_> {
-        sysbench(&self.spec.program, self.run_as)
+        sysbench::program(&self.spec.program, self.run_as)
     }
 
     fn command(&self, endpoint: &Endpoint, seed: u64, length: Length) -> Result<Command> {
-        Ok(run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
-    }
-
-    fn is_complaint(&self, line: &str) -> bool {
-        is_complaint(line)
+        Ok(sysbench::run(self.spec.command(endpoint, self.spec.terminals, seed)?, length))
     }
 
     fn second(&self, line: &str) -> Result<Option<Second>> {
@@ -249,7 +228,7 @@ impl Tool for Sysbench {
             histogram: histogram::encode(&report.latencies),
             ..KindSummary::default()
         };
-        Ok(Figures { duration: report.duration, kinds: vec![kind] })
+        Ok((report.duration, kind))
     }
 }
 
