@@ -4,9 +4,13 @@
 //! requests, asks for the time of the next event, and collects completions at that time. Layers are devices
 //! that hold devices. A stack is therefore a tree of values under one driver.
 
-pub use crate::ageing::Ageing;
+pub(crate) use crate::layers::Ageing;
+use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
+
+/// A device that was built, or the parameter that prevents it.
+pub type Built = Result<Box<dyn Device>, Invalid>;
 
 /// A running model of one drive, or of a layer above drives.
 ///

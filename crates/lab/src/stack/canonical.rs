@@ -115,7 +115,7 @@ fn node(tree: &Tree, size_bytes: u64) -> Node {
             let fields = Parameters::fields_of(kind).expect("a kind has fields");
             (Some(kind.to_owned()), None, fields, parameters.values())
         }
-        Tree::Layer(layer, _) => (None, Some(layer.name().to_owned()), layer.fields(), layer.values()),
+        Tree::Layer(layer, _) => (None, Some(layer.name().to_owned()), layer.own_fields(), layer.values()),
     };
     Node {
         below: tree.branches().iter().map(|branch| node(&branch.stack, branch.size_bytes)).collect(),

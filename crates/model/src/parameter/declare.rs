@@ -79,6 +79,10 @@ macro_rules! declare {
                 })
             }
 
+            fn own_fields(&self) -> Vec<$crate::parameter::Field> {
+                Self::fields()
+            }
+
             fn write_under(&self, prefix: &str, _values: &mut $crate::parameter::Values) {
                 let mut _declared = Self::declarations(prefix).into_iter();
                 $( $crate::parameter::Part::write(

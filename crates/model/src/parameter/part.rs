@@ -5,27 +5,41 @@ use std::borrow::Cow;
 use super::{Field, Invalid, Kind, Step, Value, Values};
 
 /// A struct whose fields are parameters; see [`declare`](crate::declare).
-pub trait Declared: Sized {
+pub trait Declared {
     /// The fields of the struct, each key with the prefix. A group is one field.
-    fn declarations(prefix: &str) -> Vec<Field>;
+    fn declarations(prefix: &str) -> Vec<Field>
+    where
+        Self: Sized;
     /// As [`Declared::declarations`], with each group replaced by its fields.
-    fn fields_under(prefix: &str) -> Vec<Field>;
+    fn fields_under(prefix: &str) -> Vec<Field>
+    where
+        Self: Sized;
     /// Removes the values of its fields from `values`.
     ///
     /// # Errors
     /// A value that is missing or out of bounds.
-    fn read_under(prefix: &str, values: &mut Values) -> Result<Self, Invalid>;
+    fn read_under(prefix: &str, values: &mut Values) -> Result<Self, Invalid>
+    where
+        Self: Sized;
+    /// The fields of this struct, in its order.
+    fn own_fields(&self) -> Vec<Field>;
     fn write_under(&self, prefix: &str, values: &mut Values);
 
     /// The fields, in the order of the struct.
-    fn fields() -> Vec<Field> {
+    fn fields() -> Vec<Field>
+    where
+        Self: Sized,
+    {
         Self::fields_under("")
     }
 
     /// # Errors
     /// A value that is missing or out of bounds. Bounds that relate two parameters are checked by the struct
     /// itself.
-    fn from_values(mut values: Values) -> Result<Self, Invalid> {
+    fn from_values(mut values: Values) -> Result<Self, Invalid>
+    where
+        Self: Sized,
+    {
         let read = Self::read_under("", &mut values)?;
         match values.into_keys().next() {
             Some(key) => Err(Invalid::new(key, "is unknown")),
@@ -43,7 +57,7 @@ pub trait Declared: Sized {
     /// A value out of its own bounds.
     fn check_bounds(&self) -> Result<(), Invalid> {
         let values = self.values();
-        let fields = Self::fields();
+        let fields = self.own_fields();
         let both = fields.iter().filter_map(|field| Some((field, values.get(field.key.as_ref())?)));
         both.into_iter().try_for_each(|(field, value)| field.check(value))
     }

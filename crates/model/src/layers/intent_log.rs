@@ -1,0 +1,452 @@
+//! A log of synchronous writes on a fast device, in front of a pool on a slow device: the separate log (SLOG)
+//! of ZFS.
+//!
+//! A write completes in memory. A FLUSH (or FUA) writes the data in memory that is not yet durable to the
+//! log, sequentially, and flushes the log; then it completes. Groups of writes (transaction groups) go to the
+//! pool later: after an interval, when enough data is dirty, or when the log is full. A FLUSH of the pool
+//! ends the group and frees its part of the log. Too much dirty data delays writes. The pool therefore sees
+//! large sorted writes, and commits take the log device's time.
+//!
+//! A power cut loses writes that were neither logged nor in a finished group; the log is replayed. Blocks are
+//! never overwritten in place (copy on write), so no write is torn.
+//!
+//! Source: zfs(4) of OpenZFS 2.1. A group lasts 5 s at most (`zfs_txg_timeout`), log blocks are up to 128 KiB
+//! (`zil_maxblocksize`) and flushed (`zil_nocacheflush`), writes to a disk are merged up to 1 MiB
+//! (`zfs_vdev_aggregation_limit`). The layout of the log's blocks is from memory [assumption]: header and
+//! rounding are parameters.
+//!
+//! # Divergence
+//! * Concurrent FLUSHes do not wait to share a log write. With no data to log, they wait for earlier FLUSHes
+//!   only.
+//! * Sequential writes of a group go to the places that the host named, not to new ones: no allocation, no
+//!   fragmentation, no metadata, no amplification.
+//! * Without a read cache: only dirty data is read from memory, and only if one group holds all of it.
+//! * The write throttle is a hard limit; ZFS delays writes from 60 % on.
+//! * A log block in flight when the power fails counts as lost. The replay of the log takes no time.
+
+mod parameters;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+pub use parameters::IntentLogParameters;
+
+use crate::children::{Child, request, sector_request};
+use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
+use crate::layers::LayerParameters;
+use crate::parameter::{Invalid, within};
+use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
+use crate::requests::{Requests, Slot};
+use crate::rng::Rng;
+use crate::time::Instant;
+use crate::volatile::{Taken, VolatileWrites};
+
+/// Longest writes to the log and to the pool: see the module's documentation.
+pub(super) const LOG_WRITE_BYTES: u64 = 128 << 10;
+const POOL_WRITE_SECTORS: u64 = 2_048;
+
+#[derive(Debug, Clone, Copy)]
+enum Log {
+    Write { batch: u64 },
+    Flush { batch: u64 },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Pool {
+    Host(Slot),
+    Write,
+    /// Ends the group.
+    Flush,
+}
+
+/// The data that one FLUSH logs.
+#[derive(Debug)]
+struct Batch {
+    number: u64,
+    taken: Vec<Taken>,
+    writes_left: usize,
+    done_at: Option<Instant>,
+    /// Requests that complete with this batch, after all earlier batches.
+    waiting: Vec<Slot>,
+}
+
+/// A group on its way to the pool.
+#[derive(Debug)]
+struct Group {
+    data: VolatileWrites,
+    to_write: VecDeque<(u64, u64)>,
+    in_flight: u64,
+    is_flushing: bool,
+    /// Every write with a lower number is in this group or an older one. Every batch below `end_batch` holds
+    /// only such writes.
+    end_write: u64,
+    end_batch: u64,
+    /// Log space used by those batches.
+    log_bytes: u64,
+    waiting: Vec<Slot>,
+}
+
+#[derive(Debug)]
+pub struct IntentLog {
+    parameters: IntentLogParameters,
+    /// Size of the log on the fast device.
+    log_bytes: u64,
+    requests: Requests,
+    log: Child<Log>,
+    pool: Child<Pool>,
+    /// Completed writes that are not in the log, by number. Numbers below `durable_write` are in the pool.
+    memory: VolatileWrites,
+    next_write: u64,
+    durable_write: u64,
+    /// The host's ids of the writes, starting at `durable_write`.
+    ids: VecDeque<RequestId>,
+    /// Data of the open group, as intervals.
+    open: VolatileWrites,
+    group_at: Option<Instant>,
+    group_is_due: bool,
+    syncing: Option<Group>,
+    /// Writes delayed by too much dirty data.
+    waiting_for_room: VecDeque<Slot>,
+    /// FLUSHes that found the log full. The open group makes their writes durable.
+    waiting_for_group: Vec<Slot>,
+    batches: VecDeque<Batch>,
+    next_batch: u64,
+    log_head_bytes: u64,
+    log_used_bytes: u64,
+}
+
+impl IntentLog {
+    /// # Errors
+    /// Parameters rejected by [`IntentLogParameters::validate`], and a log larger than the fast device.
+    pub fn new(
+        parameters: IntentLogParameters,
+        fast: Box<dyn Device>,
+        slow: Box<dyn Device>,
+    ) -> Result<IntentLog, Invalid> {
+        parameters.validate()?;
+        let log_bytes = parameters.log_bytes.unwrap_or(fast.size_bytes());
+        within("log", log_bytes, 1 << 20, fast.size_bytes(), " bytes")?;
+        Ok(IntentLog {
+            parameters,
+            log_bytes,
+            requests: Requests::default(),
+            log: Child::new(fast),
+            pool: Child::new(slow),
+            memory: VolatileWrites::default(),
+            next_write: 0,
+            durable_write: 0,
+            ids: VecDeque::new(),
+            open: VolatileWrites::default(),
+            group_at: None,
+            group_is_due: false,
+            syncing: None,
+            waiting_for_room: VecDeque::new(),
+            waiting_for_group: Vec::new(),
+            batches: VecDeque::new(),
+            next_batch: 0,
+            log_head_bytes: 0,
+            log_used_bytes: 0,
+        })
+    }
+
+    fn next_event_at(&self) -> Option<Instant> {
+        [self.log.poll_at(), self.pool.poll_at(), self.group_at].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
+            while let Some((purpose, completion)) = self.log.poll(at) {
+                match purpose {
+                    Log::Write { batch } => self.finish_log_write(completion.at, batch),
+                    Log::Flush { batch } => self.finish_batch(completion.at, batch),
+                }
+            }
+            while let Some((purpose, completion)) = self.pool.poll(at) {
+                match purpose {
+                    Pool::Host(slot) => self.requests.finish_as(completion.at, slot, completion.outcome),
+                    Pool::Write => self.finish_pool_write(at),
+                    Pool::Flush => self.finish_group(at),
+                }
+            }
+            if self.group_at.is_some_and(|due_at| due_at <= at) {
+                self.group_at = None;
+                self.group_is_due = true;
+            }
+            self.start_group_if_due(at);
+        }
+    }
+
+    fn dirty_bytes(&self) -> u64 {
+        let syncing = self.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors());
+        (self.open.dirty_sectors() + syncing) * SECTOR_BYTES
+    }
+
+    fn admit_writes(&mut self, at: Instant) {
+        while let Some(&slot) = self.waiting_for_room.front() {
+            let host = *self.requests.get(slot);
+            let dirty_bytes = self.dirty_bytes();
+            if dirty_bytes > 0 && dirty_bytes + host.request.size_bytes > self.parameters.dirty_limit_bytes {
+                self.group_is_due |= self.syncing.is_none();
+                break;
+            }
+            self.waiting_for_room.pop_front();
+            let (start, end) = host.sectors();
+            let number = RequestId(self.next_write);
+            if start < end {
+                self.memory.insert(start, end, number, self.next_write);
+                self.open.insert(start, end, number, self.next_write);
+            }
+            self.ids.push_back(host.request.id);
+            self.next_write += 1;
+            if self.group_at.is_none() && !self.group_is_due {
+                self.group_at = Some(at + self.parameters.group_interval_ns);
+            }
+            self.group_is_due |= self.open.dirty_sectors() * SECTOR_BYTES >= self.parameters.group_bytes;
+            if host.request.force_unit_access {
+                self.commit(at, slot);
+            } else {
+                self.requests.finish(at + self.parameters.memory_ns, slot);
+            }
+        }
+        self.start_group_if_due(at);
+    }
+
+    /// Completes the request when all data now in memory is durable.
+    fn commit(&mut self, at: Instant, slot: Slot) {
+        if self.memory.is_clean() {
+            match self.batches.back_mut() {
+                Some(last) => last.waiting.push(slot),
+                None => self.requests.finish(at + self.parameters.memory_ns, slot),
+            }
+            return;
+        }
+        let (pieces, sectors) = self.memory_pieces();
+        let payload_bytes = sectors * SECTOR_BYTES + pieces * self.parameters.record_header_bytes;
+        let log_bytes = payload_bytes.next_multiple_of(self.parameters.log_block_bytes);
+        if self.log_used_bytes + log_bytes > self.log_bytes {
+            self.waiting_for_group.push(slot);
+            self.group_is_due = true;
+            self.start_group_if_due(at);
+            return;
+        }
+        let mut taken = Vec::new();
+        self.memory.take(0, self.pool.size_bytes() / SECTOR_BYTES, &mut taken);
+        self.log_used_bytes += log_bytes;
+        let number = self.next_batch;
+        self.next_batch += 1;
+        let writes_left = self.write_log(at, number, log_bytes);
+        let waiting = vec![slot];
+        self.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
+    }
+
+    /// Number of contiguous runs in memory, and of their sectors.
+    fn memory_pieces(&self) -> (u64, u64) {
+        (self.memory.runs().len() as u64, self.memory.dirty_sectors())
+    }
+
+    /// Issues sequential writes to the log, wrapping at its end. Returns their number.
+    fn write_log(&mut self, at: Instant, batch: u64, mut bytes: u64) -> usize {
+        let mut count = 0;
+        while bytes > 0 {
+            let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.log_head_bytes);
+            let write = request(Operation::Write, self.log_head_bytes, size_bytes);
+            self.log.submit_late(at, write, Log::Write { batch });
+            self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.log_bytes;
+            bytes -= size_bytes;
+            count += 1;
+        }
+        count
+    }
+
+    fn finish_log_write(&mut self, at: Instant, number: u64) {
+        let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) else { return };
+        batch.writes_left -= 1;
+        if batch.writes_left == 0 {
+            self.log.flush(at, Log::Flush { batch: number });
+        }
+    }
+
+    fn finish_batch(&mut self, at: Instant, number: u64) {
+        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) {
+            batch.done_at = Some(at);
+        }
+        // Replay stops at the first gap of the log, so a batch counts when all earlier batches are there.
+        let mut at = at;
+        while let Some(done_at) = self.batches.front().and_then(|batch| batch.done_at)
+            && let Some(batch) = self.batches.pop_front()
+        {
+            at = at.max(done_at);
+            self.memory.settle(&batch.taken);
+            for slot in batch.waiting {
+                self.requests.finish(at, slot);
+            }
+        }
+    }
+
+    fn start_group_if_due(&mut self, at: Instant) {
+        if !self.group_is_due || self.syncing.is_some() {
+            return;
+        }
+        self.group_is_due = false;
+        self.group_at = None;
+        let data = std::mem::take(&mut self.open);
+        self.syncing = Some(Group {
+            to_write: data.runs(),
+            data,
+            in_flight: 0,
+            is_flushing: false,
+            end_write: self.next_write,
+            end_batch: self.next_batch,
+            log_bytes: self.log_used_bytes,
+            waiting: std::mem::take(&mut self.waiting_for_group),
+        });
+        self.write_group(at);
+    }
+
+    fn write_group(&mut self, at: Instant) {
+        let Some(group) = &mut self.syncing else { return };
+        while group.in_flight < self.parameters.pool_queue_depth
+            && let Some((start, run_end)) = group.to_write.pop_front()
+        {
+            let end = run_end.min(start + POOL_WRITE_SECTORS);
+            if end < run_end {
+                group.to_write.push_front((end, run_end));
+            }
+            group.in_flight += 1;
+            self.pool.submit(at, sector_request(Operation::Write, start, end), Pool::Write);
+        }
+        if group.in_flight == 0 && !group.is_flushing {
+            group.is_flushing = true;
+            self.pool.flush(at, Pool::Flush);
+        }
+    }
+
+    fn finish_pool_write(&mut self, at: Instant) {
+        if let Some(group) = &mut self.syncing {
+            group.in_flight -= 1;
+        }
+        self.write_group(at);
+    }
+
+    /// Ends a group that is durable in the pool and frees its part of the log.
+    fn finish_group(&mut self, at: Instant) {
+        let Some(group) = self.syncing.take() else { return };
+        self.log_used_bytes -= group.log_bytes;
+        self.memory.forget(0, self.pool.size_bytes() / SECTOR_BYTES, group.end_write);
+        self.ids.drain(..(group.end_write - self.durable_write) as usize);
+        self.durable_write = group.end_write;
+        for batch in self.batches.iter_mut().filter(|batch| batch.number < group.end_batch) {
+            self.memory.settle(&std::mem::take(&mut batch.taken));
+        }
+        for slot in group.waiting {
+            self.requests.finish(at, slot);
+        }
+        self.admit_writes(at);
+        if self.open.is_clean() {
+            self.group_at = None;
+        }
+        if !self.waiting_for_group.is_empty() {
+            self.group_is_due = true;
+        }
+        self.start_group_if_due(at);
+    }
+
+    fn holds(&self, start: u64, end: u64) -> bool {
+        let is_syncing = self.syncing.as_ref().is_some_and(|group| group.data.covers(start, end));
+        is_syncing || self.open.covers(start, end)
+    }
+
+    fn pass_on(&mut self, slot: Slot) {
+        let host = *self.requests.get(slot);
+        let lost_ns = self.pool.pass_on(host.arrived_at, host.request, Pool::Host(slot));
+        self.requests.note_lost(slot, lost_ns);
+    }
+}
+
+impl Device for IntentLog {
+    fn size_bytes(&self) -> u64 {
+        self.pool.size_bytes()
+    }
+
+    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
+        self.advance(now);
+        let from = request.begins_at(sent, now);
+        let slot = self.requests.accept(from, request, self.pool.size_bytes());
+        let (start, end) = request.sectors();
+        match request.operation {
+            Operation::Read if self.holds(start, end) => {
+                self.requests.finish(from + self.parameters.memory_ns, slot);
+            }
+            Operation::Read => self.pass_on(slot),
+            Operation::Write => {
+                self.waiting_for_room.push_back(slot);
+                self.admit_writes(from);
+            }
+            Operation::Flush => self.commit(from, slot),
+            Operation::Discard | Operation::WriteZeroes => {
+                self.memory.forget(start, end, u64::MAX);
+                self.open.forget(start, end, u64::MAX);
+                self.pass_on(slot);
+            }
+        }
+        self.advance(now);
+        self.requests.get(slot).taken_at()
+    }
+
+    fn poll_at(&self) -> Option<Instant> {
+        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    }
+
+    fn poll(&mut self, now: Instant) -> Option<Completion> {
+        self.advance(now);
+        self.requests.collect(now)
+    }
+
+    fn power_cut(&mut self, now: Instant) -> PowerCut {
+        self.advance(now);
+        self.log.power_cut(now);
+        self.pool.power_cut(now);
+        let taken: Vec<Taken> = self.batches.iter().flat_map(|batch| &batch.taken).copied().collect();
+        let in_memory = self.memory.power_cut(&taken, &[], &mut Rng::new(0)).into_iter();
+        let mut writes: Vec<WriteFate> = in_memory
+            // The pool may since have received data that a newer write in memory replaced.
+            .filter(|write| write.id.0 >= self.durable_write)
+            .map(|write| {
+                let id = self.ids[(write.id.0 - self.durable_write) as usize];
+                WriteFate { id, acknowledged: !self.requests.is_outstanding(id), fate: Fate::Lost, ..write }
+            })
+            .collect();
+        let held_up = self.waiting_for_room.iter();
+        writes.extend(held_up.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
+        self.memory.reset();
+        self.ids.clear();
+        self.durable_write = self.next_write;
+        self.open.reset();
+        self.group_at = None;
+        self.group_is_due = false;
+        self.syncing = None;
+        self.waiting_for_room.clear();
+        self.waiting_for_group.clear();
+        self.batches.clear();
+        self.log_used_bytes = 0;
+        self.requests.reset();
+        PowerCut { writes }
+    }
+
+    /// Data that a group made durable during its log write counts as volatile until the log write completes.
+    fn counters(&self) -> Counters {
+        let below = self.requests.counters.over([self.log.counters(), self.pool.counters()]);
+        Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }
+    }
+
+    fn age(&mut self, ageing: &Ageing) {
+        self.log.age(ageing);
+        self.pool.age(ageing);
+    }
+
+    fn secure_erase(&mut self) {
+        self.log.secure_erase();
+        self.pool.secure_erase();
+    }
+}
