@@ -4,7 +4,9 @@
 //! requests, asks for the time of the next event, and collects completions at that time. Layers are devices
 //! that hold devices. A stack is therefore a tree of values under one driver.
 
-pub(crate) use crate::layers::Ageing;
+use std::fmt;
+
+use crate::layers::Ageing;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
@@ -49,13 +51,10 @@ pub trait Device: Send {
     /// Totals since the device was built.
     fn counters(&self) -> Counters;
 
-    /// Sets the state that results from this prior use, in zero time and without data. Allowed only while no
+    /// Sets the state that results from this prior use, in zero time and without data. `None` clears the
+    /// device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format; wear stays. Allowed only while no
     /// request is in flight. A device without such state ignores it.
-    fn age(&mut self, _ageing: &Ageing) {}
-
-    /// Clears the device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format. Wear stays. Allowed only
-    /// while no request is in flight.
-    fn secure_erase(&mut self) {}
+    fn set_use(&mut self, _ageing: Option<&Ageing>) {}
 }
 
 /// The state of a write that was not durable when the power failed.
@@ -154,7 +153,13 @@ impl Counters {
     }
 }
 
-impl<D: Device + ?Sized> Device for Box<D> {
+impl fmt::Debug for dyn Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a device of {} bytes", self.size_bytes())
+    }
+}
+
+impl Device for Box<dyn Device> {
     fn size_bytes(&self) -> u64 {
         (**self).size_bytes()
     }
@@ -179,12 +184,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).counters()
     }
 
-    fn age(&mut self, ageing: &Ageing) {
-        (**self).age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        (**self).secure_erase();
+    fn set_use(&mut self, ageing: Option<&Ageing>) {
+        (**self).set_use(ageing);
     }
 }
 

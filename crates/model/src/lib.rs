@@ -6,6 +6,7 @@ mod children;
 mod closed_loop;
 mod device;
 pub mod devices;
+mod layered;
 pub mod layers;
 pub mod parameter;
 mod request;

@@ -51,8 +51,9 @@ mod victims;
 
 use std::collections::VecDeque;
 
-use crate::device::{Ageing, Counters, Device, PowerCut};
+use crate::device::{Counters, Device, PowerCut};
 use crate::devices::{WriteCache, transfer_ns};
+use crate::layers::Ageing;
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
 use crate::requests::{Requests, Slot};
 use crate::rng::Rng;
@@ -579,28 +580,15 @@ impl Device for Flash {
         }
     }
 
-    fn age(&mut self, ageing: &Ageing) {
-        assert!(self.requests.counters.queue_depth == 0, "a drive is aged while nothing is asked of it");
+    fn set_use(&mut self, ageing: Option<&Ageing>) {
+        assert!(
+            self.requests.counters.queue_depth == 0,
+            "a drive is aged or erased while nothing is asked of it"
+        );
         self.stop_work(self.firmware_free_at);
-        let before = self.ftl.counters;
-        let unit_count = u64::from(self.ftl.geometry.unit_count);
-        let filled = unit_count * ageing.fill_percent.min(100) / 100;
-        for unit in 0..filled as Unit {
-            if self.ftl.locate(unit) == Location::Unmapped {
-                self.ftl.write_at_once(unit);
-            }
+        match ageing {
+            Some(ageing) => self.ftl.age(ageing),
+            None => self.ftl.secure_erase(),
         }
-        let mut rng = Rng::new(ageing.seed);
-        for _ in 0..if filled > 0 { unit_count * ageing.overwrite_percent / 100 } else { 0 } {
-            self.ftl.write_at_once(rng.below(filled) as Unit);
-        }
-        self.ftl.pad_host_program();
-        self.ftl.keep_wear_only(before);
-    }
-
-    fn secure_erase(&mut self) {
-        assert!(self.requests.counters.queue_depth == 0, "a drive is erased while nothing is asked of it");
-        self.stop_work(self.firmware_free_at);
-        self.ftl.secure_erase();
     }
 }

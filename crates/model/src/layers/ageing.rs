@@ -28,7 +28,7 @@ impl LayerParameters for Ageing {
 
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, _seed: u64) -> Built {
         let [mut device] = take(below);
-        device.age(self);
+        device.set_use(Some(self));
         Ok(device)
     }
 }

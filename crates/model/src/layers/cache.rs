@@ -43,15 +43,14 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fmt;
 
-use crate::children::Child;
-use crate::device::{Ageing, Counters, Device, PowerCut};
+use crate::device::{Counters, Device, WriteFate};
 use crate::devices::transfer_ns;
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
-use crate::requests::{Requests, Slot};
+use crate::requests::Slot;
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::VolatileWrites;
@@ -81,11 +80,11 @@ enum Source {
     Idle,
 }
 
+#[derive(Debug)]
 pub struct Cache {
     parameters: CacheParameters,
-    below: Child<Purpose>,
+    base: Base<Purpose>,
     rng: Rng,
-    requests: Requests,
     events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     next_event_number: u64,
     firmware_free_at: Instant,
@@ -106,7 +105,7 @@ pub struct Cache {
 
 /// The purpose of a request to the device below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(crate) enum Purpose {
     Host(Slot),
     /// Index among the destages; for [`Purpose::ReadAhead`], index among the fetches.
     Destage(usize),
@@ -126,9 +125,8 @@ impl Cache {
             read_ahead: ReadAhead::default(),
             destages: Destages::default(),
             parameters,
-            below: Child::new(below),
+            base: Base::over(below),
             rng: Rng::new(seed),
-            requests: Requests::default(),
             events: BinaryHeap::new(),
             next_event_number: 0,
             firmware_free_at: Instant::ZERO,
@@ -153,7 +151,7 @@ impl Cache {
 
     /// The device below, for its counters.
     pub fn below(&self) -> &dyn Device {
-        self.below.device()
+        self.base.below[0].device()
     }
 
     /// Acknowledged bytes whose destage failed.
@@ -181,27 +179,11 @@ impl Cache {
     }
 
     fn next_source(&self) -> Option<(Instant, Source)> {
-        let below = self.below.poll_at().map(|at| (at, Source::Below));
+        let below = self.base.below[0].poll_at().map(|at| (at, Source::Below));
         let battery = self.battery_changes.front().map(|&(at, _)| (at, Source::Battery));
         let event = self.events.peek().map(|Reverse((at, ..))| (*at, Source::Event));
         let idle = self.idle_destage_at().map(|at| (at, Source::Idle));
         [below, battery, event, idle].into_iter().flatten().min()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some((at, source)) = self.next_source().filter(|&(at, _)| at <= now) {
-            match source {
-                Source::Below => self.poll_below(at),
-                Source::Battery => {
-                    if let Some((_, is_good)) = self.battery_changes.pop_front() {
-                        self.is_battery_good = is_good;
-                    }
-                }
-                Source::Event => self.handle_event(at),
-                Source::Idle => self.destages.is_idle_run = true,
-            }
-            self.dispatch(at);
-        }
     }
 
     fn handle_event(&mut self, at: Instant) {
@@ -215,7 +197,7 @@ impl Cache {
     }
 
     fn start_command(&mut self, at: Instant, slot: Slot) {
-        let request = self.requests.get(slot).request;
+        let request = self.base.requests.get(slot).request;
         match request.operation {
             Operation::Flush => self.waiting_for_drain.push(slot),
             Operation::Discard | Operation::WriteZeroes => self.pass_below(at, slot),
@@ -231,8 +213,8 @@ impl Cache {
     }
 
     fn start_read(&mut self, at: Instant, slot: Slot) {
-        let request = self.requests.get(slot).request;
-        let (start, end) = self.requests.get(slot).sectors();
+        let request = self.base.requests.get(slot).request;
+        let (start, end) = self.base.requests.get(slot).sectors();
         let (start_bytes, end_bytes) = (request.offset_bytes, request.end_bytes());
         let goes_on = self.read_ahead.goes_on(start_bytes, end_bytes);
         if self.dirty.covers(start, end)
@@ -254,7 +236,7 @@ impl Cache {
     }
 
     fn deliver(&mut self, at: Instant, slot: Slot) {
-        let delivered_at = self.cross_link(at, self.requests.get(slot).request.size_bytes);
+        let delivered_at = self.cross_link(at, self.base.requests.get(slot).request.size_bytes);
         self.schedule(delivered_at, Event::Delivered(slot));
     }
 
@@ -264,7 +246,7 @@ impl Cache {
 
     fn admit(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
-            let request = self.requests.get(slot).request;
+            let request = self.base.requests.get(slot).request;
             let sectors = request.size_bytes / SECTOR_BYTES;
             if !self.is_write_back() {
                 // The battery failed while the write waited.
@@ -282,7 +264,7 @@ impl Cache {
     }
 
     fn store(&mut self, at: Instant, slot: Slot) {
-        let command = *self.requests.get(slot);
+        let command = *self.base.requests.get(slot);
         let (start, end) = command.sectors();
         self.reserved_sectors -= end - start;
         if !self.is_write_back() {
@@ -293,31 +275,21 @@ impl Cache {
         if start < end {
             self.dirty.insert(start, end, command.request.id, command.sequence);
         }
-        self.requests.mark_placed(slot);
+        self.base.requests.mark_placed(slot);
         self.finish(at, slot);
     }
 
     /// Passes the request itself to the device below; a write is durable there when it completes.
     fn pass_below(&mut self, at: Instant, slot: Slot) {
-        let request = self.requests.get(slot).request;
+        let request = self.base.requests.get(slot).request;
         let force_unit_access = request.operation == Operation::Write;
-        self.below.pass_on(at, Request { force_unit_access, ..request }, Purpose::Host(slot));
-    }
-
-    fn poll_below(&mut self, at: Instant) {
-        while let Some((purpose, completion)) = self.below.poll(at) {
-            match purpose {
-                Purpose::Host(slot) => self.finish_passed(completion.at, slot, completion.outcome),
-                Purpose::Destage(index) => self.finish_destage(index, completion.outcome),
-                Purpose::ReadAhead(index) => self.finish_fetch(completion.at, index, completion.outcome),
-            }
-        }
+        self.base.below[0].pass_on(at, Request { force_unit_access, ..request }, Purpose::Host(slot));
     }
 
     fn finish_passed(&mut self, at: Instant, slot: Slot, outcome: Outcome) {
-        let command = *self.requests.get(slot);
+        let command = *self.base.requests.get(slot);
         if outcome == Outcome::Failure {
-            self.requests.finish_as(at, slot, outcome);
+            self.base.requests.finish_as(at, slot, outcome);
             self.host_idle_since = self.host_idle_since.max(at);
             return;
         }
@@ -331,7 +303,7 @@ impl Cache {
             }
             Operation::Write => {
                 self.dirty.forget(start, end, command.sequence);
-                self.requests.mark_placed(slot);
+                self.base.requests.mark_placed(slot);
             }
             Operation::Discard | Operation::WriteZeroes => {
                 self.dirty.forget(start, end, command.sequence);
@@ -344,7 +316,7 @@ impl Cache {
     }
 
     fn finish(&mut self, at: Instant, slot: Slot) {
-        self.requests.finish(at, slot);
+        self.base.requests.finish(at, slot);
         self.host_idle_since = self.host_idle_since.max(at);
     }
 
@@ -356,67 +328,77 @@ impl Cache {
         if is_promise_kept && !self.waiting_for_drain.is_empty() {
             let mut waiting = std::mem::take(&mut self.waiting_for_drain);
             for slot in waiting.drain(..) {
-                self.finish(at.max(self.requests.get(slot).arrived_at), slot);
+                self.finish(at.max(self.base.requests.get(slot).arrived_at), slot);
             }
             self.waiting_for_drain = waiting;
         }
     }
 }
 
-impl Device for Cache {
-    fn size_bytes(&self) -> u64 {
-        self.below.size_bytes()
+impl Layered for Cache {
+    type Purpose = Purpose;
+
+    fn base(&self) -> &Base<Purpose> {
+        &self.base
     }
 
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let from = request.begins_at(sent, now);
-        let slot = self.requests.accept(from, request, self.below.size_bytes());
+    fn base_mut(&mut self) -> &mut Base<Purpose> {
+        &mut self.base
+    }
+
+    fn arrives_at(&self, sent: Instant, now: Instant, request: &Request) -> Instant {
+        request.begins_at(sent, now)
+    }
+
+    fn begin(&mut self, _now: Instant, slot: Slot) {
         self.destages.is_idle_run = false;
-        let start = self.firmware_free_at.max(from);
+        let start = self.firmware_free_at.max(self.base.requests.get(slot).arrived_at);
         self.firmware_free_at = start + self.parameters.command_interval_ns;
         self.schedule(start + self.parameters.command_ns, Event::Decoded(slot));
-        self.advance(now);
-        from
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        // A battery change is an event only if it affects work in progress.
-        let is_battery_idle = self.requests.working_count() == 0 && self.dirty.volatile_sectors() == 0;
-        let next_at = match self.next_source() {
-            Some((_, Source::Battery)) if is_battery_idle => self.below.poll_at(),
+    fn complete(&mut self, _at: Instant, purpose: Purpose, Completion { at, outcome, .. }: Completion) {
+        match purpose {
+            Purpose::Host(slot) => self.finish_passed(at, slot, outcome),
+            Purpose::Destage(index) => self.finish_destage(index, outcome),
+            Purpose::ReadAhead(index) => self.finish_fetch(at, index, outcome),
+        }
+    }
+
+    fn next_event_at(&self) -> Option<Instant> {
+        self.next_source().map(|(at, _)| at)
+    }
+
+    /// A battery change is an event only if it affects work in progress.
+    fn wakes_at(&self) -> Option<Instant> {
+        let is_battery_idle = self.base.requests.working_count() == 0 && self.dirty.volatile_sectors() == 0;
+        match self.next_source() {
+            Some((_, Source::Battery)) if is_battery_idle => self.base.below[0].poll_at(),
             next => next.map(|(at, _)| at),
-        };
-        self.requests.next_finished_at().into_iter().chain(next_at).min()
+        }
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn step(&mut self, at: Instant) {
+        match self.next_source().map(|(_, source)| source) {
+            Some(Source::Battery) => {
+                if let Some((_, is_good)) = self.battery_changes.pop_front() {
+                    self.is_battery_good = is_good;
+                }
+            }
+            Some(Source::Event) => self.handle_event(at),
+            Some(Source::Idle) => self.destages.is_idle_run = true,
+            Some(Source::Below) | None => self.poll_below(at),
+        }
+        self.dispatch(at);
     }
 
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        self.cut(now)
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
+        self.cut_all(now)
     }
 
-    fn counters(&self) -> Counters {
+    fn totals(&self) -> Counters {
         let is_volatile = !self.is_safe();
         let volatile_bytes = if is_volatile { self.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
-        Counters { volatile_bytes, ..self.requests.counters }.over([self.below.counters()])
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.below.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.below.secure_erase();
-    }
-}
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Cache").field("parameters", &self.parameters).finish_non_exhaustive()
+        Counters { volatile_bytes, ..self.base.requests.counters }.over([self.base.below[0].counters()])
     }
 }

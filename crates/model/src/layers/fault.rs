@@ -16,18 +16,18 @@ mod tests;
 use parameters::MILLION;
 pub use parameters::{Dying, FaultParameters, ReadErrors, Spikes, Stalls, Stuck};
 
-use crate::children::{Child, in_host_terms};
-use crate::device::{Ageing, Counters, Device, PowerCut};
+use crate::device::{Device, WriteFate};
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
-use crate::requests::{Requests, Slot};
+use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
 
 /// The faults of a request, drawn at submission.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
+pub(crate) struct Plan {
     slot: Slot,
     extra_ns: u64,
     fails: bool,
@@ -38,8 +38,7 @@ struct Plan {
 pub struct Fault {
     parameters: FaultParameters,
     rng: Rng,
-    requests: Requests,
-    below: Child<Plan>,
+    base: Base<Plan>,
     submitted: u64,
     /// Reads completed since the drive began to fail.
     reads: u64,
@@ -57,8 +56,7 @@ impl Fault {
         Ok(Fault {
             parameters,
             rng: Rng::new(seed),
-            requests: Requests::default(),
-            below: Child::new(below),
+            base: Base::over(below),
             submitted: 0,
             reads: 0,
             free_at: Instant::ZERO,
@@ -70,8 +68,8 @@ impl Fault {
     pub fn reset(&mut self, now: Instant) -> Option<RequestId> {
         self.advance(now);
         let slot = self.stuck.take()?;
-        self.requests.finish_as(now, slot, Outcome::Failure);
-        Some(self.requests.get(slot).request.id)
+        self.base.requests.finish_as(now, slot, Outcome::Failure);
+        Some(self.base.requests.get(slot).request.id)
     }
 
     fn plan(&mut self, slot: Slot, request: Request) -> Plan {
@@ -97,15 +95,46 @@ impl Fault {
         plan
     }
 
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.below.poll_at().filter(|&at| at <= now) {
-            while let Some((plan, completion)) = self.below.poll(at) {
-                self.complete(plan, completion);
-            }
-        }
+    fn after_dying(&mut self, at: Instant, slot: Slot) -> Instant {
+        let Some(dying) = self.parameters.dying else { return at };
+        let Some(elapsed_ns) = at.0.checked_sub(dying.starts_at_ns) else { return at };
+        let by_time = u128::from(dying.extra_ns_per_s) * u128::from(elapsed_ns) / u128::from(SECOND);
+        let extra_ns = by_time as u64 + dying.extra_ns_per_read * self.reads;
+        self.reads += u64::from(self.base.requests.get(slot).request.operation == Operation::Read);
+        self.free_at = self.free_at.max(at) + extra_ns;
+        self.free_at
+    }
+}
+
+impl Layered for Fault {
+    type Purpose = Plan;
+
+    fn base(&self) -> &Base<Plan> {
+        &self.base
     }
 
-    fn complete(&mut self, plan: Plan, completion: Completion) {
+    fn base_mut(&mut self) -> &mut Base<Plan> {
+        &mut self.base
+    }
+
+    fn begin(&mut self, now: Instant, slot: Slot) {
+        let Submitted { mut request, arrived_at, .. } = *self.base.requests.get(slot);
+        let plan = self.plan(slot, request);
+        self.submitted += 1;
+        match self.parameters.lying_flush_ns {
+            Some(flush_ns) if request.operation == Operation::Flush => {
+                let completion = Completion { id: request.id, at: now + flush_ns, outcome: Outcome::Success };
+                self.complete(now, plan, completion);
+                self.base.requests.note_lost(slot, now - arrived_at);
+                return;
+            }
+            Some(_) => request.force_unit_access = false,
+            None => {}
+        }
+        self.base.pass_on(arrived_at, 0, slot, request, plan);
+    }
+
+    fn complete(&mut self, _at: Instant, plan: Plan, completion: Completion) {
         let outcome = if plan.fails { Outcome::Failure } else { completion.outcome };
         let mut at = self.after_dying(completion.at, plan.slot) + plan.extra_ns;
         if let Some(Stalls { period_ns, duration_ns }) = self.parameters.stalls {
@@ -122,70 +151,12 @@ impl Fault {
             }
             _ => {}
         }
-        self.requests.finish_as(at, plan.slot, outcome);
+        self.base.requests.finish_as(at, plan.slot, outcome);
     }
 
-    fn after_dying(&mut self, at: Instant, slot: Slot) -> Instant {
-        let Some(dying) = self.parameters.dying else { return at };
-        let Some(elapsed_ns) = at.0.checked_sub(dying.starts_at_ns) else { return at };
-        let by_time = u128::from(dying.extra_ns_per_s) * u128::from(elapsed_ns) / u128::from(SECOND);
-        let extra_ns = by_time as u64 + dying.extra_ns_per_read * self.reads;
-        self.reads += u64::from(self.requests.get(slot).request.operation == Operation::Read);
-        self.free_at = self.free_at.max(at) + extra_ns;
-        self.free_at
-    }
-}
-
-impl Device for Fault {
-    fn size_bytes(&self) -> u64 {
-        self.below.size_bytes()
-    }
-
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let slot = self.requests.accept(sent, request, self.below.size_bytes());
-        let plan = self.plan(slot, request);
-        self.submitted += 1;
-        let lost_ns = match self.parameters.lying_flush_ns {
-            Some(flush_ns) if request.operation == Operation::Flush => {
-                let at = now + flush_ns;
-                self.complete(plan, Completion { id: request.id, at, outcome: Outcome::Success });
-                now - sent
-            }
-            Some(_) => self.below.pass_on(sent, Request { force_unit_access: false, ..request }, plan),
-            None => self.below.pass_on(sent, request, plan),
-        };
-        self.advance(now);
-        sent + lost_ns
-    }
-
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.below.poll_at()).min()
-    }
-
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
-    }
-
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        let writes = in_host_terms(self.below.power_cut(now), &self.requests);
-        self.requests.reset();
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
         self.stuck = None;
         self.free_at = now;
-        PowerCut { writes }
-    }
-
-    fn counters(&self) -> Counters {
-        self.requests.counters.over([self.below.counters()])
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.below.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.below.secure_erase();
+        self.base.cut_below(now)
     }
 }

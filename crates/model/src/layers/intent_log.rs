@@ -33,11 +33,12 @@ use std::collections::VecDeque;
 pub use parameters::IntentLogParameters;
 
 use crate::children::{Child, request, sector_request};
-use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
+use crate::device::{Counters, Device, Fate, WriteFate};
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::{Invalid, within};
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
-use crate::requests::{Requests, Slot};
+use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::{Taken, VolatileWrites};
@@ -46,18 +47,24 @@ use crate::volatile::{Taken, VolatileWrites};
 pub(super) const LOG_WRITE_BYTES: u64 = 128 << 10;
 const POOL_WRITE_SECTORS: u64 = 2_048;
 
-#[derive(Debug, Clone, Copy)]
-enum Log {
-    Write { batch: u64 },
-    Flush { batch: u64 },
-}
+/// Indices of the devices below.
+const LOG: usize = 0;
+const POOL: usize = 1;
 
+/// The purpose of a request to a device below.
 #[derive(Debug, Clone, Copy)]
-enum Pool {
+pub(crate) enum Purpose {
+    LogWrite {
+        batch: u64,
+    },
+    LogFlush {
+        batch: u64,
+    },
+    /// Passed on to the pool.
     Host(Slot),
-    Write,
+    PoolWrite,
     /// Ends the group.
-    Flush,
+    PoolFlush,
 }
 
 /// The data that one FLUSH logs.
@@ -92,9 +99,7 @@ pub struct IntentLog {
     parameters: IntentLogParameters,
     /// Size of the log on the fast device.
     log_bytes: u64,
-    requests: Requests,
-    log: Child<Log>,
-    pool: Child<Pool>,
+    base: Base<Purpose>,
     /// Completed writes that are not in the log, by number. Numbers below `durable_write` are in the pool.
     memory: VolatileWrites,
     next_write: u64,
@@ -130,9 +135,7 @@ impl IntentLog {
         Ok(IntentLog {
             parameters,
             log_bytes,
-            requests: Requests::default(),
-            log: Child::new(fast),
-            pool: Child::new(slow),
+            base: Base::new(slow.size_bytes(), [fast, slow]),
             memory: VolatileWrites::default(),
             next_write: 0,
             durable_write: 0,
@@ -150,33 +153,6 @@ impl IntentLog {
         })
     }
 
-    fn next_event_at(&self) -> Option<Instant> {
-        [self.log.poll_at(), self.pool.poll_at(), self.group_at].into_iter().flatten().min()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
-            while let Some((purpose, completion)) = self.log.poll(at) {
-                match purpose {
-                    Log::Write { batch } => self.finish_log_write(completion.at, batch),
-                    Log::Flush { batch } => self.finish_batch(completion.at, batch),
-                }
-            }
-            while let Some((purpose, completion)) = self.pool.poll(at) {
-                match purpose {
-                    Pool::Host(slot) => self.requests.finish_as(completion.at, slot, completion.outcome),
-                    Pool::Write => self.finish_pool_write(at),
-                    Pool::Flush => self.finish_group(at),
-                }
-            }
-            if self.group_at.is_some_and(|due_at| due_at <= at) {
-                self.group_at = None;
-                self.group_is_due = true;
-            }
-            self.start_group_if_due(at);
-        }
-    }
-
     fn dirty_bytes(&self) -> u64 {
         let syncing = self.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors());
         (self.open.dirty_sectors() + syncing) * SECTOR_BYTES
@@ -184,7 +160,7 @@ impl IntentLog {
 
     fn admit_writes(&mut self, at: Instant) {
         while let Some(&slot) = self.waiting_for_room.front() {
-            let host = *self.requests.get(slot);
+            let host = *self.base.requests.get(slot);
             let dirty_bytes = self.dirty_bytes();
             if dirty_bytes > 0 && dirty_bytes + host.request.size_bytes > self.parameters.dirty_limit_bytes {
                 self.group_is_due |= self.syncing.is_none();
@@ -206,7 +182,7 @@ impl IntentLog {
             if host.request.force_unit_access {
                 self.commit(at, slot);
             } else {
-                self.requests.finish(at + self.parameters.memory_ns, slot);
+                self.base.requests.finish(at + self.parameters.memory_ns, slot);
             }
         }
         self.start_group_if_due(at);
@@ -217,7 +193,7 @@ impl IntentLog {
         if self.memory.is_clean() {
             match self.batches.back_mut() {
                 Some(last) => last.waiting.push(slot),
-                None => self.requests.finish(at + self.parameters.memory_ns, slot),
+                None => self.base.requests.finish(at + self.parameters.memory_ns, slot),
             }
             return;
         }
@@ -231,7 +207,7 @@ impl IntentLog {
             return;
         }
         let mut taken = Vec::new();
-        self.memory.take(0, self.pool.size_bytes() / SECTOR_BYTES, &mut taken);
+        self.memory.take(0, self.base.size_bytes / SECTOR_BYTES, &mut taken);
         self.log_used_bytes += log_bytes;
         let number = self.next_batch;
         self.next_batch += 1;
@@ -251,7 +227,7 @@ impl IntentLog {
         while bytes > 0 {
             let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.log_head_bytes);
             let write = request(Operation::Write, self.log_head_bytes, size_bytes);
-            self.log.submit_late(at, write, Log::Write { batch });
+            self.base.below[LOG].submit_late(at, write, Purpose::LogWrite { batch });
             self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.log_bytes;
             bytes -= size_bytes;
             count += 1;
@@ -263,7 +239,7 @@ impl IntentLog {
         let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) else { return };
         batch.writes_left -= 1;
         if batch.writes_left == 0 {
-            self.log.flush(at, Log::Flush { batch: number });
+            self.base.below[LOG].flush(at, Purpose::LogFlush { batch: number });
         }
     }
 
@@ -279,7 +255,7 @@ impl IntentLog {
             at = at.max(done_at);
             self.memory.settle(&batch.taken);
             for slot in batch.waiting {
-                self.requests.finish(at, slot);
+                self.base.requests.finish(at, slot);
             }
         }
     }
@@ -314,11 +290,15 @@ impl IntentLog {
                 group.to_write.push_front((end, run_end));
             }
             group.in_flight += 1;
-            self.pool.submit(at, sector_request(Operation::Write, start, end), Pool::Write);
+            self.base.below[POOL].submit(
+                at,
+                sector_request(Operation::Write, start, end),
+                Purpose::PoolWrite,
+            );
         }
         if group.in_flight == 0 && !group.is_flushing {
             group.is_flushing = true;
-            self.pool.flush(at, Pool::Flush);
+            self.base.below[POOL].flush(at, Purpose::PoolFlush);
         }
     }
 
@@ -333,14 +313,14 @@ impl IntentLog {
     fn finish_group(&mut self, at: Instant) {
         let Some(group) = self.syncing.take() else { return };
         self.log_used_bytes -= group.log_bytes;
-        self.memory.forget(0, self.pool.size_bytes() / SECTOR_BYTES, group.end_write);
+        self.memory.forget(0, self.base.size_bytes / SECTOR_BYTES, group.end_write);
         self.ids.drain(..(group.end_write - self.durable_write) as usize);
         self.durable_write = group.end_write;
         for batch in self.batches.iter_mut().filter(|batch| batch.number < group.end_batch) {
             self.memory.settle(&std::mem::take(&mut batch.taken));
         }
         for slot in group.waiting {
-            self.requests.finish(at, slot);
+            self.base.requests.finish(at, slot);
         }
         self.admit_writes(at);
         if self.open.is_clean() {
@@ -358,55 +338,72 @@ impl IntentLog {
     }
 
     fn pass_on(&mut self, slot: Slot) {
-        let host = *self.requests.get(slot);
-        let lost_ns = self.pool.pass_on(host.arrived_at, host.request, Pool::Host(slot));
-        self.requests.note_lost(slot, lost_ns);
+        let Submitted { request, arrived_at, .. } = *self.base.requests.get(slot);
+        self.base.pass_on(arrived_at, POOL, slot, request, Purpose::Host(slot));
     }
 }
 
-impl Device for IntentLog {
-    fn size_bytes(&self) -> u64 {
-        self.pool.size_bytes()
+impl Layered for IntentLog {
+    type Purpose = Purpose;
+
+    fn base(&self) -> &Base<Purpose> {
+        &self.base
     }
 
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let from = request.begins_at(sent, now);
-        let slot = self.requests.accept(from, request, self.pool.size_bytes());
+    fn base_mut(&mut self) -> &mut Base<Purpose> {
+        &mut self.base
+    }
+
+    fn arrives_at(&self, sent: Instant, now: Instant, request: &Request) -> Instant {
+        request.begins_at(sent, now)
+    }
+
+    fn begin(&mut self, _now: Instant, slot: Slot) {
+        let Submitted { request, arrived_at, .. } = *self.base.requests.get(slot);
         let (start, end) = request.sectors();
         match request.operation {
             Operation::Read if self.holds(start, end) => {
-                self.requests.finish(from + self.parameters.memory_ns, slot);
+                self.base.requests.finish(arrived_at + self.parameters.memory_ns, slot);
             }
             Operation::Read => self.pass_on(slot),
             Operation::Write => {
                 self.waiting_for_room.push_back(slot);
-                self.admit_writes(from);
+                self.admit_writes(arrived_at);
             }
-            Operation::Flush => self.commit(from, slot),
+            Operation::Flush => self.commit(arrived_at, slot),
             Operation::Discard | Operation::WriteZeroes => {
                 self.memory.forget(start, end, u64::MAX);
                 self.open.forget(start, end, u64::MAX);
                 self.pass_on(slot);
             }
         }
-        self.advance(now);
-        self.requests.get(slot).taken_at()
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    fn complete(&mut self, now: Instant, purpose: Purpose, Completion { at, outcome, .. }: Completion) {
+        match purpose {
+            Purpose::LogWrite { batch } => self.finish_log_write(at, batch),
+            Purpose::LogFlush { batch } => self.finish_batch(at, batch),
+            Purpose::Host(slot) => self.base.requests.finish_as(at, slot, outcome),
+            Purpose::PoolWrite => self.finish_pool_write(now),
+            Purpose::PoolFlush => self.finish_group(now),
+        }
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn own_event_at(&self) -> Option<Instant> {
+        self.group_at
     }
 
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        self.log.power_cut(now);
-        self.pool.power_cut(now);
+    fn step(&mut self, at: Instant) {
+        self.poll_below(at);
+        if self.group_at.is_some_and(|due_at| due_at <= at) {
+            self.group_at = None;
+            self.group_is_due = true;
+        }
+        self.start_group_if_due(at);
+    }
+
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
+        self.base.below.iter_mut().for_each(|device| drop(device.power_cut(now)));
         let taken: Vec<Taken> = self.batches.iter().flat_map(|batch| &batch.taken).copied().collect();
         let in_memory = self.memory.power_cut(&taken, &[], &mut Rng::new(0)).into_iter();
         let mut writes: Vec<WriteFate> = in_memory
@@ -414,11 +411,16 @@ impl Device for IntentLog {
             .filter(|write| write.id.0 >= self.durable_write)
             .map(|write| {
                 let id = self.ids[(write.id.0 - self.durable_write) as usize];
-                WriteFate { id, acknowledged: !self.requests.is_outstanding(id), fate: Fate::Lost, ..write }
+                WriteFate {
+                    id,
+                    acknowledged: !self.base.requests.is_outstanding(id),
+                    fate: Fate::Lost,
+                    ..write
+                }
             })
             .collect();
         let held_up = self.waiting_for_room.iter();
-        writes.extend(held_up.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
+        writes.extend(held_up.map(|&slot| self.base.requests.get(slot).unacknowledged(Fate::Lost)));
         self.memory.reset();
         self.ids.clear();
         self.durable_write = self.next_write;
@@ -430,23 +432,13 @@ impl Device for IntentLog {
         self.waiting_for_group.clear();
         self.batches.clear();
         self.log_used_bytes = 0;
-        self.requests.reset();
-        PowerCut { writes }
+        writes
     }
 
     /// Data that a group made durable during its log write counts as volatile until the log write completes.
-    fn counters(&self) -> Counters {
-        let below = self.requests.counters.over([self.log.counters(), self.pool.counters()]);
-        Counters { volatile_bytes: self.memory.volatile_sectors() * SECTOR_BYTES, ..below }
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.log.age(ageing);
-        self.pool.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.log.secure_erase();
-        self.pool.secure_erase();
+    fn totals(&self) -> Counters {
+        let below = self.base.below.iter().map(Child::counters);
+        let volatile_bytes = self.memory.volatile_sectors() * SECTOR_BYTES;
+        Counters { volatile_bytes, ..self.base.requests.counters.over(below) }
     }
 }

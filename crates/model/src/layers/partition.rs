@@ -2,11 +2,9 @@
 //!
 //! It does no work of its own, so its counters are those of the device below.
 
-use std::fmt;
-
 use crate::declare;
-use crate::device::{Ageing, Built, Counters, Device, PowerCut};
-use crate::layers::{LayerParameters, Told, take};
+use crate::device::{Built, Counters, Device, PowerCut};
+use crate::layers::{Ageing, LayerParameters, Told, take};
 use crate::parameter::{Invalid, Step, format_size_bytes};
 use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
 use crate::time::Instant;
@@ -58,6 +56,7 @@ impl LayerParameters for PartitionParameters {
     }
 }
 
+#[derive(Debug)]
 pub struct Partition {
     offset_bytes: u64,
     size_bytes: u64,
@@ -105,21 +104,7 @@ impl Device for Partition {
         self.below.counters()
     }
 
-    fn age(&mut self, ageing: &Ageing) {
-        self.below.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.below.secure_erase();
-    }
-}
-
-impl fmt::Debug for Partition {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Partition")
-            .field("offset_bytes", &self.offset_bytes)
-            .field("size_bytes", &self.size_bytes)
-            .finish_non_exhaustive()
+    fn set_use(&mut self, ageing: Option<&Ageing>) {
+        self.below.set_use(ageing);
     }
 }

@@ -55,9 +55,8 @@ mod resync;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
-use crate::device::{Ageing, Counters, Device, PowerCut};
+use crate::device::{Counters, Device, PowerCut};
+use crate::layers::Ageing;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::requests::{Requests, Slot};
@@ -120,6 +119,7 @@ struct Op {
     is_to_repeat: bool,
 }
 
+#[derive(Debug)]
 pub struct Raid {
     parameters: RaidParameters,
     layout: Layout,
@@ -512,17 +512,7 @@ impl Device for Raid {
         self.requests.counters.over(self.member_counters())
     }
 
-    fn age(&mut self, ageing: &Ageing) {
-        self.members.list.iter_mut().for_each(|member| member.device.age(ageing));
-    }
-
-    fn secure_erase(&mut self) {
-        self.members.list.iter_mut().for_each(|member| member.device.secure_erase());
-    }
-}
-
-impl fmt::Debug for Raid {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Raid").field("parameters", &self.parameters).finish_non_exhaustive()
+    fn set_use(&mut self, ageing: Option<&Ageing>) {
+        self.members.list.iter_mut().for_each(|member| member.device.set_use(ageing));
     }
 }

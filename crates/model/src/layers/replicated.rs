@@ -37,13 +37,14 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 pub use parameters::{Congestion, Outage, Protocol, ReplicatedParameters, Survivor};
 
-use crate::children::{Child, in_host_terms, request};
-use crate::device::{Ageing, Counters, Device, Fate, PowerCut, WriteFate};
+use crate::children::request;
+use crate::device::{Counters, Device, Fate, WriteFate};
 use crate::devices::transfer_ns;
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, SECTOR_BYTES};
-use crate::requests::{Requests, Slot};
+use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
 use crate::time::Instant;
 use crate::volatile::VolatileWrites;
@@ -54,7 +55,7 @@ const RESYNC_SECTORS: u64 = 256;
 
 /// Sectors missing on the peer when the copy was read.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+pub(crate) struct Piece {
     start: u64,
     end: u64,
     before_sequence: u64,
@@ -93,30 +94,31 @@ enum LinkEvent {
     Back,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Local {
-    Host(Slot),
-    ResyncRead { piece: Piece, epoch: u64 },
-}
+/// Indices of the devices below.
+const LOCAL: usize = 0;
+const PEER: usize = 1;
 
+/// The purpose of a request to a device below.
 #[derive(Debug, Clone, Copy)]
-enum Peer {
-    Write {
+pub(crate) enum Purpose {
+    Host(Slot),
+    ResyncRead {
+        piece: Piece,
+        epoch: u64,
+    },
+    PeerWrite {
         sequence: u64,
         epoch: u64,
     },
-    /// A barrier or a resync, in the background.
+    /// A barrier or a resync of the peer, in the background.
     Background,
 }
 
 #[derive(Debug)]
 pub struct Replicated {
     parameters: ReplicatedParameters,
-    size_bytes: u64,
+    base: Base<Purpose>,
     rng: Rng,
-    requests: Requests,
-    local: Child<Local>,
-    peer: Child<Peer>,
     link: Link,
     /// Link events that disconnect and connect, in order.
     timetable: VecDeque<(Instant, LinkEvent)>,
@@ -158,11 +160,8 @@ impl Replicated {
             })
             .collect();
         Ok(Replicated {
-            size_bytes: local.size_bytes().min(peer.size_bytes()),
+            base: Base::new(local.size_bytes().min(peer.size_bytes()), [local, peer]),
             rng: Rng::new(seed),
-            requests: Requests::default(),
-            local: Child::new(local),
-            peer: Child::new(peer),
             link,
             timetable,
             is_connected: true,
@@ -195,61 +194,6 @@ impl Replicated {
         self.next_event_number += 1;
     }
 
-    fn next_event_at(&self) -> Option<Instant> {
-        let event_at = self.events.peek().map(|Reverse((at, ..))| *at);
-        let link_at = self.timetable.front().map(|&(at, _)| at);
-        let devices_at = [self.local.poll_at(), self.peer.poll_at()];
-        [event_at, link_at, self.resync_at].into_iter().chain(devices_at).flatten().min()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
-            while let Some((purpose, completion)) = self.local.poll(at) {
-                self.complete_local(purpose, completion);
-            }
-            while let Some((purpose, completion)) = self.peer.poll(at) {
-                self.complete_peer(completion.at, purpose);
-            }
-            while let Some(&Reverse((due_at, _, event))) = self.events.peek()
-                && due_at <= at
-            {
-                self.events.pop();
-                self.handle(at, event);
-            }
-            while let Some(&(due_at, event)) = self.timetable.front()
-                && due_at <= at
-            {
-                self.timetable.pop_front();
-                match event {
-                    LinkEvent::TimedOut => self.disconnect(at),
-                    LinkEvent::Back => self.connect(at),
-                }
-            }
-            if self.resync_at.is_some_and(|due_at| due_at <= at) {
-                self.resync(at);
-            }
-        }
-    }
-
-    fn complete_local(&mut self, purpose: Local, completion: Completion) {
-        match purpose {
-            Local::Host(slot) => self.requests.finish_part(completion.at, slot, completion.outcome),
-            Local::ResyncRead { piece, epoch } if epoch == self.epoch => {
-                self.send(completion.at, Message::Resync(piece));
-            }
-            Local::ResyncRead { .. } => {}
-        }
-    }
-
-    fn complete_peer(&mut self, at: Instant, purpose: Peer) {
-        if let Peer::Write { sequence, epoch } = purpose
-            && epoch == self.epoch
-            && self.parameters.protocol == Protocol::C
-        {
-            self.acknowledge(at, sequence);
-        }
-    }
-
     fn handle(&mut self, at: Instant, event: Event) {
         match event {
             Event::Released(bytes) => {
@@ -267,7 +211,7 @@ impl Replicated {
             Some(Message::Replicate { request, sequence }) => {
                 let (start, end) = request.sectors();
                 self.out_of_sync.forget(start, end, sequence + 1);
-                self.peer.submit_late(at, request, Peer::Write { sequence, epoch });
+                self.base.below[PEER].submit_late(at, request, Purpose::PeerWrite { sequence, epoch });
                 if self.parameters.protocol == Protocol::B {
                     self.acknowledge(at, sequence);
                 }
@@ -276,9 +220,9 @@ impl Replicated {
                 self.out_of_sync.forget(start, end, before_sequence);
                 let (offset_bytes, size_bytes) = (start * SECTOR_BYTES, (end - start) * SECTOR_BYTES);
                 let write = request(Operation::Write, offset_bytes, size_bytes);
-                self.peer.submit(at, write, Peer::Background);
+                self.base.below[PEER].submit(at, write, Purpose::Background);
             }
-            Some(Message::Barrier) => self.peer.flush(at, Peer::Background),
+            Some(Message::Barrier) => self.base.below[PEER].flush(at, Purpose::Background),
             None => {}
         }
     }
@@ -299,7 +243,7 @@ impl Replicated {
 
     fn finish_network_part(&mut self, at: Instant, sequence: u64) {
         if let Some(slot) = self.awaiting.remove(&sequence) {
-            self.requests.finish_part(at, slot, Outcome::Success);
+            self.base.requests.finish_part(at, slot, Outcome::Success);
         }
     }
 
@@ -356,7 +300,7 @@ impl Replicated {
             }
         }
         for slot in std::mem::take(&mut self.awaiting).into_values() {
-            self.requests.finish_part(at, slot, Outcome::Success);
+            self.base.requests.finish_part(at, slot, Outcome::Success);
         }
     }
 
@@ -385,10 +329,10 @@ impl Replicated {
             if !self.out_of_sync.touches(start, end) {
                 continue;
             }
-            let piece = Piece { start, end, before_sequence: self.requests.next_sequence() };
+            let piece = Piece { start, end, before_sequence: self.base.requests.next_sequence() };
             let size_bytes = (end - start) * SECTOR_BYTES;
             let read = request(Operation::Read, start * SECTOR_BYTES, size_bytes);
-            self.local.submit(at, read, Local::ResyncRead { piece, epoch: self.epoch });
+            self.base.below[LOCAL].submit(at, read, Purpose::ResyncRead { piece, epoch: self.epoch });
             self.resync_at = Some(at + transfer_ns(size_bytes, self.parameters.resync_bytes_per_s).max(1));
             return;
         }
@@ -406,54 +350,89 @@ impl Replicated {
             }
         }
         for write in &mut writes {
-            write.acknowledged = !self.requests.is_outstanding(write.id);
+            write.acknowledged = !self.base.requests.is_outstanding(write.id);
             write.fate = Fate::Lost;
         }
         writes
     }
 }
 
-impl Device for Replicated {
-    fn size_bytes(&self) -> u64 {
-        self.size_bytes
+impl Layered for Replicated {
+    type Purpose = Purpose;
+
+    fn base(&self) -> &Base<Purpose> {
+        &self.base
     }
 
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let slot = self.requests.accept(sent, request, self.size_bytes);
-        let sequence = self.requests.get(slot).sequence;
-        self.requests.expect_parts(slot, 1);
+    fn base_mut(&mut self) -> &mut Base<Purpose> {
+        &mut self.base
+    }
+
+    fn begin(&mut self, _now: Instant, slot: Slot) {
+        let Submitted { request, sequence, arrived_at, .. } = *self.base.requests.get(slot);
+        self.base.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Read => {}
             Operation::Flush if self.is_connected => self.unsent.push_back(Message::Barrier),
             Operation::Flush => {}
             _ if self.is_connected => {
-                self.requests.expect_parts(slot, 1);
+                self.base.requests.expect_parts(slot, 1);
                 self.awaiting.insert(sequence, slot);
                 self.unsent.push_back(Message::Replicate { request, sequence });
             }
             _ => self.miss(&request, sequence),
         }
-        self.fill_buffer(sent);
-        let lost_ns = self.local.pass_on(sent, request, Local::Host(slot));
-        self.advance(now);
-        sent + lost_ns
+        self.fill_buffer(arrived_at);
+        self.base.pass_on(arrived_at, LOCAL, slot, request, Purpose::Host(slot));
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    fn complete(&mut self, _at: Instant, purpose: Purpose, Completion { at, outcome, .. }: Completion) {
+        match purpose {
+            Purpose::Host(slot) => self.base.requests.finish_part(at, slot, outcome),
+            Purpose::ResyncRead { piece, epoch } if epoch == self.epoch => {
+                self.send(at, Message::Resync(piece));
+            }
+            Purpose::PeerWrite { sequence, epoch }
+                if epoch == self.epoch && self.parameters.protocol == Protocol::C =>
+            {
+                self.acknowledge(at, sequence);
+            }
+            Purpose::ResyncRead { .. } | Purpose::PeerWrite { .. } | Purpose::Background => {}
+        }
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn own_event_at(&self) -> Option<Instant> {
+        let event_at = self.events.peek().map(|Reverse((at, ..))| *at);
+        let link_at = self.timetable.front().map(|&(at, _)| at);
+        [event_at, link_at, self.resync_at].into_iter().flatten().min()
     }
 
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        let local = self.local.power_cut(now);
+    fn step(&mut self, at: Instant) {
+        self.poll_below(at);
+        while let Some(&Reverse((due_at, _, event))) = self.events.peek()
+            && due_at <= at
+        {
+            self.events.pop();
+            self.handle(at, event);
+        }
+        while let Some(&(due_at, event)) = self.timetable.front()
+            && due_at <= at
+        {
+            self.timetable.pop_front();
+            match event {
+                LinkEvent::TimedOut => self.disconnect(at),
+                LinkEvent::Back => self.connect(at),
+            }
+        }
+        if self.resync_at.is_some_and(|due_at| due_at <= at) {
+            self.resync(at);
+        }
+    }
+
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
+        let local = self.base.cut_below(now);
         let writes = match self.parameters.survivor {
-            Survivor::Local => in_host_terms(local, &self.requests),
+            Survivor::Local => local,
             Survivor::Peer => self.fates_on_peer(),
         };
         self.drop_connection(now);
@@ -461,22 +440,11 @@ impl Device for Replicated {
         self.in_transit.clear();
         self.awaiting.clear();
         self.out_of_sync.reset();
-        self.requests.reset();
-        PowerCut { writes }
+        writes
     }
 
     /// Counters of the local device; the peer is another machine.
-    fn counters(&self) -> Counters {
-        self.requests.counters.over([self.local.counters()])
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.local.age(ageing);
-        self.peer.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.local.secure_erase();
-        self.peer.secure_erase();
+    fn totals(&self) -> Counters {
+        self.base.requests.counters.over([self.base.below[LOCAL].counters()])
     }
 }

@@ -41,12 +41,13 @@ use std::collections::VecDeque;
 pub(crate) use parameters::SLOW_AND_FAST;
 pub use parameters::{Promotion, SsdCacheParameters, WritePolicy};
 
-use crate::children::{Child, sector_request};
-use crate::device::{Ageing, Counters, Device, PowerCut, WriteFate};
+use crate::children::sector_request;
+use crate::device::{Device, WriteFate};
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::{Invalid, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
-use crate::requests::{Requests, Slot};
+use crate::requests::{Slot, Submitted};
 use crate::time::Instant;
 use crate::token_bucket::TokenBucket;
 use drain::{Drain, Drainer};
@@ -55,30 +56,40 @@ use records::{Record, Records};
 
 /// Streams tracked.
 const STREAM_COUNT: usize = 128;
-/// Number of records above which a check of the device's volatile data is worthwhile.
-const MANY_RECORDS: usize = 4_096;
 
+/// Indices of the devices below.
+const FAST: usize = 0;
+const SLOW: usize = 1;
+
+/// The purpose of a request to a device below.
 #[derive(Debug)]
-enum Fast {
-    Read(Slot),
-    Write { slot: Slot, recorded: bool },
-    Flush { slot: Slot, mark: u64 },
-    Fill { index: SlotIndex, generation: u64, sectors: Sectors },
+pub(crate) enum Purpose {
+    /// A part of the host's request, with no more to do.
+    Part(Slot),
+    WriteFast {
+        slot: Slot,
+        recorded: bool,
+    },
+    FlushFast {
+        slot: Slot,
+        mark: u64,
+    },
+    /// Copies data that was read to the fast device.
+    Fill {
+        index: SlotIndex,
+        generation: u64,
+        sectors: Sectors,
+    },
     DrainRead(Drain),
-}
-
-#[derive(Debug)]
-enum Slow {
-    Read {
+    ReadSlow {
         slot: Slot,
         start: u64,
         end: u64,
         fills: bool,
     },
-    Write(Slot),
-    Discard(Slot),
+    WriteSlow(Slot),
     /// Covers the drains written before it.
-    Flush {
+    FlushSlow {
         slot: Option<Slot>,
         mark: u64,
         covered: Vec<Drain>,
@@ -106,10 +117,7 @@ struct BlockPart {
 pub struct SsdCache {
     parameters: SsdCacheParameters,
     block_sectors: u64,
-    now: Instant,
-    requests: Requests,
-    fast: Child<Fast>,
-    slow: Child<Slow>,
+    base: Base<Purpose>,
     map: Map,
     fast_records: Records,
     slow_records: Records,
@@ -136,10 +144,7 @@ impl SsdCache {
         let capacity = cache_bytes / parameters.block_bytes;
         Ok(SsdCache {
             block_sectors: parameters.block_bytes / SECTOR_BYTES,
-            now: Instant::ZERO,
-            requests: Requests::default(),
-            fast: Child::new(fast),
-            slow: Child::new(slow),
+            base: Base::new(slow.size_bytes(), [fast, slow]),
             map: Map::new(capacity as usize),
             fast_records: Records::default(),
             slow_records: Records::default(),
@@ -153,78 +158,6 @@ impl SsdCache {
     /// Bytes that only the fast device holds.
     pub fn dirty_bytes(&self) -> u64 {
         self.map.dirty_count() as u64 * self.parameters.block_bytes
-    }
-
-    fn next_event_at(&self) -> Option<Instant> {
-        [self.fast.poll_at(), self.slow.poll_at(), self.next_drain_at()].into_iter().flatten().min()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
-            self.now = self.now.max(at);
-            while let Some((purpose, completion)) = self.fast.poll(self.now) {
-                self.complete_fast(purpose, completion);
-            }
-            while let Some((purpose, completion)) = self.slow.poll(self.now) {
-                self.complete_slow(purpose, completion);
-            }
-            self.drain();
-        }
-        self.now = now;
-    }
-
-    fn complete_fast(&mut self, purpose: Fast, completion: Completion) {
-        let Completion { id, at, outcome } = completion;
-        match purpose {
-            Fast::Read(slot) => self.requests.finish_part(at, slot, outcome),
-            Fast::Write { slot, recorded } => {
-                if recorded {
-                    self.fast_records.complete(id);
-                }
-                self.requests.finish_part(at, slot, outcome);
-            }
-            Fast::Flush { slot, mark } => {
-                self.fast_records.settle(mark);
-                self.requests.finish_part(at, slot, outcome);
-            }
-            Fast::Fill { index, generation, sectors } => {
-                if self.map.get(index).generation == generation {
-                    self.map.set_valid(index, sectors);
-                }
-            }
-            Fast::DrainRead(drain) => self.write_drained(drain),
-        }
-        if self.fast_records.open_count() >= MANY_RECORDS && self.fast.counters().volatile_bytes == 0 {
-            self.fast_records.settle(self.fast_records.mark());
-        }
-    }
-
-    fn complete_slow(&mut self, purpose: Slow, completion: Completion) {
-        let Completion { id, at, outcome } = completion;
-        match purpose {
-            Slow::Read { slot, start, end, fills } => {
-                self.requests.finish_part(at, slot, outcome);
-                if fills && outcome == Outcome::Success {
-                    self.fill(start, end);
-                }
-            }
-            Slow::Write(slot) => {
-                self.slow_records.complete(id);
-                self.requests.finish_part(at, slot, outcome);
-            }
-            Slow::Discard(slot) => self.requests.finish_part(at, slot, outcome),
-            Slow::Flush { slot, mark, covered } => {
-                self.slow_records.settle(mark);
-                self.settle_drains(slot.is_none(), covered);
-                if let Some(slot) = slot {
-                    self.requests.finish_part(at, slot, outcome);
-                }
-            }
-            Slow::DrainWrite { number } => self.finish_drain_write(number),
-        }
-        if self.slow_records.open_count() >= MANY_RECORDS && self.slow.counters().volatile_bytes == 0 {
-            self.slow_records.settle(self.slow_records.mark());
-        }
     }
 
     fn block_parts(&self, start: u64, end: u64) -> impl Iterator<Item = BlockPart> + use<> {
@@ -289,31 +222,25 @@ impl SsdCache {
         self.read_slow(slot, missing, fills);
     }
 
-    /// Sends a part of a host's request to the fast device, with the arrival time of the request.
-    fn send_fast(&mut self, slot: Slot, part: Request, purpose: Fast) -> RequestId {
-        self.requests.expect_parts(slot, 1);
-        let (id, lost_ns) = self.fast.submit_late(self.requests.get(slot).arrived_at, part, purpose);
-        self.requests.note_lost(slot, lost_ns);
-        id
-    }
-
-    fn send_slow(&mut self, slot: Slot, part: Request, purpose: Slow) -> RequestId {
-        self.requests.expect_parts(slot, 1);
-        let (id, lost_ns) = self.slow.submit_late(self.requests.get(slot).arrived_at, part, purpose);
-        self.requests.note_lost(slot, lost_ns);
+    /// Sends a part of a host's request to a device below, with the arrival time of the request.
+    fn send(&mut self, index: usize, slot: Slot, part: Request, purpose: Purpose) -> RequestId {
+        self.base.requests.expect_parts(slot, 1);
+        let arrived_at = self.base.requests.get(slot).arrived_at;
+        let (id, lost_ns) = self.base.below[index].submit_late(arrived_at, part, purpose);
+        self.base.requests.note_lost(slot, lost_ns);
         id
     }
 
     fn read_fast(&mut self, slot: Slot, sectors: Option<(u64, u64)>) {
         if let Some((start, end)) = sectors {
-            self.send_fast(slot, sector_request(Operation::Read, start, end), Fast::Read(slot));
+            self.send(FAST, slot, sector_request(Operation::Read, start, end), Purpose::Part(slot));
         }
     }
 
     fn read_slow(&mut self, slot: Slot, sectors: Option<(u64, u64)>, fills: bool) {
         if let Some((start, end)) = sectors {
             let read = sector_request(Operation::Read, start, end);
-            self.send_slow(slot, read, Slow::Read { slot, start, end, fills });
+            self.send(SLOW, slot, read, Purpose::ReadSlow { slot, start, end, fills });
         }
     }
 
@@ -322,10 +249,10 @@ impl SsdCache {
         for BlockPart { block, sectors } in self.block_parts(start, end) {
             let size_bytes = u64::from(sectors.count_ones()) * SECTOR_BYTES;
             if let Some(bucket) = &mut self.promotion {
-                if bucket.earliest(self.now, size_bytes) > self.now {
+                if bucket.earliest(self.base.now, size_bytes) > self.base.now {
                     return;
                 }
-                bucket.take(self.now, size_bytes);
+                bucket.take(self.base.now, size_bytes);
             }
             let Some(index) = self.map.find_or_allocate(block) else { return };
             let generation = self.map.get(index).generation;
@@ -336,13 +263,17 @@ impl SsdCache {
                     self.fast_sector(index, high),
                 );
                 let sectors = sectors_between(low, high);
-                self.fast.submit(self.now, write, Fast::Fill { index, generation, sectors });
+                self.base.below[FAST].submit(
+                    self.base.now,
+                    write,
+                    Purpose::Fill { index, generation, sectors },
+                );
             }
         }
     }
 
     fn write(&mut self, slot: Slot, bypasses: bool) {
-        let host = *self.requests.get(slot);
+        let host = *self.base.requests.get(slot);
         let (start, end) = host.sectors();
         let mut to_slow: Option<(u64, u64)> = None;
         if self.parameters.write_policy != WritePolicy::Back {
@@ -384,7 +315,7 @@ impl SsdCache {
     }
 
     fn write_fast(&mut self, slot: Slot, index: SlotIndex, part: BlockPart) {
-        let host = *self.requests.get(slot);
+        let host = *self.base.requests.get(slot);
         let is_back = self.parameters.write_policy == WritePolicy::Back;
         if is_back {
             self.map.set_dirty(index, part.sectors);
@@ -398,7 +329,7 @@ impl SsdCache {
                 force_unit_access: host.request.force_unit_access && is_back,
                 ..sector_request(Operation::Write, device_start, self.fast_sector(index, high))
             };
-            let id = self.send_fast(slot, write, Fast::Write { slot, recorded: is_back });
+            let id = self.send(FAST, slot, write, Purpose::WriteFast { slot, recorded: is_back });
             if is_back {
                 let record = Record {
                     id: host.request.id,
@@ -414,12 +345,12 @@ impl SsdCache {
 
     fn write_slow(&mut self, slot: Slot, sectors: Option<(u64, u64)>) {
         let Some((start, end)) = sectors else { return };
-        let host = *self.requests.get(slot);
+        let host = *self.base.requests.get(slot);
         let write = Request {
             force_unit_access: host.request.force_unit_access,
             ..sector_request(Operation::Write, start, end)
         };
-        let id = self.send_slow(slot, write, Slow::Write(slot));
+        let id = self.send(SLOW, slot, write, Purpose::WriteSlow(slot));
         let (sequence, id_of_host) = (host.sequence, host.request.id);
         let record = Record { id: id_of_host, sequence, start, device_start: start, alive: None };
         self.slow_records.insert(id, record);
@@ -434,26 +365,31 @@ impl SsdCache {
 
     fn flush(&mut self, slot: Slot) {
         if self.parameters.write_policy == WritePolicy::Back {
-            self.requests.expect_parts(slot, 1);
+            self.base.requests.expect_parts(slot, 1);
             let mark = self.fast_records.mark();
-            self.fast.flush(self.now, Fast::Flush { slot, mark });
+            self.base.below[FAST].flush(self.base.now, Purpose::FlushFast { slot, mark });
         }
-        self.requests.expect_parts(slot, 1);
+        self.base.requests.expect_parts(slot, 1);
         self.flush_slow(Some(slot));
     }
 }
 
-impl Device for SsdCache {
-    fn size_bytes(&self) -> u64 {
-        self.slow.size_bytes()
+impl Layered for SsdCache {
+    type Purpose = Purpose;
+
+    fn base(&self) -> &Base<Purpose> {
+        &self.base
     }
 
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let slot = self.requests.accept(sent, request, self.slow.size_bytes());
-        let (start, end) = self.requests.get(slot).sectors();
+    fn base_mut(&mut self) -> &mut Base<Purpose> {
+        &mut self.base
+    }
+
+    fn begin(&mut self, _now: Instant, slot: Slot) {
+        let Submitted { request, arrived_at, .. } = *self.base.requests.get(slot);
+        let (start, end) = request.sectors();
         // Holds the request open until every part is submitted.
-        self.requests.expect_parts(slot, 1);
+        self.base.requests.expect_parts(slot, 1);
         match request.operation {
             Operation::Read => {
                 let bypasses = self.bypasses(&request);
@@ -468,57 +404,80 @@ impl Device for SsdCache {
                 for part in self.block_parts(start, end) {
                     self.drop_cached(part);
                 }
-                self.send_slow(slot, request, Slow::Discard(slot));
+                self.send(SLOW, slot, request, Purpose::Part(slot));
             }
         }
-        self.requests.finish_part(sent, slot, Outcome::Success);
+        self.base.requests.finish_part(arrived_at, slot, Outcome::Success);
         self.drain();
-        self.advance(now);
-        self.requests.get(slot).taken_at()
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    fn complete(&mut self, _at: Instant, purpose: Purpose, Completion { id, at, outcome }: Completion) {
+        match purpose {
+            Purpose::Part(slot) => self.base.requests.finish_part(at, slot, outcome),
+            Purpose::WriteFast { slot, recorded } => {
+                if recorded {
+                    self.fast_records.complete(id);
+                }
+                self.base.requests.finish_part(at, slot, outcome);
+            }
+            Purpose::FlushFast { slot, mark } => {
+                self.fast_records.settle(mark);
+                self.base.requests.finish_part(at, slot, outcome);
+            }
+            Purpose::Fill { index, generation, sectors } => {
+                if self.map.get(index).generation == generation {
+                    self.map.set_valid(index, sectors);
+                }
+            }
+            Purpose::DrainRead(drain) => self.write_drained(drain),
+            Purpose::ReadSlow { slot, start, end, fills } => {
+                self.base.requests.finish_part(at, slot, outcome);
+                if fills && outcome == Outcome::Success {
+                    self.fill(start, end);
+                }
+            }
+            Purpose::WriteSlow(slot) => {
+                self.slow_records.complete(id);
+                self.base.requests.finish_part(at, slot, outcome);
+            }
+            Purpose::FlushSlow { slot, mark, covered } => {
+                self.slow_records.settle(mark);
+                self.settle_drains(slot.is_none(), covered);
+                if let Some(slot) = slot {
+                    self.base.requests.finish_part(at, slot, outcome);
+                }
+            }
+            Purpose::DrainWrite { number } => self.finish_drain_write(number),
+        }
+        self.fast_records.settle_if_many(&self.base.below[FAST]);
+        self.slow_records.settle_if_many(&self.base.below[SLOW]);
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn own_event_at(&self) -> Option<Instant> {
+        self.next_drain_at()
     }
 
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        let fast = self.fast.power_cut(now);
-        let slow = self.slow.power_cut(now);
+    fn step(&mut self, at: Instant) {
+        self.base.now = self.base.now.max(at);
+        self.poll_below(self.base.now);
+        self.drain();
+    }
+
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
+        let fast = self.base.below[FAST].power_cut(now);
+        let slow = self.base.below[SLOW].power_cut(now);
         let in_host_terms = |records: &Records, write| records.in_host_terms(write, self.block_sectors);
         let mut writes: Vec<(u64, WriteFate)> = Vec::new();
         writes.extend(fast.iter().flat_map(|write| in_host_terms(&self.fast_records, write)));
         writes.extend(slow.iter().flat_map(|write| in_host_terms(&self.slow_records, write)));
         writes.sort_by_key(|(sequence, write)| (*sequence, write.offset_bytes));
-        let writes = writes
-            .into_iter()
-            .map(|(_, write)| WriteFate { acknowledged: !self.requests.is_outstanding(write.id), ..write })
-            .collect();
         self.fast_records.clear();
         self.slow_records.clear();
         self.map.power_on(self.parameters.keeps_clean_blocks);
         self.drainer = Drainer::new(&self.parameters);
         self.streams.clear();
-        self.requests.reset();
-        PowerCut { writes }
-    }
-
-    fn counters(&self) -> Counters {
-        self.requests.counters.over([self.fast.counters(), self.slow.counters()])
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.fast.age(ageing);
-        self.slow.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.fast.secure_erase();
-        self.slow.secure_erase();
+        let acknowledged = |id| !self.base.requests.is_outstanding(id);
+        let writes = writes.into_iter().map(|(_, write)| write);
+        writes.map(|write| WriteFate { acknowledged: acknowledged(write.id), ..write }).collect()
     }
 }

@@ -17,12 +17,12 @@ use std::collections::VecDeque;
 
 pub use parameters::{Limit, ThrottleParameters};
 
-use crate::children::{Child, in_host_terms};
-use crate::device::{Ageing, Counters, Device, Fate, PowerCut};
+use crate::device::{Device, Fate, WriteFate};
+use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
 use crate::parameter::Invalid;
-use crate::request::{Completion, Operation, Request};
-use crate::requests::{Requests, Slot};
+use crate::request::{Completion, Operation};
+use crate::requests::{Slot, Submitted};
 use crate::time::{Instant, SECOND};
 use crate::token_bucket::TokenBucket;
 
@@ -69,9 +69,7 @@ struct Direction {
 
 #[derive(Debug)]
 pub struct Throttle {
-    now: Instant,
-    requests: Requests,
-    below: Child<Slot>,
+    base: Base<Slot>,
     /// Reads, then writes.
     directions: [Direction; 2],
     total: Buckets,
@@ -85,9 +83,7 @@ impl Throttle {
         let buckets = |limit| Buckets::new(limit, parameters.burst_ns);
         let direction = |limit| Direction { buckets: buckets(limit), waiting: VecDeque::new(), head: None };
         Ok(Throttle {
-            now: Instant::ZERO,
-            requests: Requests::default(),
-            below: Child::new(below),
+            base: Base::over(below),
             directions: [direction(parameters.read), direction(parameters.write)],
             total: buckets(parameters.total),
         })
@@ -97,7 +93,7 @@ impl Throttle {
     fn look_at_head(&mut self, from: Instant, index: usize) {
         let direction = &self.directions[index];
         let head = direction.waiting.front().map(|&slot| {
-            let host = self.requests.get(slot);
+            let host = self.base.requests.get(slot);
             let size_bytes = host.request.size_bytes;
             let at = direction.buckets.earliest(from, size_bytes);
             (at.max(self.total.earliest(from, size_bytes)), host.sequence)
@@ -112,25 +108,9 @@ impl Throttle {
         }
     }
 
-    fn next_event_at(&self) -> Option<Instant> {
-        let heads = self.directions.iter().filter_map(|direction| direction.head).map(|(at, _)| at);
-        self.below.poll_at().into_iter().chain(heads).min()
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_event_at().filter(|&at| at <= now) {
-            self.now = self.now.max(at);
-            while let Some((slot, completion)) = self.below.poll(self.now) {
-                self.requests.finish_as(completion.at, slot, completion.outcome);
-            }
-            self.dispatch();
-        }
-        self.now = now;
-    }
-
     fn dispatch(&mut self) {
         loop {
-            let ready = |index: usize| self.directions[index].head.filter(|&(at, _)| at <= self.now);
+            let ready = |index: usize| self.directions[index].head.filter(|&(at, _)| at <= self.base.now);
             let (index, at) = match (ready(0), ready(1)) {
                 (Some((at, read)), Some((_, write))) if read < write => (0, at),
                 (_, Some((at, _))) => (1, at),
@@ -139,70 +119,60 @@ impl Throttle {
             };
             let direction = &mut self.directions[index];
             let Some(slot) = direction.waiting.pop_front() else { return };
-            let request = self.requests.get(slot).request;
+            let request = self.base.requests.get(slot).request;
             direction.buckets.take(at, request.size_bytes);
             self.total.take(at, request.size_bytes);
-            self.look_at_head(self.now, 0);
-            self.look_at_head(self.now, 1);
-            let lost_ns = self.below.pass_on(at, request, slot);
-            self.requests.note_lost(slot, lost_ns);
+            self.look_at_head(self.base.now, 0);
+            self.look_at_head(self.base.now, 1);
+            self.base.pass_on(at, 0, slot, request, slot);
         }
     }
 }
 
-impl Device for Throttle {
-    fn size_bytes(&self) -> u64 {
-        self.below.size_bytes()
+impl Layered for Throttle {
+    type Purpose = Slot;
+
+    fn base(&self) -> &Base<Slot> {
+        &self.base
     }
 
-    fn submit_late(&mut self, sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let slot = self.requests.accept(sent, request, self.below.size_bytes());
+    fn base_mut(&mut self) -> &mut Base<Slot> {
+        &mut self.base
+    }
+
+    fn begin(&mut self, _now: Instant, slot: Slot) {
+        let Submitted { request, arrived_at, .. } = *self.base.requests.get(slot);
         match request.operation {
-            Operation::Read => self.enqueue(sent, 0, slot),
-            Operation::Write => self.enqueue(sent, 1, slot),
-            _ => {
-                let lost_ns = self.below.pass_on(sent, request, slot);
-                self.requests.note_lost(slot, lost_ns);
-            }
+            Operation::Read => self.enqueue(arrived_at, 0, slot),
+            Operation::Write => self.enqueue(arrived_at, 1, slot),
+            _ => self.base.pass_on(arrived_at, 0, slot, request, slot),
         }
         self.dispatch();
-        self.advance(now);
-        self.requests.get(slot).taken_at()
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.next_event_at()).min()
+    fn complete(&mut self, _at: Instant, slot: Slot, completion: Completion) {
+        self.base.requests.finish_as(completion.at, slot, completion.outcome);
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn own_event_at(&self) -> Option<Instant> {
+        self.directions.iter().filter_map(|direction| direction.head).map(|(at, _)| at).min()
     }
 
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
-        let mut writes = in_host_terms(self.below.power_cut(now), &self.requests);
+    fn step(&mut self, at: Instant) {
+        self.base.now = self.base.now.max(at);
+        self.poll_below(self.base.now);
+        self.dispatch();
+    }
+
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
+        let mut writes = self.base.cut_below(now);
         // Writes share one queue, so those still waiting are younger than all others.
         let waiting = self.directions[1].waiting.iter();
-        writes.extend(waiting.map(|&slot| self.requests.get(slot).unacknowledged(Fate::Lost)));
+        writes.extend(waiting.map(|&slot| self.base.requests.get(slot).unacknowledged(Fate::Lost)));
         for direction in &mut self.directions {
             direction.waiting.clear();
             direction.head = None;
         }
-        self.requests.reset();
-        PowerCut { writes }
-    }
-
-    fn counters(&self) -> Counters {
-        self.requests.counters.over([self.below.counters()])
-    }
-
-    fn age(&mut self, ageing: &Ageing) {
-        self.below.age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        self.below.secure_erase();
+        writes
     }
 }

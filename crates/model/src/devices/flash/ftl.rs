@@ -16,6 +16,8 @@ use super::map::{Location, Map};
 use super::slc::Slc;
 use super::victims::Victims;
 use crate::devices::{FlashParameters, VictimChoice};
+use crate::layers::Ageing;
+use crate::rng::Rng;
 
 /// Free superblocks that only garbage collection may open.
 const RESERVE: u32 = 1;
@@ -529,8 +531,21 @@ impl Ftl {
         }
     }
 
-    /// Resets the counters of traffic by ageing; the wear stays.
-    pub(super) fn keep_wear_only(&mut self, before: FtlCounters) {
+    /// Sets the state after this prior use. Of the counters, only the wear changes.
+    pub(super) fn age(&mut self, ageing: &Ageing) {
+        let before = self.counters;
+        let unit_count = u64::from(self.geometry.unit_count);
+        let filled = unit_count * ageing.fill_percent.min(100) / 100;
+        for unit in 0..filled as Unit {
+            if self.locate(unit) == Location::Unmapped {
+                self.write_at_once(unit);
+            }
+        }
+        let mut rng = Rng::new(ageing.seed);
+        for _ in 0..if filled > 0 { unit_count * ageing.overwrite_percent / 100 } else { 0 } {
+            self.write_at_once(rng.below(filled) as Unit);
+        }
+        self.pad_host_program();
         let FtlCounters { erases, most_erases, .. } = self.counters;
         self.counters = FtlCounters { erases, most_erases, ..before };
     }

@@ -8,8 +8,9 @@ use super::ftl::Ftl;
 use super::geometry::Unit;
 use super::map::Location;
 use crate::closed_loop::{ClosedLoop, Driver, Order};
-use crate::device::{Ageing, Device};
+use crate::device::Device;
 use crate::devices::{FlashParameters, SlcParameters, VictimChoice, WriteCache};
+use crate::layers::Ageing;
 use crate::request::{Operation, Request, RequestId};
 use crate::rng::Rng;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
@@ -303,7 +304,7 @@ proptest! {
         };
         let parameters = with_cache(parameters, cache);
         let mut flash = Flash::new(parameters, size_bytes, seed);
-        flash.age(&Ageing { fill_percent, overwrite_percent: 50, seed });
+        flash.set_use(Some(&Ageing { fill_percent, overwrite_percent: 50, seed }));
         let mut driver = VirtualTime::new(flash);
         let write = ClosedLoop {
             read_percent,
@@ -342,7 +343,7 @@ proptest! {
 /// A full drive after three turns of random overwrites.
 fn aged(parameters: &FlashParameters) -> VirtualTime<Flash> {
     let mut flash = Flash::new(parameters.clone(), parameters.capacity_bytes, 1);
-    flash.age(&Ageing { fill_percent: 100, overwrite_percent: 300, seed: 5 });
+    flash.set_use(Some(&Ageing { fill_percent: 100, overwrite_percent: 300, seed: 5 }));
     VirtualTime::new(flash)
 }
 
@@ -413,7 +414,7 @@ fn a_secure_erase_empties_the_map_and_keeps_the_wear() {
     let parameters = parameters(64 << 20, 10, 64 << 10);
     let mut driver = aged(&parameters);
     let before = driver.device().counters();
-    driver.device_mut().secure_erase();
+    driver.device_mut().set_use(None);
     assert!(driver.device().counters().erases > before.erases);
     overwrite(&parameters).run(&mut driver);
     driver.device().ftl.check();

@@ -2,8 +2,9 @@
 
 use super::{Flash, ftl_tests};
 use crate::closed_loop::{ClosedLoop, Driver};
-use crate::device::{Ageing, Device};
+use crate::device::Device;
 use crate::devices::{DeviceParameters, FlashParameters, SlcParameters};
+use crate::layers::Ageing;
 use crate::request::{Operation, Request, RequestId};
 use crate::time::{MICROSECOND, SECOND};
 use crate::virtual_time::VirtualTime;
@@ -127,7 +128,7 @@ fn the_cliff_is_at_the_size_of_the_cache() {
 #[test]
 fn a_full_drive_has_its_static_cache_after_a_pause() {
     let mut driver = drive(slc());
-    driver.device_mut().age(&Ageing { fill_percent: 100, overwrite_percent: 200, seed: 1 });
+    driver.device_mut().set_use(Some(&Ageing { fill_percent: 100, overwrite_percent: 200, seed: 1 }));
     let used = write(&mut driver, 0, MEBIBYTE);
     assert!(used < NATIVE_MB_PER_S, "{used}");
     driver.sleep(60 * SECOND);
@@ -173,7 +174,7 @@ fn dynamic_bytes(fill_percent: u64) -> u64 {
     let slc =
         SlcParameters { static_bytes, dynamic_bytes, dynamic_full_percent, dynamic_gone_percent, ..slc() };
     let mut driver = drive(slc);
-    driver.device_mut().age(&Ageing { fill_percent, overwrite_percent: 0, seed: 1 });
+    driver.device_mut().set_use(Some(&Ageing { fill_percent, overwrite_percent: 0, seed: 1 }));
     flush(&mut driver);
     driver.sleep(100 * SECOND);
     // Outside the filled part, so that no data is overwritten.
@@ -209,7 +210,7 @@ fn a_secure_erase_empties_the_cache() {
     let mut driver = drive(slc());
     write(&mut driver, 0, 10 * MEBIBYTE);
     flush(&mut driver);
-    driver.device_mut().secure_erase();
+    driver.device_mut().set_use(None);
     driver.device().ftl.check();
     let measured = cache_bytes(&mut driver, 0);
     assert!(measured.abs_diff(8 * MEBIBYTE) <= MEBIBYTE / 2, "{measured}");

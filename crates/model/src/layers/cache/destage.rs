@@ -45,7 +45,7 @@ impl Cache {
     /// When destaging starts because the host is idle.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
         let is_possible =
-            !self.destages.is_idle_run && self.requests.working_count() == 0 && !self.dirty.is_clean();
+            !self.destages.is_idle_run && self.base.requests.working_count() == 0 && !self.dirty.is_clean();
         is_possible.then(|| self.host_idle_since + self.parameters.destage_idle_ns)
     }
 
@@ -97,7 +97,7 @@ impl Cache {
         });
         let write = request(Operation::Write, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES);
         let write = Request { force_unit_access: true, ..write };
-        let id = self.below.submit(at, write, Purpose::Destage(index));
+        let id = self.base.below[0].submit(at, write, Purpose::Destage(index));
         self.destages.list[index] = Some(Destage { id, start, end, taken });
         self.destages.in_flight_count += 1;
         self.destages.position = end;

@@ -3,17 +3,17 @@
 use super::Cache;
 use super::read_ahead::ReadAhead;
 use crate::children::id_of_host;
-use crate::device::{Fate, PowerCut, WriteFate};
+use crate::device::{Fate, WriteFate};
 use crate::request::{RequestId, SECTOR_BYTES};
 use crate::time::Instant;
 use crate::volatile::Taken;
 
 impl Cache {
-    pub(super) fn cut(&mut self, now: Instant) -> PowerCut {
-        let outstanding = self.requests.outstanding();
+    pub(super) fn cut_all(&mut self, now: Instant) -> Vec<WriteFate> {
+        let outstanding = self.base.requests.outstanding();
         let ids = outstanding.iter().map(|submitted| id_of_host(submitted.request.id));
-        let passed: Vec<RequestId> = ids.filter(|&id| self.below.is_in_flight(id)).collect();
-        let below = self.below.power_cut(now);
+        let passed: Vec<RequestId> = ids.filter(|&id| self.base.below[0].is_in_flight(id)).collect();
+        let below = self.base.below[0].power_cut(now);
         if self.is_safe() {
             // Memory keeps the data, including data that was being destaged.
             self.dirty.reset();
@@ -36,7 +36,7 @@ impl Cache {
             }
         }
         self.reset(now);
-        PowerCut { writes }
+        writes
     }
 
     /// A part that was being destaged has the fate of the write that carried it.
@@ -50,7 +50,6 @@ impl Cache {
 
     /// Sets the state after power-on; totals and the battery stay.
     fn reset(&mut self, now: Instant) {
-        self.requests.reset();
         self.events.clear();
         self.firmware_free_at = now;
         self.link_free_at = now;

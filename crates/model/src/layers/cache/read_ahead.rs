@@ -81,12 +81,12 @@ impl Cache {
     /// read: false if it would be no longer than the host's, or too long.
     pub(super) fn fetch_stripe(&mut self, at: Instant, slot: Slot) -> bool {
         let stripe_bytes = self.parameters.read_ahead_bytes;
-        let asked = self.requests.get(slot).request;
+        let asked = self.base.requests.get(slot).request;
         if stripe_bytes == 0 {
             return false;
         }
         let stripe_end = asked.end_bytes().next_multiple_of(stripe_bytes);
-        let (start_bytes, end_bytes) = (asked.offset_bytes, stripe_end.min(self.below.size_bytes()));
+        let (start_bytes, end_bytes) = (asked.offset_bytes, stripe_end.min(self.base.size_bytes));
         // A longer read would not fit into the read cache, and it keeps all members of the array busy anyway.
         if end_bytes == asked.end_bytes() || end_bytes - start_bytes > stripe_bytes {
             return false;
@@ -94,7 +94,7 @@ impl Cache {
         let fetch = Fetch { start_bytes, end_bytes, waiting: vec![slot], is_void: false };
         let index = self.read_ahead.add(fetch);
         let read = request(Operation::Read, start_bytes, end_bytes - start_bytes);
-        self.below.submit_late(at, read, Purpose::ReadAhead(index));
+        self.base.below[0].submit_late(at, read, Purpose::ReadAhead(index));
         true
     }
 

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
-use crate::device::Fate;
+use crate::device::{Fate, PowerCut};
 use crate::devices::disk::{Disk, tests::parameters as disk_parameters};
 use crate::devices::null::Null;
 use crate::devices::{DiskParameters, WriteCache};
 use crate::layers::fault::{Fault, FaultParameters, ReadErrors};
 use crate::layers::raid::{Raid, RaidLevel, RaidParameters};
-use crate::request::RequestId;
+use crate::request::{Request, RequestId};
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 use crate::virtual_time::VirtualTime;
 
@@ -399,7 +399,7 @@ fn check_durable_below(policy: CachePolicy) {
         driver.device_mut().advance(now);
     }
     let now = driver.now();
-    assert_eq!(driver.device_mut().below.power_cut(now), [], "{policy:?}");
+    assert_eq!(driver.device_mut().base.below[0].power_cut(now), [], "{policy:?}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub enum MemberState {
     Rebuilding { valid_bytes: u64 },
 }
 
+#[derive(Debug)]
 pub(super) struct Member {
     pub(super) device: Child<Sent>,
     pub(super) state: MemberState,
@@ -91,6 +92,7 @@ pub(super) struct Sent {
     write: Option<u64>,
 }
 
+#[derive(Debug)]
 pub(super) struct Members {
     pub(super) list: Vec<Member>,
     /// Number of the next request to any member.

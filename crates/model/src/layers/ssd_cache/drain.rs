@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::map::{SlotIndex, pieces};
-use super::{Fast, Slow, SsdCache, SsdCacheParameters};
+use super::{FAST, Purpose, SLOW, SsdCache, SsdCacheParameters};
 use crate::children::sector_request;
 use crate::request::Operation;
 use crate::requests::Slot;
@@ -19,7 +19,7 @@ const GROUP: usize = 64;
 
 /// A block on its way to the slow device.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Drain {
+pub(crate) struct Drain {
     number: u64,
     index: SlotIndex,
 }
@@ -60,25 +60,25 @@ impl SsdCache {
 
     pub(super) fn next_drain_at(&self) -> Option<Instant> {
         let is_possible = self.wants_drain() && self.drainer.in_work.len() < GROUP;
-        is_possible.then(|| self.drainer.allowed_at.max(self.now))
+        is_possible.then(|| self.drainer.allowed_at.max(self.base.now))
     }
 
     /// Starts the drains that are due, and the FLUSH after a group of them.
     pub(super) fn drain(&mut self) {
-        while self.next_drain_at().is_some_and(|at| at <= self.now) {
+        while self.next_drain_at().is_some_and(|at| at <= self.base.now) {
             let number = self.drainer.next_number;
             let Some((index, sectors)) = self.map.start_drain(self.drainer.next_block, number) else { break };
             self.drainer.next_number += 1;
             self.drainer.next_block = self.map.get(index).block + 1;
-            self.drainer.rate.take(self.now, self.parameters.block_bytes);
-            self.drainer.allowed_at = self.drainer.rate.earliest(self.now, self.parameters.block_bytes);
+            self.drainer.rate.take(self.base.now, self.parameters.block_bytes);
+            self.drainer.allowed_at = self.drainer.rate.earliest(self.base.now, self.parameters.block_bytes);
             let drain = Drain { number, index };
             self.drainer.in_work.insert(number, (drain, 0));
             let (low, high) = (sectors.trailing_zeros(), u128::BITS - sectors.leading_zeros());
             let (start, end) =
                 (self.fast_sector(index, u64::from(low)), self.fast_sector(index, u64::from(high)));
             let read = sector_request(Operation::Read, start, end);
-            self.fast.submit(self.now, read, Fast::DrainRead(drain));
+            self.base.below[FAST].submit(self.base.now, read, Purpose::DrainRead(drain));
         }
         let is_last = self.drainer.in_work.is_empty() && !self.wants_drain();
         let written = self.drainer.written.len();
@@ -101,7 +101,7 @@ impl SsdCache {
         self.drainer.in_work.insert(drain.number, (drain, writes.len()));
         for &(low, high) in &writes {
             let write = sector_request(Operation::Write, base + low, base + high);
-            self.slow.submit(self.now, write, Slow::DrainWrite { number: drain.number });
+            self.base.below[SLOW].submit(self.base.now, write, Purpose::DrainWrite { number: drain.number });
         }
         if writes.is_empty() {
             self.finish_drain_write(drain.number);
@@ -121,7 +121,7 @@ impl SsdCache {
     pub(super) fn flush_slow(&mut self, slot: Option<Slot>) {
         let covered = std::mem::take(&mut self.drainer.written);
         let mark = self.slow_records.mark();
-        self.slow.flush(self.now, Slow::Flush { slot, mark, covered });
+        self.base.below[SLOW].flush(self.base.now, Purpose::FlushSlow { slot, mark, covered });
     }
 
     pub(super) fn settle_drains(&mut self, is_own_flush: bool, covered: Vec<Drain>) {

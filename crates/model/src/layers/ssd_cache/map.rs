@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) type SlotIndex = usize;
+pub(crate) type SlotIndex = usize;
 
 /// Sectors of one block, as bits.
-pub(super) type Sectors = u128;
+pub(crate) type Sectors = u128;
 
 pub(super) const MOST_SECTORS: u64 = Sectors::BITS as u64;
 

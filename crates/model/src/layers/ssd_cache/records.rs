@@ -4,10 +4,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::children::Child;
 use crate::device::{Fate, WriteFate};
 use crate::request::{RequestId, SECTOR_BYTES};
 
 use super::map::{Sectors, pieces, sectors_between};
+
+/// Number of records above which a check of the device's volatile data is worthwhile.
+const MANY: usize = 4_096;
 
 /// Part of a host's write that went to the device as one request.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +33,7 @@ pub(super) struct Records {
     /// Records of each block.
     by_block: BTreeMap<u64, Vec<RequestId>>,
     /// Completed records that may not be durable, in order of completion.
-    completed: VecDeque<RequestId>,
+    pub(super) completed: VecDeque<RequestId>,
     settled_count: u64,
 }
 
@@ -45,11 +49,6 @@ impl Records {
         self.completed.push_back(device_id);
     }
 
-    /// Number of completed records that may not be durable.
-    pub(super) fn open_count(&self) -> usize {
-        self.completed.len()
-    }
-
     /// The mark of a FLUSH submitted now, for [`Records::settle`].
     pub(super) fn mark(&self) -> u64 {
         self.settled_count + self.completed.len() as u64
@@ -62,6 +61,13 @@ impl Records {
         {
             self.settled_count += 1;
             self.remove(device_id);
+        }
+    }
+
+    /// Removes all completed records if there are many and the device holds no volatile data.
+    pub(super) fn settle_if_many<P>(&mut self, device: &Child<P>) {
+        if self.completed.len() >= MANY && device.counters().volatile_bytes == 0 {
+            self.settle(self.mark());
         }
     }
 

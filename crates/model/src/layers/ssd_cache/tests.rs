@@ -120,10 +120,10 @@ fn write_back_completes_on_the_fast_device_and_flushes_both() {
     assert_eq!(write_ns(&mut driver, 3), FAST_NS);
     assert_eq!(driver.device().dirty_bytes(), 16 * KIB);
     assert_eq!(read_ns(&mut driver, 3), FAST_NS);
-    assert_eq!(driver.device().fast_records.open_count(), 1);
+    assert_eq!(driver.device().fast_records.completed.len(), 1);
     assert_eq!(latency_ns(&mut driver, Operation::Flush, 0, 0), SLOW_NS);
-    assert_eq!(driver.device().fast_records.open_count(), 0);
-    assert_eq!(driver.device().slow.counters().writes, 0);
+    assert_eq!(driver.device().fast_records.completed.len(), 0);
+    assert_eq!(driver.device().base.below[SLOW].counters().writes, 0);
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn part_of_a_block_is_written_without_reading_the_rest() {
     assert_eq!(latency_ns(&mut driver, Operation::Write, 4 * KIB, 4 * KIB), FAST_NS);
     assert_eq!(latency_ns(&mut driver, Operation::Read, 4 * KIB, 4 * KIB), FAST_NS);
     // The slow device serves the parts before and after it: two reads in parallel.
-    let before = driver.device().slow.counters().reads;
+    let before = driver.device().base.below[SLOW].counters().reads;
     assert_eq!(latency_ns(&mut driver, Operation::Read, 0, 16 * KIB), SLOW_NS);
-    assert_eq!(driver.device().slow.counters().reads - before, 2);
+    assert_eq!(driver.device().base.below[SLOW].counters().reads - before, 2);
     settle(&mut driver, FAST_NS);
     assert_eq!(latency_ns(&mut driver, Operation::Read, 0, 16 * KIB), FAST_NS);
 }
@@ -199,7 +199,7 @@ fn the_background_writer_drains_at_its_rate_down_to_its_share() {
     assert!((dirty as f64 - expected).abs() <= 65.0, "{dirty}: a group is clean when its flush is done");
     settle(&mut driver, 20 * SECOND);
     assert_eq!(driver.device().dirty_bytes(), 102 * 16 * KIB);
-    let counters = driver.device().slow.counters();
+    let counters = driver.device().base.below[SLOW].counters();
     assert_eq!(counters.writes, 498);
     assert!((8..=9).contains(&counters.flushes), "{counters:?}");
 }
@@ -269,7 +269,7 @@ fn a_drain_that_the_slow_device_may_lose_is_still_dirty() {
         settle(&mut driver, seed * 10 * MILLISECOND);
         let now = driver.now();
         let cache = driver.device_mut();
-        for write in cache.slow.power_cut(now) {
+        for write in cache.base.below[SLOW].power_cut(now) {
             if cache.slow_records.in_host_terms(&write, 32).is_empty() {
                 let start = write.offset_bytes / SECTOR_BYTES;
                 for part in cache.block_parts(start, start + write.size_bytes / SECTOR_BYTES) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured};
 use crate::devices::null::Null;
-use crate::request::RequestId;
+use crate::request::{Request, RequestId};
 use crate::virtual_time::VirtualTime;
 
 const MIB: u64 = 1 << 20;
