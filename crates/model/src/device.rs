@@ -91,6 +91,13 @@ pub struct WriteFate {
     pub fate: Fate,
 }
 
+impl WriteFate {
+    /// A write that was not acknowledged and did not reach the medium.
+    pub(crate) fn lost(id: RequestId, offset_bytes: u64, size_bytes: u64) -> WriteFate {
+        WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate: Fate::Lost }
+    }
+}
+
 /// Fates of all writes that were not durable, in order of submission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PowerCut {

@@ -24,7 +24,8 @@ pub use device::{Built, Counters, Device, Fate, PowerCut, WriteFate};
 pub use devices::*;
 pub use layers::*;
 pub use parameter::{
-    Declared, Field, Invalid, Kind, Style, Value, Values, Written, format_duration_ns, format_size_bytes,
+    Declared, Described, Field, Invalid, Kind, Style, Value, Values, Written, format_duration_ns,
+    format_size_bytes,
 };
 pub use request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 pub use rng::{Rng, split_mix};

@@ -43,8 +43,30 @@ impl Submitted {
     /// The fate of a whole write that was not acknowledged to the host.
     pub(crate) fn unacknowledged(&self, fate: Fate) -> WriteFate {
         let Request { id, offset_bytes, size_bytes, .. } = self.request;
-        WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate }
+        WriteFate { fate, ..WriteFate::lost(id, offset_bytes, size_bytes) }
     }
+}
+
+/// Puts an item into a list, at a free place if there is one. Returns its index.
+pub(crate) fn put<T>(list: &mut Vec<T>, free: &mut Vec<usize>, item: T) -> usize {
+    match free.pop() {
+        Some(index) => {
+            list[index] = item;
+            index
+        }
+        None => {
+            list.push(item);
+            list.len() - 1
+        }
+    }
+}
+
+/// The index of the first hole in a list, which grows by one if it has none.
+pub(crate) fn first_hole<T>(list: &mut Vec<Option<T>>) -> usize {
+    list.iter().position(Option::is_none).unwrap_or_else(|| {
+        list.push(None);
+        list.len() - 1
+    })
 }
 
 #[derive(Debug, Default)]
@@ -83,16 +105,7 @@ impl Requests {
         self.next_sequence += 1;
         self.unfinished_count += 1;
         self.counters.queue_depth += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot] = submitted;
-                slot
-            }
-            None => {
-                self.slots.push(submitted);
-                self.slots.len() - 1
-            }
-        }
+        put(&mut self.slots, &mut self.free, submitted)
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Submitted {

@@ -6,7 +6,7 @@
 use std::ops::Deref;
 
 use crate::device::Built;
-use crate::parameter::{Declared, Field, Invalid, Values, choices};
+use crate::parameter::{Declared, Described, Field, Invalid, Values, choices};
 use crate::time::SECOND;
 
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
@@ -31,7 +31,7 @@ choices! {
 }
 
 /// A kind of device: its parameters and its construction.
-pub trait DeviceParameters: Declared {
+pub trait DeviceParameters: Described {
     /// # Errors
     /// A violated bound that relates several parameters.
     fn relations(&self) -> Result<(), Invalid> {

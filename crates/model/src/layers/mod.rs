@@ -6,7 +6,7 @@
 use std::ops::Deref;
 
 use crate::device::{Built, Device};
-use crate::parameter::{Declared, Field, Invalid, Kind, Values};
+use crate::parameter::{Declared, Described, Field, Invalid, Kind, Values};
 
 /// A stack below a layer, with the key that names it in stack tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Told<'a> {
 
 /// A kind of layer: its parameters and its construction on the stacks below. Stacks below are in the order of
 /// [`LayerParameters::below`].
-pub trait LayerParameters: Declared {
+pub trait LayerParameters: Described {
     fn below() -> &'static [Below]
     where
         Self: Sized,

@@ -59,7 +59,7 @@ use crate::device::{Counters, Device, PowerCut};
 use crate::layers::Ageing;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
-use crate::requests::{Requests, Slot};
+use crate::requests::{Requests, Slot, put};
 use crate::time::Instant;
 use host::Host;
 use layout::Layout;
@@ -323,16 +323,7 @@ impl Raid {
             is_failed: false,
             is_to_repeat: false,
         };
-        match self.free_ops.pop() {
-            Some(index) => {
-                self.ops[index] = op;
-                index
-            }
-            None => {
-                self.ops.push(op);
-                self.ops.len() - 1
-            }
-        }
+        put(&mut self.ops, &mut self.free_ops, op)
     }
 
     fn run(&mut self, at: Instant, op: OpIndex) {

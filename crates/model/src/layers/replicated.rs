@@ -345,8 +345,7 @@ impl Replicated {
             if let Message::Replicate { request, .. } = message
                 && request.operation == Operation::Write
             {
-                let Request { id, offset_bytes, size_bytes, .. } = *request;
-                writes.push(WriteFate { id, offset_bytes, size_bytes, acknowledged: true, fate: Fate::Lost });
+                writes.push(WriteFate::lost(request.id, request.offset_bytes, request.size_bytes));
             }
         }
         for write in &mut writes {

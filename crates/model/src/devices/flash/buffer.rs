@@ -9,12 +9,12 @@
 use std::collections::VecDeque;
 
 use super::geometry::Unit;
-use crate::device::{Fate, WriteFate};
-use crate::request::{Operation, RequestId, SECTOR_BYTES};
-use crate::requests::{Slot, Submitted, is_unacknowledged};
+use crate::device::WriteFate;
+use crate::request::RequestId;
+use crate::requests::{Slot, Submitted, put};
 use crate::rng::Rng;
 use crate::time::Instant;
-use crate::volatile::draw_fate;
+use crate::volatile::{Part, fates};
 
 /// The data of one write in a unit, in sectors of the device.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +58,7 @@ pub(super) struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     entries: Vec<Entry>,
-    free: Vec<u32>,
+    free: Vec<usize>,
     /// Entries not yet issued, oldest first.
     waiting: VecDeque<u32>,
     next_number: u64,
@@ -107,28 +107,18 @@ impl Buffer {
         let number = self.next_number;
         self.next_number += 1;
         self.sectors += u64::from(mask.count_ones());
-        let (next, older) = (None, Vec::new());
         let entry = Entry {
             unit,
             number,
             buffered_at: at,
             mask,
             is_rewrite,
-            next,
+            next: None,
             last: piece,
-            older,
+            older: Vec::new(),
             is_live: true,
         };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.entries[index as usize] = entry;
-                index
-            }
-            None => {
-                self.entries.push(entry);
-                (self.entries.len() - 1) as u32
-            }
-        };
+        let index = put(&mut self.entries, &mut self.free, entry) as u32;
         self.waiting.push_back(index);
         index
     }
@@ -233,7 +223,7 @@ impl Buffer {
         if let Some(slot) = entry.last.waiter {
             wake(slot);
         }
-        self.free.push(index);
+        self.free.push(index as usize);
     }
 
     pub(super) fn reset(&mut self) {
@@ -259,9 +249,7 @@ impl Buffer {
             }
         }
         for command in outstanding {
-            let (start, end) = command.sectors();
-            if command.request.operation == Operation::Write && !command.placed && start < end {
-                let (id, sequence) = (command.request.id, command.sequence);
+            if let Some(Part { id, sequence, start, end, .. }) = command.unplaced() {
                 // A large write may have a part of its data in the buffer.
                 let pieces = self.live_entries().flat_map(|entry| entry.older.iter().chain([&entry.last]));
                 let buffered: Vec<(u64, u64)> = pieces
@@ -284,25 +272,8 @@ impl Buffer {
             }
             continues
         });
-        let fate = |part: Part| WriteFate {
-            id: part.id,
-            offset_bytes: part.start * SECTOR_BYTES,
-            size_bytes: (part.end - part.start) * SECTOR_BYTES,
-            acknowledged: !is_unacknowledged(outstanding, part.id),
-            fate: if part.is_drawn { draw_fate(part.end - part.start, rng) } else { Fate::Lost },
-        };
-        parts.into_iter().map(fate).collect()
+        fates(parts, outstanding, rng)
     }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    id: RequestId,
-    sequence: u64,
-    start: u64,
-    end: u64,
-    /// The fate of this part is drawn. Otherwise a newer write has replaced it.
-    is_drawn: bool,
 }
 
 /// The parts of a range outside another.

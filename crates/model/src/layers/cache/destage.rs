@@ -1,8 +1,9 @@
 //! Destaging: an elevator over the dirty data.
 
 use super::{Cache, Purpose};
-use crate::children::request;
+use crate::children::sector_request;
 use crate::request::{Operation, Outcome, Request, RequestId, SECTOR_BYTES};
+use crate::requests::first_hole;
 use crate::time::Instant;
 use crate::volatile::Taken;
 
@@ -90,13 +91,8 @@ impl Cache {
     fn start_destage(&mut self, at: Instant, start: u64, end: u64) {
         let mut taken = Vec::new();
         self.dirty.take(start, end, &mut taken);
-        let free = self.destages.list.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
-            self.destages.list.push(None);
-            self.destages.list.len() - 1
-        });
-        let write = request(Operation::Write, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES);
-        let write = Request { force_unit_access: true, ..write };
+        let index = first_hole(&mut self.destages.list);
+        let write = Request { force_unit_access: true, ..sector_request(Operation::Write, start, end) };
         let id = self.base.below[0].submit(at, write, Purpose::Destage(index));
         self.destages.list[index] = Some(Destage { id, start, end, taken });
         self.destages.in_flight_count += 1;

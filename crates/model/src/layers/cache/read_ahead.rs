@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::{Cache, Purpose};
 use crate::children::request;
 use crate::request::{Operation, Outcome};
-use crate::requests::Slot;
+use crate::requests::{Slot, first_hole};
 use crate::time::Instant;
 
 /// Streams tracked [assumption].
@@ -61,19 +61,6 @@ impl ReadAhead {
             fetch.is_void |= fetch.start_bytes < end_bytes && start_bytes < fetch.end_bytes;
         }
     }
-
-    fn add(&mut self, fetch: Fetch) -> usize {
-        match self.fetches.iter().position(Option::is_none) {
-            Some(index) => {
-                self.fetches[index] = Some(fetch);
-                index
-            }
-            None => {
-                self.fetches.push(Some(fetch));
-                self.fetches.len() - 1
-            }
-        }
-    }
 }
 
 impl Cache {
@@ -92,7 +79,8 @@ impl Cache {
             return false;
         }
         let fetch = Fetch { start_bytes, end_bytes, waiting: vec![slot], is_void: false };
-        let index = self.read_ahead.add(fetch);
+        let index = first_hole(&mut self.read_ahead.fetches);
+        self.read_ahead.fetches[index] = Some(fetch);
         let read = request(Operation::Read, start_bytes, end_bytes - start_bytes);
         self.base.below[0].submit_late(at, read, Purpose::ReadAhead(index));
         true

@@ -14,14 +14,17 @@ use crate::time::{MILLISECOND, SECOND};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RaidLevel {
-    Raid0,
-    Raid1,
-    Raid5,
-    Raid6,
-    Raid10,
+    Raid0 = 0,
+    Raid1 = 1,
+    Raid5 = 5,
+    Raid6 = 6,
+    Raid10 = 10,
 }
 
 impl RaidLevel {
+    const ALL: [RaidLevel; 5] =
+        [RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5, RaidLevel::Raid6, RaidLevel::Raid10];
+
     pub(super) fn parity_count(self) -> u64 {
         match self {
             RaidLevel::Raid0 | RaidLevel::Raid1 | RaidLevel::Raid10 => 0,
@@ -43,24 +46,11 @@ impl RaidLevel {
 /// Written as numbers in files.
 impl Parameter for RaidLevel {
     fn value(&self) -> Option<Value> {
-        Some(Value::Number(match self {
-            RaidLevel::Raid0 => 0,
-            RaidLevel::Raid1 => 1,
-            RaidLevel::Raid5 => 5,
-            RaidLevel::Raid6 => 6,
-            RaidLevel::Raid10 => 10,
-        }))
+        Some(Value::Number(*self as u64))
     }
 
     fn from_value(value: &Value) -> Option<RaidLevel> {
-        match value {
-            Value::Number(0) => Some(RaidLevel::Raid0),
-            Value::Number(1) => Some(RaidLevel::Raid1),
-            Value::Number(5) => Some(RaidLevel::Raid5),
-            Value::Number(6) => Some(RaidLevel::Raid6),
-            Value::Number(10) => Some(RaidLevel::Raid10),
-            _ => None,
-        }
+        RaidLevel::ALL.into_iter().find(|level| level.value().as_ref() == Some(value))
     }
 }
 
@@ -96,11 +86,11 @@ declare! {
 /// A word, and the chunk of a bitmap for one of the words.
 impl Part for Resync {
     fn all_fields(declared: Field) -> Vec<Field> {
-        ResyncKeys::fields_under(&declared.key)
+        ResyncKeys::all_fields(declared)
     }
 
     fn read(declared: &Field, values: &mut Values) -> Result<Resync, Invalid> {
-        let keys = ResyncKeys::read_under(&declared.key, values)?;
+        let keys = ResyncKeys::read(declared, values)?;
         match (keys.kind, keys.bitmap_chunk_bytes) {
             (ResyncKind::Bitmap, chunk) => {
                 Ok(Resync::Bitmap { region_bytes: chunk.unwrap_or(BITMAP_CHUNK_BYTES) })
@@ -117,7 +107,7 @@ impl Part for Resync {
             Resync::Whole => (ResyncKind::Whole, None),
             Resync::Bitmap { region_bytes } => (ResyncKind::Bitmap, Some(region_bytes)),
         };
-        ResyncKeys { kind, bitmap_chunk_bytes }.write_under(&declared.key, values);
+        ResyncKeys { kind, bitmap_chunk_bytes }.write(declared, values);
     }
 }
 
@@ -232,14 +222,8 @@ impl LayerParameters for RaidParameters {
     }
 
     fn summary(&self, below: &[Told<'_>]) -> String {
-        let level = format!("{:?}", self.level);
-        format!(
-            "RAID {} of {}, chunk {}, of: {}",
-            level.trim_start_matches("Raid"),
-            below.len(),
-            format_size_bytes(self.chunk_bytes),
-            below[0].summary
-        )
+        let (level, chunk) = (self.level as u64, format_size_bytes(self.chunk_bytes));
+        format!("RAID {level} of {}, chunk {chunk}, of: {}", below.len(), below[0].summary)
     }
 
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, _seed: u64) -> Built {

@@ -96,36 +96,26 @@ impl Raid {
                 continue;
             }
             debug_assert!(is_unacknowledged(outstanding, request.id));
-            let fate = WriteFate {
-                id: request.id,
-                offset_bytes: op.start_bytes,
-                size_bytes: op.end_bytes - op.start_bytes,
-                acknowledged: false,
-                fate: Fate::Lost,
-            };
+            let fate = WriteFate::lost(request.id, op.start_bytes, op.end_bytes - op.start_bytes);
             parts.push(Part { serial: op.serial, fate });
         }
     }
 
     /// Adds writes that the host has not sent to members. Requests still on their way have no operation yet.
     fn add_unsent(&self, parts: &mut Vec<Part>) {
-        let lost = |id, offset_bytes, size_bytes| WriteFate {
-            id,
-            offset_bytes,
-            size_bytes,
-            acknowledged: false,
-            fate: Fate::Lost,
-        };
         for entry in self.host.unsent.iter().map(|unsent| &unsent.entry) {
             if entry.purpose == Purpose::Data {
-                let write = lost(entry.id, entry.offset_bytes, entry.size_bytes);
+                let write = WriteFate::lost(entry.id, entry.offset_bytes, entry.size_bytes);
                 self.add_data(entry.member as usize, &write, entry, parts);
             }
         }
         for (serial, &(_, slot)) in (self.next_serial..).zip(&self.host.entering) {
             let request = self.requests.get(slot).request;
             if request.operation == Operation::Write && request.size_bytes > 0 {
-                parts.push(Part { serial, fate: lost(request.id, request.offset_bytes, request.size_bytes) });
+                parts.push(Part {
+                    serial,
+                    fate: WriteFate::lost(request.id, request.offset_bytes, request.size_bytes),
+                });
             }
         }
     }
@@ -191,13 +181,7 @@ impl Raid {
             }
             for entry in group.clone().map(|index| self.members.write(index)) {
                 if entry.purpose == Purpose::Implied {
-                    let lost = WriteFate {
-                        id: entry.id,
-                        offset_bytes: entry.offset_bytes,
-                        size_bytes: entry.size_bytes,
-                        acknowledged: false,
-                        fate: Fate::Lost,
-                    };
+                    let lost = WriteFate::lost(entry.id, entry.offset_bytes, entry.size_bytes);
                     self.add_data(entry.member as usize, &lost, entry, parts);
                 }
             }

@@ -35,10 +35,8 @@ impl Row for Outage {
     }
 
     fn from_cells(cells: &[u64]) -> Option<Outage> {
-        match *cells {
-            [starts_at_ns, duration_ns] => Some(Outage { starts_at_ns, duration_ns }),
-            _ => None,
-        }
+        let [starts_at_ns, duration_ns] = *cells else { return None };
+        Some(Outage { starts_at_ns, duration_ns })
     }
 }
 
@@ -58,12 +56,8 @@ impl Row for Congestion {
     }
 
     fn from_cells(cells: &[u64]) -> Option<Congestion> {
-        match *cells {
-            [starts_at_ns, duration_ns, bytes_per_s] => {
-                Some(Congestion { starts_at_ns, duration_ns, bytes_per_s })
-            }
-            _ => None,
-        }
+        let [starts_at_ns, duration_ns, bytes_per_s] = *cells else { return None };
+        Some(Congestion { starts_at_ns, duration_ns, bytes_per_s })
     }
 }
 
