@@ -90,6 +90,23 @@ pub struct Disk {
     geometry: Geometry,
     rng: Rng,
     requests: Requests,
+    /// The drive chooses among the first `queue_depth`.
+    queue: Window<Queued>,
+    head: Head,
+    read_ahead: ReadAhead,
+    /// One sector of each dirty run.
+    dirty: Window<u64>,
+    seeks: u64,
+    /// A separate stream, so that retries do not change the outcome of power cuts.
+    retry_rng: Rng,
+    /// The time of the next event, or the far future.
+    next_at: Instant,
+    state: State,
+}
+
+/// What a power cut ends.
+#[derive(Debug, Default)]
+struct State {
     /// Commands in the controller, with the time at which the controller finishes them.
     controller: VecDeque<(Instant, Slot)>,
     controller_free_at: Instant,
@@ -100,24 +117,13 @@ pub struct Disk {
     waiting_for_room: VecDeque<Slot>,
     reserved_sectors: u64,
     reserved_runs: u64,
-    /// The drive chooses among the first `queue_depth`.
-    queue: Window<Queued>,
     arm: Option<Motion>,
-    head: Head,
     /// When the arm last finished a command of the host.
     host_idle_since: Instant,
     flush_ready: bool,
-    read_ahead: ReadAhead,
     cache: VolatileWrites,
-    /// One sector of each dirty run.
-    dirty: Window<u64>,
     /// Pieces being written from the cache to the platter.
     taken: Vec<Taken>,
-    seeks: u64,
-    /// A separate stream, so that retries do not change the outcome of power cuts.
-    retry_rng: Rng,
-    /// The time of the next event, or the far future.
-    next_at: Instant,
 }
 
 impl Disk {
@@ -131,24 +137,13 @@ impl Disk {
             geometry,
             rng: Rng::new(seed),
             requests: Requests::default(),
-            controller: VecDeque::new(),
-            controller_free_at: Instant::ZERO,
-            interface: VecDeque::new(),
-            interface_free_at: Instant::ZERO,
-            waiting_for_room: VecDeque::new(),
-            reserved_sectors: 0,
-            reserved_runs: 0,
             queue: Window::new(parameters.queue_depth),
-            arm: None,
-            host_idle_since: Instant::ZERO,
-            flush_ready: false,
             read_ahead: ReadAhead::new(&parameters, size_bytes),
-            cache: VolatileWrites::default(),
             dirty: Window::new(parameters.destage_candidates),
-            taken: Vec::new(),
             seeks: 0,
             retry_rng: Rng::new(split_mix(seed) ^ RETRY_STREAM),
             next_at: Instant::FAR_FUTURE,
+            state: State::default(),
             parameters,
         }
     }
@@ -166,11 +161,11 @@ impl Disk {
         while self.next_at <= now {
             let at = self.next_at;
             // Ties are handled in this order.
-            if self.arm.as_ref().is_some_and(|motion| motion.ends_at == at) {
+            if self.state.arm.as_ref().is_some_and(|motion| motion.ends_at == at) {
                 self.finish_motion(at);
-            } else if self.interface.front().is_some_and(|&(due, _)| due == at) {
+            } else if self.state.interface.front().is_some_and(|&(due, _)| due == at) {
                 self.finish_interface_transfer(at);
-            } else if self.controller.front().is_some_and(|&(due, _)| due == at) {
+            } else if self.state.controller.front().is_some_and(|&(due, _)| due == at) {
                 self.leave_controller(at);
             }
             self.dispatch(at);
@@ -180,12 +175,12 @@ impl Disk {
 
     fn next_event_at(&self) -> Instant {
         let far = Instant::FAR_FUTURE;
-        let arm_at = match &self.arm {
+        let arm_at = match &self.state.arm {
             Some(motion) => motion.ends_at,
             None => self.idle_destage_at().unwrap_or(far),
         };
-        let controller_at = self.controller.front().map_or(far, |&(at, _)| at);
-        let interface_at = self.interface.front().map_or(far, |&(at, _)| at);
+        let controller_at = self.state.controller.front().map_or(far, |&(at, _)| at);
+        let interface_at = self.state.interface.front().map_or(far, |&(at, _)| at);
         arm_at.min(controller_at).min(interface_at)
     }
 
@@ -195,18 +190,19 @@ impl Disk {
         if self.requests.hold(slot, is_flush) {
             return;
         }
-        self.controller_free_at = self.controller_free_at.max(now) + self.parameters.command_overhead_ns;
-        self.controller.push_back((self.controller_free_at, slot));
+        self.state.controller_free_at =
+            self.state.controller_free_at.max(now) + self.parameters.command_overhead_ns;
+        self.state.controller.push_back((self.state.controller_free_at, slot));
     }
 
     fn leave_controller(&mut self, at: Instant) {
-        let Some((_, slot)) = self.controller.pop_front() else { return };
+        let Some((_, slot)) = self.state.controller.pop_front() else { return };
         let command = self.requests.get(slot);
         let (sequence, request) = (command.sequence, command.request);
         let (start, end) = command.sectors();
         match request.operation {
-            Operation::Flush => self.flush_ready = true,
-            Operation::Read if self.cache.covers(start, end) => self.cross_interface(at, slot),
+            Operation::Flush => self.state.flush_ready = true,
+            Operation::Read if self.state.cache.covers(start, end) => self.cross_interface(at, slot),
             Operation::Read => match self.read_ahead.look_up(&self.geometry, at, start, end) {
                 Lookup::Hit => self.cross_interface(at, slot),
                 Lookup::Miss(start) => self.enqueue(at, slot, start, false),
@@ -219,7 +215,7 @@ impl Disk {
                     self.forget(start, end, sequence);
                     self.requests.finish(at, slot);
                 } else if self.is_cached(&request) {
-                    self.waiting_for_room.push_back(slot);
+                    self.state.waiting_for_room.push_back(slot);
                 } else {
                     self.enqueue(at, slot, start, true);
                 }
@@ -233,11 +229,11 @@ impl Disk {
     }
 
     fn finish_motion(&mut self, at: Instant) {
-        let Some(motion) = self.arm.take() else { return };
+        let Some(motion) = self.state.arm.take() else { return };
         match motion.work {
             Work::Destage => {
-                self.cache.settle(&self.taken);
-                self.taken.clear();
+                self.state.cache.settle(&self.state.taken);
+                self.state.taken.clear();
             }
             Work::Command(slot) => {
                 let command = *self.requests.get(slot);
@@ -251,7 +247,7 @@ impl Disk {
                         self.read_ahead.begin(at, end);
                     }
                 }
-                self.host_idle_since = at;
+                self.state.host_idle_since = at;
                 self.requests.finish(at, slot);
             }
         }
@@ -260,13 +256,13 @@ impl Disk {
     /// Starts the work that is possible at `at`.
     fn dispatch(&mut self, at: Instant) {
         self.admit_to_cache(at);
-        if self.flush_ready && self.requests.working_count() == 0 {
+        if self.state.flush_ready && self.requests.working_count() == 0 {
             let must_drain = self.parameters.write_cache == WriteCache::Volatile;
-            if !must_drain || self.cache.volatile_sectors() == 0 {
+            if !must_drain || self.state.cache.volatile_sectors() == 0 {
                 self.finish_flush(at);
             }
         }
-        if self.arm.is_none() {
+        if self.state.arm.is_none() {
             let destage_is_due = self.destage_is_due(at);
             if destage_is_due || !self.queue.is_empty() {
                 if let Some(head) = self.read_ahead.stop(&self.geometry, at) {
@@ -278,7 +274,7 @@ impl Disk {
     }
 
     fn finish_flush(&mut self, at: Instant) {
-        self.flush_ready = false;
+        self.state.flush_ready = false;
         if let Some(slot) = self.requests.flush() {
             let held = self.requests.release();
             self.requests.finish(at, slot);
@@ -291,14 +287,14 @@ impl Disk {
     /// The command or destage that the arm can reach soonest, unless a command is beyond the age limit.
     fn choose(&mut self, at: Instant, phase_ns: u32, destage_is_due: bool) -> Option<Choice> {
         let oldest_at = self.queue.oldest().map(|queued| queued.seen_at);
-        let waiter_at = self.waiting_for_room.front().map(|&slot| self.requests.get(slot).arrived_at);
+        let waiter_at = self.state.waiting_for_room.front().map(|&slot| self.requests.get(slot).arrived_at);
         let is_aged = |since: Instant| at - since > self.parameters.age_limit_ns;
         if let Some(seen_at) = oldest_at.filter(|&seen_at| is_aged(seen_at))
             && waiter_at.is_none_or(|waiter_at| seen_at <= waiter_at)
         {
             return Some(Choice::Queued(0));
         }
-        let only_destage = waiter_at.is_some_and(is_aged) && !self.cache.is_clean();
+        let only_destage = waiter_at.is_some_and(is_aged) && !self.state.cache.is_clean();
         let queued = match only_destage {
             true => None,
             false => self.queue.nearest(&self.geometry, phase_ns, self.head),
@@ -343,7 +339,7 @@ impl Disk {
             ends_at = ends_at + retries.draw_rotations(&mut self.retry_rng) * self.geometry.rotation_ns();
         }
         self.head = head;
-        self.arm = Some(Motion { ends_at, work });
+        self.state.arm = Some(Motion { ends_at, work });
     }
 
     fn is_aligned(&self, start: u64, end: u64) -> bool {
@@ -385,26 +381,20 @@ impl Device for Disk {
         let outstanding = self.requests.outstanding();
         if self.parameters.write_cache == WriteCache::Protected {
             // The capacitors save this data. Only writes that the drive had not yet taken have an open fate.
-            self.taken.clear();
-            self.cache.reset();
+            self.state.taken.clear();
+            self.state.cache.reset();
         }
-        let writes = self.cache.power_cut(&self.taken, &outstanding, &mut self.rng);
-        self.controller.clear();
-        self.interface.clear();
-        self.waiting_for_room.clear();
+        let writes = self.state.cache.power_cut(&self.state.taken, &outstanding, &mut self.rng);
+        self.state = State {
+            controller_free_at: now,
+            interface_free_at: now,
+            host_idle_since: now,
+            ..State::default()
+        };
         self.queue.clear();
         self.dirty.clear();
-        self.taken.clear();
-        self.arm = None;
         self.head = self.geometry.head_at_rest();
         self.read_ahead.reset();
-        self.reserved_sectors = 0;
-        self.reserved_runs = 0;
-        self.flush_ready = false;
-        self.controller_free_at = now;
-        self.interface_free_at = now;
-        self.host_idle_since = now;
-        self.cache.reset();
         self.requests.reset();
         self.next_at = Instant::FAR_FUTURE;
         PowerCut { writes }
@@ -412,7 +402,7 @@ impl Device for Disk {
 
     fn counters(&self) -> Counters {
         let volatile_bytes = match self.parameters.write_cache {
-            WriteCache::Volatile => self.cache.volatile_sectors() * SECTOR_BYTES,
+            WriteCache::Volatile => self.state.cache.volatile_sectors() * SECTOR_BYTES,
             WriteCache::Off | WriteCache::Protected => 0,
         };
         Counters { seeks: self.seeks, volatile_bytes, ..self.requests.counters }

@@ -86,23 +86,29 @@ pub struct Flash {
     size_bytes: u64,
     rng: Rng,
     requests: Requests,
+    channel_free_at: Vec<Instant>,
+    dies: Vec<Die>,
+    ftl: Ftl,
+    buffer_units: u64,
+    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
+    part_units: u32,
+    state: State,
+}
+
+/// What changes with each request.
+#[derive(Debug, Default)]
+struct State {
     events: Events,
     firmware_free_at: Instant,
     link_free_at: Instant,
-    channel_free_at: Vec<Instant>,
-    dies: Vec<Die>,
     /// By slot: pages on their way to the host, or units that a durable write waits for.
     pending: Vec<u32>,
     /// By slot: units of a write that have reached the buffer.
     buffered_units: Vec<u32>,
-    ftl: Ftl,
     collection: Collection,
     /// Moves queued or running.
     moves_running: usize,
     buffer: Buffer,
-    buffer_units: u64,
-    /// A write larger than this goes through the buffer in parts, so that programs overlap with the transfer.
-    part_units: u32,
     /// Units in the buffer or on their way to it.
     used_units: u64,
     waiting_for_room: VecDeque<Slot>,
@@ -132,49 +138,32 @@ impl Flash {
             size_bytes,
             rng: Rng::new(seed),
             requests: Requests::default(),
-            events: Events::default(),
-            firmware_free_at: Instant::ZERO,
-            link_free_at: Instant::ZERO,
             channel_free_at: vec![Instant::ZERO; parameters.channel_count as usize],
             dies: (0..die_count).map(|_| Die::default()).collect(),
-            pending: Vec::new(),
-            buffered_units: Vec::new(),
             buffer_units,
             part_units: (buffer_units / 4).max(units_per_program).min(buffer_units) as u32,
             ftl: Ftl::new(&parameters, size_bytes),
-            collection: Collection::default(),
-            moves_running: 0,
-            buffer: Buffer::default(),
-            used_units: 0,
-            waiting_for_room: VecDeque::new(),
-            admitted_units: 0,
-            force_mark: 0,
-            partial_timer_runs: false,
-            flush_waiters: Vec::new(),
-            durable_waiters: 0,
-            flush_ready: false,
-            woken: Vec::new(),
-            glance: 0,
+            state: State::default(),
             parameters,
         }
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
-        self.events.schedule(at, event);
+        self.state.events.schedule(at, event);
     }
 
     /// Has a fast path, because a driver calls more often than events occur.
     #[inline]
     fn advance(&mut self, now: Instant) {
-        if self.events.is_due(now) {
+        if self.state.events.is_due(now) {
             self.handle_events(now);
         }
     }
 
     #[inline(never)]
     fn handle_events(&mut self, now: Instant) {
-        while self.events.is_due(now) {
-            let (at, event) = self.events.pop();
+        while self.state.events.is_due(now) {
+            let (at, event) = self.state.events.pop();
             match event {
                 Event::Decoded(slot) => self.start_command(at, slot),
                 Event::ArrayRead(die) => self.read_out(at, die),
@@ -195,8 +184,8 @@ impl Flash {
         if self.requests.hold(slot, is_non_queued) {
             return;
         }
-        let start = self.firmware_free_at.max(now);
-        self.firmware_free_at = start + self.parameters.command_interval_ns;
+        let start = self.state.firmware_free_at.max(now);
+        self.state.firmware_free_at = start + self.parameters.command_interval_ns;
         let overhead_ns = match operation {
             Operation::Read => self.parameters.read_overhead_ns,
             _ => self.parameters.write_overhead_ns,
@@ -208,9 +197,9 @@ impl Flash {
         match self.requests.get(slot).request.operation {
             Operation::Read => self.start_read(at, slot),
             Operation::Write => {
-                self.waiting_for_room.push_back(slot);
+                self.state.waiting_for_room.push_back(slot);
                 self.admit_to_buffer(at);
-                if !self.waiting_for_room.is_empty() {
+                if !self.state.waiting_for_room.is_empty() {
                     self.pump(at);
                 }
             }
@@ -219,7 +208,7 @@ impl Flash {
                 self.finish(at, slot);
                 self.pump(at);
             }
-            Operation::Flush if self.parameters.flush_blocks_queue => self.flush_ready = true,
+            Operation::Flush if self.parameters.flush_blocks_queue => self.state.flush_ready = true,
             Operation::Flush => self.wait_for_drain(at, slot),
         }
     }
@@ -254,26 +243,27 @@ impl Flash {
     }
 
     fn cross_link(&mut self, at: Instant, bytes: u64) -> Instant {
-        self.link_free_at = self.link_free_at.max(at) + transfer_ns(bytes, self.parameters.link_bytes_per_s);
-        self.link_free_at
+        self.state.link_free_at =
+            self.state.link_free_at.max(at) + transfer_ns(bytes, self.parameters.link_bytes_per_s);
+        self.state.link_free_at
     }
 
     fn admit_to_buffer(&mut self, at: Instant) {
-        while let Some(&slot) = self.waiting_for_room.front() {
-            let left_units = self.units(slot).len() as u32 - self.admitted_units;
+        while let Some(&slot) = self.state.waiting_for_room.front() {
+            let left_units = self.units(slot).len() as u32 - self.state.admitted_units;
             let unit_count = left_units.min(self.part_units);
-            if self.used_units + u64::from(unit_count) > self.buffer_units {
+            if self.state.used_units + u64::from(unit_count) > self.buffer_units {
                 return;
             }
-            self.used_units += u64::from(unit_count);
-            self.admitted_units += unit_count;
+            self.state.used_units += u64::from(unit_count);
+            self.state.admitted_units += unit_count;
             let size_bytes = self.requests.get(slot).request.size_bytes;
             let bytes = size_bytes.min(u64::from(unit_count) * self.ftl.geometry.unit_bytes);
             let buffered_at = self.cross_link(at, bytes);
             self.schedule(buffered_at, Event::Buffered(slot));
             if unit_count == left_units {
-                self.waiting_for_room.pop_front();
-                self.admitted_units = 0;
+                self.state.waiting_for_room.pop_front();
+                self.state.admitted_units = 0;
             }
         }
     }
@@ -288,11 +278,11 @@ impl Flash {
         };
         let (start, end) = command.sectors();
         let units = self.units(slot);
-        let from = units.start + self.buffered_units[slot];
+        let from = units.start + self.state.buffered_units[slot];
         let to = (from + self.part_units).min(units.end);
         if must_be_durable && from == units.start && !units.is_empty() {
-            self.pending[slot] = units.len() as u32;
-            self.durable_waiters += 1;
+            self.state.pending[slot] = units.len() as u32;
+            self.state.durable_waiters += 1;
         }
         for unit in from..to {
             let first = self.first_sector(unit);
@@ -305,12 +295,12 @@ impl Flash {
             };
             self.buffer_unit(at, unit, piece);
         }
-        self.buffered_units[slot] = to - units.start;
+        self.state.buffered_units[slot] = to - units.start;
         if must_be_durable && from < to {
-            self.force_mark = self.buffer.next_number();
+            self.state.force_mark = self.state.buffer.next_number();
         }
         if to == units.end {
-            self.buffered_units[slot] = 0;
+            self.state.buffered_units[slot] = 0;
             self.requests.mark_placed(slot);
             if !must_be_durable || units.is_empty() {
                 self.finish(at, slot);
@@ -325,33 +315,38 @@ impl Flash {
         match self.ftl.locate(unit) {
             Location::Buffered(index) => {
                 // The waiting entry takes this data along.
-                self.used_units -= 1;
-                self.buffer.join(index, first, piece);
+                self.state.used_units -= 1;
+                self.state.buffer.join(index, first, piece);
             }
             location => {
                 let is_rewrite = location != Location::Unmapped;
-                let index = self.buffer.insert(at, unit, first, piece, is_rewrite);
+                let index = self.state.buffer.insert(at, unit, first, piece, is_rewrite);
                 self.ftl.leave_nand(unit, Location::Buffered(index));
             }
         }
     }
 
     fn start_partial_timer(&mut self, at: Instant) {
-        let is_part_filled = self.buffer.waiting_count() < self.ftl.geometry.units_per_program as usize;
+        let is_part_filled = self.state.buffer.waiting_count() < self.ftl.geometry.units_per_program as usize;
         if is_part_filled
-            && !self.partial_timer_runs
-            && let Some(oldest) = self.buffer.oldest_waiting()
-            && oldest.number >= self.force_mark
+            && !self.state.partial_timer_runs
+            && let Some(oldest) = self.state.buffer.oldest_waiting()
+            && oldest.number >= self.state.force_mark
         {
-            self.partial_timer_runs = true;
+            self.state.partial_timer_runs = true;
             self.schedule(at.max(oldest.buffered_at + PARTIAL_PROGRAM_NS), Event::PartialDue);
         }
     }
 
     fn partial_due(&mut self, at: Instant) {
-        self.partial_timer_runs = false;
-        if self.buffer.oldest_waiting().is_some_and(|oldest| oldest.buffered_at + PARTIAL_PROGRAM_NS <= at) {
-            self.force_mark = self.buffer.next_number();
+        self.state.partial_timer_runs = false;
+        if self
+            .state
+            .buffer
+            .oldest_waiting()
+            .is_some_and(|oldest| oldest.buffered_at + PARTIAL_PROGRAM_NS <= at)
+        {
+            self.state.force_mark = self.state.buffer.next_number();
         }
         self.pump(at);
     }
@@ -371,11 +366,12 @@ impl Flash {
     /// Sends the next program of the host's data to its die. Returns false if there is none, or if it must
     /// wait.
     fn issue_program(&mut self, at: Instant) -> bool {
-        let Some(oldest) = self.buffer.oldest_waiting() else { return false };
-        let (waiting, full) = (self.buffer.waiting_count(), self.ftl.geometry.units_per_program as usize);
+        let Some(oldest) = self.state.buffer.oldest_waiting() else { return false };
+        let (waiting, full) =
+            (self.state.buffer.waiting_count(), self.ftl.geometry.units_per_program as usize);
         // Avoids a deadlock: writes that wait for room and a program that waits for writes.
-        let is_starved = !self.waiting_for_room.is_empty() && self.used_units == waiting as u64;
-        if waiting < full && oldest.number >= self.force_mark && !is_starved {
+        let is_starved = !self.state.waiting_for_room.is_empty() && self.state.used_units == waiting as u64;
+        if waiting < full && oldest.number >= self.state.force_mark && !is_starved {
             return false;
         }
         if self.is_in_debt() || !self.ftl.has_room() {
@@ -385,12 +381,12 @@ impl Flash {
         if self.dies[die].jobs.len() >= JOBS_PER_DIE {
             return false;
         }
-        let mut batch = self.buffer.issue(full, self.ftl.geometry.unit_sectors);
+        let mut batch = self.state.buffer.issue(full, self.ftl.geometry.unit_sectors);
         batch.is_slc = self.ftl.host_is_in_slc();
         let mut next = Some(batch.first);
         while let Some(index) = next {
-            self.ftl.place_host(self.buffer.entry(index).unit);
-            next = self.buffer.next_in_batch(index);
+            self.ftl.place_host(self.state.buffer.entry(index).unit);
+            next = self.state.buffer.next_in_batch(index);
         }
         self.ftl.pad_host_program();
         self.charge(self.ftl.geometry.units_per_program);
@@ -401,7 +397,7 @@ impl Flash {
     fn finish_batch(&mut self, at: Instant, batch: Batch) {
         let mut next = Some(batch.first);
         while let Some(index) = next {
-            next = self.buffer.next_in_batch(index);
+            next = self.state.buffer.next_in_batch(index);
             self.release(at, index);
         }
         self.admit_to_buffer(at);
@@ -409,12 +405,12 @@ impl Flash {
 
     /// Releases an entry that is durable or fully discarded.
     fn release(&mut self, at: Instant, index: u32) {
-        let number = self.buffer.entry(index).number;
-        self.buffer.release(index, |slot| self.woken.push(slot));
-        self.used_units -= 1;
+        let number = self.state.buffer.entry(index).number;
+        self.state.buffer.release(index, |slot| self.state.woken.push(slot));
+        self.state.used_units -= 1;
         self.wake(at);
-        if !self.flush_waiters.is_empty() {
-            for waiter in self.flush_waiters.iter_mut().filter(|waiter| number < waiter.mark) {
+        if !self.state.flush_waiters.is_empty() {
+            for waiter in self.state.flush_waiters.iter_mut().filter(|waiter| number < waiter.mark) {
                 waiter.left -= 1;
             }
             self.release_drained(at);
@@ -423,15 +419,15 @@ impl Flash {
 
     /// Counts one unit less for each woken write.
     fn wake(&mut self, at: Instant) {
-        for index in 0..self.woken.len() {
-            let slot = self.woken[index];
-            self.pending[slot] -= 1;
-            if self.pending[slot] == 0 {
-                self.durable_waiters -= 1;
+        for index in 0..self.state.woken.len() {
+            let slot = self.state.woken[index];
+            self.state.pending[slot] -= 1;
+            if self.state.pending[slot] == 0 {
+                self.state.durable_waiters -= 1;
                 self.schedule(at, Event::Done(slot));
             }
         }
-        self.woken.clear();
+        self.state.woken.clear();
     }
 
     /// Discard and WriteZeroes: unmaps whole units and drops older data in the buffer.
@@ -443,11 +439,12 @@ impl Flash {
             let last = (first + self.ftl.geometry.unit_sectors).min(self.size_bytes / SECTOR_BYTES);
             match self.ftl.locate(unit) {
                 Location::Buffered(index) => {
-                    let wake = |slot| self.woken.push(slot);
-                    let is_empty = self.buffer.discard(index, (start, end), first, command.sequence, wake);
+                    let wake = |slot| self.state.woken.push(slot);
+                    let is_empty =
+                        self.state.buffer.discard(index, (start, end), first, command.sequence, wake);
                     self.wake(at);
                     if is_empty {
-                        self.buffer.withdraw(index);
+                        self.state.buffer.withdraw(index);
                         self.ftl.leave_nand(unit, Location::Unmapped);
                         self.release(at, index);
                     }
@@ -463,34 +460,34 @@ impl Flash {
 
     /// Starts the non-queued FLUSH when the commands before it are done.
     fn begin_drain_if_quiet(&mut self, at: Instant) {
-        if self.flush_ready
+        if self.state.flush_ready
             && self.requests.working_count() == 0
             && let Some(slot) = self.requests.flush()
         {
-            self.flush_ready = false;
+            self.state.flush_ready = false;
             self.wait_for_drain(at, slot);
         }
     }
 
     fn wait_for_drain(&mut self, at: Instant, slot: Slot) {
         let is_protected = self.parameters.write_cache == WriteCache::Protected;
-        let left = if is_protected { 0 } else { self.buffer.undurable_count() };
-        let mark = self.buffer.next_number();
-        self.flush_waiters.push(FlushWaiter { slot, mark, left });
-        self.durable_waiters += 1;
+        let left = if is_protected { 0 } else { self.state.buffer.undurable_count() };
+        let mark = self.state.buffer.next_number();
+        self.state.flush_waiters.push(FlushWaiter { slot, mark, left });
+        self.state.durable_waiters += 1;
         if left > 0 {
-            self.force_mark = mark;
+            self.state.force_mark = mark;
             self.pump(at);
         }
         self.release_drained(at);
     }
 
     fn release_drained(&mut self, at: Instant) {
-        for index in (0..self.flush_waiters.len()).rev() {
-            let FlushWaiter { slot, left, .. } = self.flush_waiters[index];
+        for index in (0..self.state.flush_waiters.len()).rev() {
+            let FlushWaiter { slot, left, .. } = self.state.flush_waiters[index];
             if left == 0 {
-                self.flush_waiters.remove(index);
-                self.durable_waiters -= 1;
+                self.state.flush_waiters.remove(index);
+                self.state.durable_waiters -= 1;
                 self.schedule(at + self.parameters.flush_commit_ns, Event::Done(slot));
             }
         }
@@ -498,19 +495,19 @@ impl Flash {
 
     /// Stops all work. Units that the map has in the buffer are moved to NAND in zero time.
     fn stop_work(&mut self, now: Instant) {
-        self.events.clear();
+        self.state.events.clear();
         self.forget_die_work();
         self.forget_collection();
-        while self.buffer.waiting_count() > 0 {
-            let batch = self.buffer.issue(1, self.ftl.geometry.unit_sectors);
-            self.ftl.write_at_once(self.buffer.entry(batch.first).unit);
+        while self.state.buffer.waiting_count() > 0 {
+            let batch = self.state.buffer.issue(1, self.ftl.geometry.unit_sectors);
+            self.ftl.write_at_once(self.state.buffer.entry(batch.first).unit);
         }
         self.ftl.pad_host_program();
-        self.buffer.reset();
-        self.used_units = 0;
-        self.partial_timer_runs = false;
-        self.firmware_free_at = now;
-        self.link_free_at = now;
+        self.state.buffer.reset();
+        self.state.used_units = 0;
+        self.state.partial_timer_runs = false;
+        self.state.firmware_free_at = now;
+        self.state.link_free_at = now;
         self.channel_free_at.fill(now);
     }
 }
@@ -525,19 +522,19 @@ impl Device for Flash {
         let from = request.begins_at(sent, now);
         self.advance(now);
         let slot = self.requests.accept(from, request, self.size_bytes);
-        if self.pending.len() <= slot {
-            self.pending.resize(slot + 1, 0);
-            self.buffered_units.resize(slot + 1, 0);
+        if self.state.pending.len() <= slot {
+            self.state.pending.resize(slot + 1, 0);
+            self.state.buffered_units.resize(slot + 1, 0);
         }
         self.note_submit(now);
-        self.glance ^= self.ftl.glance(request.offset_bytes);
+        self.state.glance ^= self.ftl.glance(request.offset_bytes);
         self.enter_firmware(from, slot);
         self.advance(now);
         from
     }
 
     fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.events.next_at()).min()
+        self.requests.next_finished_at().into_iter().chain(self.state.events.next_at()).min()
     }
 
     fn poll(&mut self, now: Instant) -> Option<Completion> {
@@ -550,22 +547,22 @@ impl Device for Flash {
         let outstanding = self.requests.outstanding();
         let protected = Buffer::default();
         let is_protected = self.parameters.write_cache == WriteCache::Protected;
-        let buffer = if is_protected { &protected } else { &self.buffer };
+        let buffer = if is_protected { &protected } else { &self.state.buffer };
         let writes = buffer.power_cut(&outstanding, &mut self.rng);
         self.stop_work(now);
-        self.waiting_for_room.clear();
-        self.admitted_units = 0;
-        self.buffered_units.fill(0);
-        self.flush_waiters.clear();
-        self.durable_waiters = 0;
-        self.flush_ready = false;
+        self.state.waiting_for_room.clear();
+        self.state.admitted_units = 0;
+        self.state.buffered_units.fill(0);
+        self.state.flush_waiters.clear();
+        self.state.durable_waiters = 0;
+        self.state.flush_ready = false;
         self.requests.reset();
         PowerCut { writes }
     }
 
     fn counters(&self) -> Counters {
         let volatile_bytes = match self.parameters.write_cache {
-            WriteCache::Volatile => self.buffer.sectors * SECTOR_BYTES,
+            WriteCache::Volatile => self.state.buffer.sectors * SECTOR_BYTES,
             WriteCache::Off | WriteCache::Protected => 0,
         };
         let ftl = self.ftl.counters;
@@ -585,7 +582,7 @@ impl Device for Flash {
             self.requests.counters.queue_depth == 0,
             "a drive is aged or erased while nothing is asked of it"
         );
-        self.stop_work(self.firmware_free_at);
+        self.stop_work(self.state.firmware_free_at);
         match ageing {
             Some(ageing) => self.ftl.age(ageing),
             None => self.ftl.secure_erase(),

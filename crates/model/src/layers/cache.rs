@@ -85,20 +85,26 @@ pub struct Cache {
     parameters: CacheParameters,
     base: Base<Purpose>,
     rng: Rng,
+    is_battery_good: bool,
+    /// Future changes of the battery's state: time, and whether the battery is good from then on.
+    battery_changes: VecDeque<(Instant, bool)>,
+    destages: Destages,
+    read_cache: ReadCache,
+    state: State,
+}
+
+/// What a power cut ends.
+#[derive(Debug, Default)]
+struct State {
     events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
     next_event_number: u64,
     firmware_free_at: Instant,
     link_free_at: Instant,
-    is_battery_good: bool,
-    /// Future changes of the battery's state: time, and whether the battery is good from then on.
-    battery_changes: VecDeque<(Instant, bool)>,
     dirty: VolatileWrites,
     waiting_for_room: VecDeque<Slot>,
     reserved_sectors: u64,
     /// FLUSHes that wait until nothing is dirty.
     waiting_for_drain: Vec<Slot>,
-    destages: Destages,
-    read_cache: ReadCache,
     read_ahead: ReadAhead,
     host_idle_since: Instant,
 }
@@ -122,22 +128,13 @@ impl Cache {
             .collect();
         Ok(Cache {
             read_cache: ReadCache::new(parameters.read_cache_bytes),
-            read_ahead: ReadAhead::default(),
             destages: Destages::default(),
+            state: State::default(),
             parameters,
             base: Base::over(below),
             rng: Rng::new(seed),
-            events: BinaryHeap::new(),
-            next_event_number: 0,
-            firmware_free_at: Instant::ZERO,
-            link_free_at: Instant::ZERO,
             is_battery_good: true,
             battery_changes,
-            dirty: VolatileWrites::default(),
-            waiting_for_room: VecDeque::new(),
-            reserved_sectors: 0,
-            waiting_for_drain: Vec::new(),
-            host_idle_since: Instant::ZERO,
         })
     }
 
@@ -174,20 +171,20 @@ impl Cache {
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
-        self.events.push(Reverse((at, self.next_event_number, event)));
-        self.next_event_number += 1;
+        self.state.events.push(Reverse((at, self.state.next_event_number, event)));
+        self.state.next_event_number += 1;
     }
 
     fn next_source(&self) -> Option<(Instant, Source)> {
         let below = self.base.below[0].poll_at().map(|at| (at, Source::Below));
         let battery = self.battery_changes.front().map(|&(at, _)| (at, Source::Battery));
-        let event = self.events.peek().map(|Reverse((at, ..))| (*at, Source::Event));
+        let event = self.state.events.peek().map(|Reverse((at, ..))| (*at, Source::Event));
         let idle = self.idle_destage_at().map(|at| (at, Source::Idle));
         [below, battery, event, idle].into_iter().flatten().min()
     }
 
     fn handle_event(&mut self, at: Instant) {
-        let Some(Reverse((_, _, event))) = self.events.pop() else { return };
+        let Some(Reverse((_, _, event))) = self.state.events.pop() else { return };
         match event {
             Event::Decoded(slot) => self.start_command(at, slot),
             Event::Stored(slot) => self.store(at, slot),
@@ -199,10 +196,10 @@ impl Cache {
     fn start_command(&mut self, at: Instant, slot: Slot) {
         let request = self.base.requests.get(slot).request;
         match request.operation {
-            Operation::Flush => self.waiting_for_drain.push(slot),
+            Operation::Flush => self.state.waiting_for_drain.push(slot),
             Operation::Discard | Operation::WriteZeroes => self.pass_below(at, slot),
             Operation::Write if self.is_write_back() && request.size_bytes <= self.parameters.cache_bytes => {
-                self.waiting_for_room.push_back(slot);
+                self.state.waiting_for_room.push_back(slot);
             }
             Operation::Write => {
                 let passed_at = self.cross_link(at, request.size_bytes);
@@ -216,23 +213,24 @@ impl Cache {
         let request = self.base.requests.get(slot).request;
         let (start, end) = self.base.requests.get(slot).sectors();
         let (start_bytes, end_bytes) = (request.offset_bytes, request.end_bytes());
-        let goes_on = self.read_ahead.goes_on(start_bytes, end_bytes);
-        if self.dirty.covers(start, end)
+        let goes_on = self.state.read_ahead.goes_on(start_bytes, end_bytes);
+        if self.state.dirty.covers(start, end)
             || self.destages.holds(start, end)
             || self.read_cache.hit(start_bytes, end_bytes)
         {
             self.deliver(at, slot);
             return;
         }
-        let is_on_its_way = self.read_ahead.joins(slot, start_bytes, end_bytes);
+        let is_on_its_way = self.state.read_ahead.joins(slot, start_bytes, end_bytes);
         if !is_on_its_way && (!goes_on || !self.fetch_stripe(at, slot)) {
             self.pass_below(at, slot);
         }
     }
 
     fn cross_link(&mut self, at: Instant, bytes: u64) -> Instant {
-        self.link_free_at = self.link_free_at.max(at) + transfer_ns(bytes, self.parameters.link_bytes_per_s);
-        self.link_free_at
+        self.state.link_free_at =
+            self.state.link_free_at.max(at) + transfer_ns(bytes, self.parameters.link_bytes_per_s);
+        self.state.link_free_at
     }
 
     fn deliver(&mut self, at: Instant, slot: Slot) {
@@ -241,11 +239,11 @@ impl Cache {
     }
 
     fn used_sectors(&self) -> u64 {
-        self.dirty.volatile_sectors() + self.reserved_sectors
+        self.state.dirty.volatile_sectors() + self.state.reserved_sectors
     }
 
     fn admit(&mut self, at: Instant) {
-        while let Some(&slot) = self.waiting_for_room.front() {
+        while let Some(&slot) = self.state.waiting_for_room.front() {
             let request = self.base.requests.get(slot).request;
             let sectors = request.size_bytes / SECTOR_BYTES;
             if !self.is_write_back() {
@@ -253,27 +251,27 @@ impl Cache {
                 let passed_at = self.cross_link(at, request.size_bytes);
                 self.schedule(passed_at, Event::Passed(slot));
             } else if self.used_sectors() + sectors <= self.parameters.cache_bytes / SECTOR_BYTES {
-                self.reserved_sectors += sectors;
+                self.state.reserved_sectors += sectors;
                 let stored_at = self.cross_link(at, request.size_bytes);
                 self.schedule(stored_at, Event::Stored(slot));
             } else {
                 return;
             }
-            self.waiting_for_room.pop_front();
+            self.state.waiting_for_room.pop_front();
         }
     }
 
     fn store(&mut self, at: Instant, slot: Slot) {
         let command = *self.base.requests.get(slot);
         let (start, end) = command.sectors();
-        self.reserved_sectors -= end - start;
+        self.state.reserved_sectors -= end - start;
         if !self.is_write_back() {
             // The battery failed while the data crossed the link.
             self.pass_below(at, slot);
             return;
         }
         if start < end {
-            self.dirty.insert(start, end, command.request.id, command.sequence);
+            self.state.dirty.insert(start, end, command.request.id, command.sequence);
         }
         self.base.requests.mark_placed(slot);
         self.finish(at, slot);
@@ -290,7 +288,7 @@ impl Cache {
         let command = *self.base.requests.get(slot);
         if outcome == Outcome::Failure {
             self.base.requests.finish_as(at, slot, outcome);
-            self.host_idle_since = self.host_idle_since.max(at);
+            self.state.host_idle_since = self.state.host_idle_since.max(at);
             return;
         }
         let (start, end) = command.sectors();
@@ -302,13 +300,13 @@ impl Cache {
                 return;
             }
             Operation::Write => {
-                self.dirty.forget(start, end, command.sequence);
+                self.state.dirty.forget(start, end, command.sequence);
                 self.base.requests.mark_placed(slot);
             }
             Operation::Discard | Operation::WriteZeroes => {
-                self.dirty.forget(start, end, command.sequence);
+                self.state.dirty.forget(start, end, command.sequence);
                 self.read_cache.remove(start_bytes, end_bytes);
-                self.read_ahead.void(start_bytes, end_bytes);
+                self.state.read_ahead.void(start_bytes, end_bytes);
             }
             Operation::Flush => {}
         }
@@ -317,20 +315,20 @@ impl Cache {
 
     fn finish(&mut self, at: Instant, slot: Slot) {
         self.base.requests.finish(at, slot);
-        self.host_idle_since = self.host_idle_since.max(at);
+        self.state.host_idle_since = self.state.host_idle_since.max(at);
     }
 
     /// Starts the work that is possible at `at`.
     fn dispatch(&mut self, at: Instant) {
         self.admit(at);
         self.destage(at);
-        let is_promise_kept = self.is_write_back() || self.dirty.volatile_sectors() == 0;
-        if is_promise_kept && !self.waiting_for_drain.is_empty() {
-            let mut waiting = std::mem::take(&mut self.waiting_for_drain);
+        let is_promise_kept = self.is_write_back() || self.state.dirty.volatile_sectors() == 0;
+        if is_promise_kept && !self.state.waiting_for_drain.is_empty() {
+            let mut waiting = std::mem::take(&mut self.state.waiting_for_drain);
             for slot in waiting.drain(..) {
                 self.finish(at.max(self.base.requests.get(slot).arrived_at), slot);
             }
-            self.waiting_for_drain = waiting;
+            self.state.waiting_for_drain = waiting;
         }
     }
 }
@@ -352,8 +350,8 @@ impl Layered for Cache {
 
     fn begin(&mut self, _now: Instant, slot: Slot) {
         self.destages.is_idle_run = false;
-        let start = self.firmware_free_at.max(self.base.requests.get(slot).arrived_at);
-        self.firmware_free_at = start + self.parameters.command_interval_ns;
+        let start = self.state.firmware_free_at.max(self.base.requests.get(slot).arrived_at);
+        self.state.firmware_free_at = start + self.parameters.command_interval_ns;
         self.schedule(start + self.parameters.command_ns, Event::Decoded(slot));
     }
 
@@ -371,7 +369,8 @@ impl Layered for Cache {
 
     /// A battery change is an event only if it affects work in progress.
     fn wakes_at(&self) -> Option<Instant> {
-        let is_battery_idle = self.base.requests.working_count() == 0 && self.dirty.volatile_sectors() == 0;
+        let is_battery_idle =
+            self.base.requests.working_count() == 0 && self.state.dirty.volatile_sectors() == 0;
         match self.next_source() {
             Some((_, Source::Battery)) if is_battery_idle => self.base.below[0].poll_at(),
             next => next.map(|(at, _)| at),
@@ -398,7 +397,7 @@ impl Layered for Cache {
 
     fn totals(&self) -> Counters {
         let is_volatile = !self.is_safe();
-        let volatile_bytes = if is_volatile { self.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
+        let volatile_bytes = if is_volatile { self.state.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
         Counters { volatile_bytes, ..self.base.requests.counters }.over([self.base.below[0].counters()])
     }
 }

@@ -100,6 +100,12 @@ pub struct IntentLog {
     /// Size of the log on the fast device.
     log_bytes: u64,
     base: Base<Purpose>,
+    state: State,
+}
+
+/// What changes with each request.
+#[derive(Debug, Default)]
+struct State {
     /// Completed writes that are not in the log, by number. Numbers below `durable_write` are in the pool.
     memory: VolatileWrites,
     next_write: u64,
@@ -133,52 +139,40 @@ impl IntentLog {
         let log_bytes = parameters.log_bytes.unwrap_or(fast.size_bytes());
         within("log", log_bytes, 1 << 20, fast.size_bytes(), " bytes")?;
         Ok(IntentLog {
+            state: State::default(),
             parameters,
             log_bytes,
             base: Base::new(slow.size_bytes(), [fast, slow]),
-            memory: VolatileWrites::default(),
-            next_write: 0,
-            durable_write: 0,
-            ids: VecDeque::new(),
-            open: VolatileWrites::default(),
-            group_at: None,
-            group_is_due: false,
-            syncing: None,
-            waiting_for_room: VecDeque::new(),
-            waiting_for_group: Vec::new(),
-            batches: VecDeque::new(),
-            next_batch: 0,
-            log_head_bytes: 0,
-            log_used_bytes: 0,
         })
     }
 
     fn dirty_bytes(&self) -> u64 {
-        let syncing = self.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors());
-        (self.open.dirty_sectors() + syncing) * SECTOR_BYTES
+        let syncing = self.state.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors());
+        (self.state.open.dirty_sectors() + syncing) * SECTOR_BYTES
     }
 
     fn admit_writes(&mut self, at: Instant) {
-        while let Some(&slot) = self.waiting_for_room.front() {
+        while let Some(&slot) = self.state.waiting_for_room.front() {
             let host = *self.base.requests.get(slot);
             let dirty_bytes = self.dirty_bytes();
             if dirty_bytes > 0 && dirty_bytes + host.request.size_bytes > self.parameters.dirty_limit_bytes {
-                self.group_is_due |= self.syncing.is_none();
+                self.state.group_is_due |= self.state.syncing.is_none();
                 break;
             }
-            self.waiting_for_room.pop_front();
+            self.state.waiting_for_room.pop_front();
             let (start, end) = host.sectors();
-            let number = RequestId(self.next_write);
+            let number = RequestId(self.state.next_write);
             if start < end {
-                self.memory.insert(start, end, number, self.next_write);
-                self.open.insert(start, end, number, self.next_write);
+                self.state.memory.insert(start, end, number, self.state.next_write);
+                self.state.open.insert(start, end, number, self.state.next_write);
             }
-            self.ids.push_back(host.request.id);
-            self.next_write += 1;
-            if self.group_at.is_none() && !self.group_is_due {
-                self.group_at = Some(at + self.parameters.group_interval_ns);
+            self.state.ids.push_back(host.request.id);
+            self.state.next_write += 1;
+            if self.state.group_at.is_none() && !self.state.group_is_due {
+                self.state.group_at = Some(at + self.parameters.group_interval_ns);
             }
-            self.group_is_due |= self.open.dirty_sectors() * SECTOR_BYTES >= self.parameters.group_bytes;
+            self.state.group_is_due |=
+                self.state.open.dirty_sectors() * SECTOR_BYTES >= self.parameters.group_bytes;
             if host.request.force_unit_access {
                 self.commit(at, slot);
             } else {
@@ -190,8 +184,8 @@ impl IntentLog {
 
     /// Completes the request when all data now in memory is durable.
     fn commit(&mut self, at: Instant, slot: Slot) {
-        if self.memory.is_clean() {
-            match self.batches.back_mut() {
+        if self.state.memory.is_clean() {
+            match self.state.batches.back_mut() {
                 Some(last) => last.waiting.push(slot),
                 None => self.base.requests.finish(at + self.parameters.memory_ns, slot),
             }
@@ -200,35 +194,35 @@ impl IntentLog {
         let (pieces, sectors) = self.memory_pieces();
         let payload_bytes = sectors * SECTOR_BYTES + pieces * self.parameters.record_header_bytes;
         let log_bytes = payload_bytes.next_multiple_of(self.parameters.log_block_bytes);
-        if self.log_used_bytes + log_bytes > self.log_bytes {
-            self.waiting_for_group.push(slot);
-            self.group_is_due = true;
+        if self.state.log_used_bytes + log_bytes > self.log_bytes {
+            self.state.waiting_for_group.push(slot);
+            self.state.group_is_due = true;
             self.start_group_if_due(at);
             return;
         }
         let mut taken = Vec::new();
-        self.memory.take(0, self.base.size_bytes / SECTOR_BYTES, &mut taken);
-        self.log_used_bytes += log_bytes;
-        let number = self.next_batch;
-        self.next_batch += 1;
+        self.state.memory.take(0, self.base.size_bytes / SECTOR_BYTES, &mut taken);
+        self.state.log_used_bytes += log_bytes;
+        let number = self.state.next_batch;
+        self.state.next_batch += 1;
         let writes_left = self.write_log(at, number, log_bytes);
         let waiting = vec![slot];
-        self.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
+        self.state.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
     }
 
     /// Number of contiguous runs in memory, and of their sectors.
     fn memory_pieces(&self) -> (u64, u64) {
-        (self.memory.runs().len() as u64, self.memory.dirty_sectors())
+        (self.state.memory.runs().len() as u64, self.state.memory.dirty_sectors())
     }
 
     /// Issues sequential writes to the log, wrapping at its end. Returns their number.
     fn write_log(&mut self, at: Instant, batch: u64, mut bytes: u64) -> usize {
         let mut count = 0;
         while bytes > 0 {
-            let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.log_head_bytes);
-            let write = request(Operation::Write, self.log_head_bytes, size_bytes);
+            let size_bytes = bytes.min(LOG_WRITE_BYTES).min(self.log_bytes - self.state.log_head_bytes);
+            let write = request(Operation::Write, self.state.log_head_bytes, size_bytes);
             self.base.below[LOG].submit_late(at, write, Purpose::LogWrite { batch });
-            self.log_head_bytes = (self.log_head_bytes + size_bytes) % self.log_bytes;
+            self.state.log_head_bytes = (self.state.log_head_bytes + size_bytes) % self.log_bytes;
             bytes -= size_bytes;
             count += 1;
         }
@@ -236,7 +230,7 @@ impl IntentLog {
     }
 
     fn finish_log_write(&mut self, at: Instant, number: u64) {
-        let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) else { return };
+        let Some(batch) = self.state.batches.iter_mut().find(|batch| batch.number == number) else { return };
         batch.writes_left -= 1;
         if batch.writes_left == 0 {
             self.base.below[LOG].flush(at, Purpose::LogFlush { batch: number });
@@ -244,16 +238,16 @@ impl IntentLog {
     }
 
     fn finish_batch(&mut self, at: Instant, number: u64) {
-        if let Some(batch) = self.batches.iter_mut().find(|batch| batch.number == number) {
+        if let Some(batch) = self.state.batches.iter_mut().find(|batch| batch.number == number) {
             batch.done_at = Some(at);
         }
         // Replay stops at the first gap of the log, so a batch counts when all earlier batches are there.
         let mut at = at;
-        while let Some(done_at) = self.batches.front().and_then(|batch| batch.done_at)
-            && let Some(batch) = self.batches.pop_front()
+        while let Some(done_at) = self.state.batches.front().and_then(|batch| batch.done_at)
+            && let Some(batch) = self.state.batches.pop_front()
         {
             at = at.max(done_at);
-            self.memory.settle(&batch.taken);
+            self.state.memory.settle(&batch.taken);
             for slot in batch.waiting {
                 self.base.requests.finish(at, slot);
             }
@@ -261,27 +255,27 @@ impl IntentLog {
     }
 
     fn start_group_if_due(&mut self, at: Instant) {
-        if !self.group_is_due || self.syncing.is_some() {
+        if !self.state.group_is_due || self.state.syncing.is_some() {
             return;
         }
-        self.group_is_due = false;
-        self.group_at = None;
-        let data = std::mem::take(&mut self.open);
-        self.syncing = Some(Group {
+        self.state.group_is_due = false;
+        self.state.group_at = None;
+        let data = std::mem::take(&mut self.state.open);
+        self.state.syncing = Some(Group {
             to_write: data.runs(),
             data,
             in_flight: 0,
             is_flushing: false,
-            end_write: self.next_write,
-            end_batch: self.next_batch,
-            log_bytes: self.log_used_bytes,
-            waiting: std::mem::take(&mut self.waiting_for_group),
+            end_write: self.state.next_write,
+            end_batch: self.state.next_batch,
+            log_bytes: self.state.log_used_bytes,
+            waiting: std::mem::take(&mut self.state.waiting_for_group),
         });
         self.write_group(at);
     }
 
     fn write_group(&mut self, at: Instant) {
-        let Some(group) = &mut self.syncing else { return };
+        let Some(group) = &mut self.state.syncing else { return };
         while group.in_flight < self.parameters.pool_queue_depth
             && let Some((start, run_end)) = group.to_write.pop_front()
         {
@@ -303,7 +297,7 @@ impl IntentLog {
     }
 
     fn finish_pool_write(&mut self, at: Instant) {
-        if let Some(group) = &mut self.syncing {
+        if let Some(group) = &mut self.state.syncing {
             group.in_flight -= 1;
         }
         self.write_group(at);
@@ -311,30 +305,30 @@ impl IntentLog {
 
     /// Ends a group that is durable in the pool and frees its part of the log.
     fn finish_group(&mut self, at: Instant) {
-        let Some(group) = self.syncing.take() else { return };
-        self.log_used_bytes -= group.log_bytes;
-        self.memory.forget(0, self.base.size_bytes / SECTOR_BYTES, group.end_write);
-        self.ids.drain(..(group.end_write - self.durable_write) as usize);
-        self.durable_write = group.end_write;
-        for batch in self.batches.iter_mut().filter(|batch| batch.number < group.end_batch) {
-            self.memory.settle(&std::mem::take(&mut batch.taken));
+        let Some(group) = self.state.syncing.take() else { return };
+        self.state.log_used_bytes -= group.log_bytes;
+        self.state.memory.forget(0, self.base.size_bytes / SECTOR_BYTES, group.end_write);
+        self.state.ids.drain(..(group.end_write - self.state.durable_write) as usize);
+        self.state.durable_write = group.end_write;
+        for batch in self.state.batches.iter_mut().filter(|batch| batch.number < group.end_batch) {
+            self.state.memory.settle(&std::mem::take(&mut batch.taken));
         }
         for slot in group.waiting {
             self.base.requests.finish(at, slot);
         }
         self.admit_writes(at);
-        if self.open.is_clean() {
-            self.group_at = None;
+        if self.state.open.is_clean() {
+            self.state.group_at = None;
         }
-        if !self.waiting_for_group.is_empty() {
-            self.group_is_due = true;
+        if !self.state.waiting_for_group.is_empty() {
+            self.state.group_is_due = true;
         }
         self.start_group_if_due(at);
     }
 
     fn holds(&self, start: u64, end: u64) -> bool {
-        let is_syncing = self.syncing.as_ref().is_some_and(|group| group.data.covers(start, end));
-        is_syncing || self.open.covers(start, end)
+        let is_syncing = self.state.syncing.as_ref().is_some_and(|group| group.data.covers(start, end));
+        is_syncing || self.state.open.covers(start, end)
     }
 
     fn pass_on(&mut self, slot: Slot) {
@@ -367,13 +361,13 @@ impl Layered for IntentLog {
             }
             Operation::Read => self.pass_on(slot),
             Operation::Write => {
-                self.waiting_for_room.push_back(slot);
+                self.state.waiting_for_room.push_back(slot);
                 self.admit_writes(arrived_at);
             }
             Operation::Flush => self.commit(arrived_at, slot),
             Operation::Discard | Operation::WriteZeroes => {
-                self.memory.forget(start, end, u64::MAX);
-                self.open.forget(start, end, u64::MAX);
+                self.state.memory.forget(start, end, u64::MAX);
+                self.state.open.forget(start, end, u64::MAX);
                 self.pass_on(slot);
             }
         }
@@ -390,27 +384,27 @@ impl Layered for IntentLog {
     }
 
     fn own_event_at(&self) -> Option<Instant> {
-        self.group_at
+        self.state.group_at
     }
 
     fn step(&mut self, at: Instant) {
         self.poll_below(at);
-        if self.group_at.is_some_and(|due_at| due_at <= at) {
-            self.group_at = None;
-            self.group_is_due = true;
+        if self.state.group_at.is_some_and(|due_at| due_at <= at) {
+            self.state.group_at = None;
+            self.state.group_is_due = true;
         }
         self.start_group_if_due(at);
     }
 
     fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
         self.base.below.iter_mut().for_each(|device| drop(device.power_cut(now)));
-        let taken: Vec<Taken> = self.batches.iter().flat_map(|batch| &batch.taken).copied().collect();
-        let in_memory = self.memory.power_cut(&taken, &[], &mut Rng::new(0)).into_iter();
+        let taken: Vec<Taken> = self.state.batches.iter().flat_map(|batch| &batch.taken).copied().collect();
+        let in_memory = self.state.memory.power_cut(&taken, &[], &mut Rng::new(0)).into_iter();
         let mut writes: Vec<WriteFate> = in_memory
             // The pool may since have received data that a newer write in memory replaced.
-            .filter(|write| write.id.0 >= self.durable_write)
+            .filter(|write| write.id.0 >= self.state.durable_write)
             .map(|write| {
-                let id = self.ids[(write.id.0 - self.durable_write) as usize];
+                let id = self.state.ids[(write.id.0 - self.state.durable_write) as usize];
                 WriteFate {
                     id,
                     acknowledged: !self.base.requests.is_outstanding(id),
@@ -419,26 +413,18 @@ impl Layered for IntentLog {
                 }
             })
             .collect();
-        let held_up = self.waiting_for_room.iter();
+        let held_up = self.state.waiting_for_room.iter();
         writes.extend(held_up.map(|&slot| self.base.requests.get(slot).unacknowledged(Fate::Lost)));
-        self.memory.reset();
-        self.ids.clear();
-        self.durable_write = self.next_write;
-        self.open.reset();
-        self.group_at = None;
-        self.group_is_due = false;
-        self.syncing = None;
-        self.waiting_for_room.clear();
-        self.waiting_for_group.clear();
-        self.batches.clear();
-        self.log_used_bytes = 0;
+        let State { next_write, next_batch, log_head_bytes, .. } = self.state;
+        let state = State { next_write, durable_write: next_write, next_batch, ..State::default() };
+        self.state = State { log_head_bytes, ..state };
         writes
     }
 
     /// Data that a group made durable during its log write counts as volatile until the log write completes.
     fn totals(&self) -> Counters {
         let below = self.base.below.iter().map(Child::counters);
-        let volatile_bytes = self.memory.volatile_sectors() * SECTOR_BYTES;
+        let volatile_bytes = self.state.memory.volatile_sectors() * SECTOR_BYTES;
         Counters { volatile_bytes, ..self.base.requests.counters.over(below) }
     }
 }

@@ -68,7 +68,7 @@ impl Flash {
     pub(super) fn start_read(&mut self, at: Instant, slot: Slot) {
         let request = self.requests.get(slot).request;
         // Held until every page is requested, because a page may be answered at once.
-        self.pending[slot] = 1;
+        self.state.pending[slot] = 1;
         let mut run: Option<(Source, u64)> = None;
         for unit in self.units(slot) {
             let unit_start = u64::from(unit) * self.ftl.geometry.unit_bytes;
@@ -88,9 +88,9 @@ impl Flash {
         if let Some((source, bytes)) = run {
             self.read_from(at, slot, source, bytes);
         }
-        self.pending[slot] -= 1;
-        if self.pending[slot] == 0 {
-            let sent_at = if request.size_bytes == 0 { at } else { self.link_free_at.max(at) };
+        self.state.pending[slot] -= 1;
+        if self.state.pending[slot] == 0 {
+            let sent_at = if request.size_bytes == 0 { at } else { self.state.link_free_at.max(at) };
             self.schedule(sent_at, Event::Done(slot));
         }
     }
@@ -98,7 +98,9 @@ impl Flash {
     fn source(&self, unit: Unit, start: u64, end: u64) -> Source {
         let geometry = &self.ftl.geometry;
         match self.ftl.locate(unit) {
-            Location::Buffered(index) if self.buffer.covers(index, self.first_sector(unit), start, end) => {
+            Location::Buffered(index)
+                if self.state.buffer.covers(index, self.first_sector(unit), start, end) =>
+            {
                 Source::Buffer
             }
             Location::Nand(address) => {
@@ -120,7 +122,7 @@ impl Flash {
                 self.cross_link(at, bytes);
             }
             Source::Page { die, is_slc, .. } => {
-                self.pending[slot] += 1;
+                self.state.pending[slot] += 1;
                 self.dies[die].reads.push_back(PageRead { slot, bytes: bytes as u32, is_slc });
                 match self.dies[die].work {
                     Work::Idle => self.give_work(at, die),
@@ -168,8 +170,8 @@ impl Flash {
             self.dies[die].idle_from = at;
             self.dies[die].has_just_read = true;
             let sent_at = self.cross_link(at, u64::from(read.bytes));
-            self.pending[read.slot] -= 1;
-            if self.pending[read.slot] == 0 {
+            self.state.pending[read.slot] -= 1;
+            if self.state.pending[read.slot] == 0 {
                 self.schedule(sent_at, Event::Done(read.slot));
             }
             self.give_work(at, die);
@@ -195,7 +197,7 @@ impl Flash {
     fn give_work(&mut self, at: Instant, die: usize) {
         // A late request may ask for a time at which the die was still busy.
         let at = at.max(self.dies[die].idle_from);
-        let jobs_are_urgent = !self.waiting_for_room.is_empty() || self.durable_waiters > 0;
+        let jobs_are_urgent = !self.state.waiting_for_room.is_empty() || self.state.durable_waiters > 0;
         let chip = &self.dies[die];
         let has_job = chip.suspended.is_some() || !chip.jobs.is_empty();
         let yields = jobs_are_urgent && chip.has_just_read && has_job;
@@ -254,7 +256,7 @@ impl Flash {
             self.dies[die].ends_at = Instant::FAR_FUTURE;
             match job {
                 Job::Program(batch) => self.finish_batch(at, batch),
-                Job::Move { .. } => self.moves_running -= 1,
+                Job::Move { .. } => self.state.moves_running -= 1,
                 Job::Erase(superblock) => self.finish_erase_job(superblock),
             }
             self.pump(at);
@@ -269,6 +271,6 @@ impl Flash {
         for die in &mut self.dies {
             *die = Die::default();
         }
-        self.moves_running = 0;
+        self.state.moves_running = 0;
     }
 }

@@ -31,7 +31,7 @@ impl Flash {
     /// Whether the host must wait until collection has caught up.
     pub(super) fn is_in_debt(&self) -> bool {
         let geometry = &self.ftl.geometry;
-        self.collection.debt >= i64::from(geometry.die_count * geometry.units_per_program) * UNIT
+        self.state.collection.debt >= i64::from(geometry.die_count * geometry.units_per_program) * UNIT
     }
 
     /// Charges the host for programmed units.
@@ -39,15 +39,15 @@ impl Flash {
         if self.ftl.is_short()
             && let Some((moved, gained)) = self.ftl.price()
         {
-            self.collection.debt += i64::from(unit_count) * i64::from(moved) * UNIT / i64::from(gained);
+            self.state.collection.debt += i64::from(unit_count) * i64::from(moved) * UNIT / i64::from(gained);
         }
     }
 
     fn wants_moves(&self) -> bool {
         let program = i64::from(self.ftl.geometry.units_per_program) * UNIT;
-        self.collection.debt >= program
-            || (!self.ftl.has_room() && self.buffer.waiting_count() > 0)
-            || (self.collection.is_idle && self.ftl.has_idle_work())
+        self.state.collection.debt >= program
+            || (!self.ftl.has_room() && self.state.buffer.waiting_count() > 0)
+            || (self.state.collection.is_idle && self.ftl.has_idle_work())
     }
 
     /// Performs one step of collection, if it is needed and the dies have room for it. Returns whether it
@@ -56,20 +56,20 @@ impl Flash {
         while let Some(superblock) = self.ftl.next_erase() {
             self.start_erase(at, superblock);
         }
-        if self.moves_running >= self.dies.len() || !self.wants_moves() {
+        if self.state.moves_running >= self.dies.len() || !self.wants_moves() {
             return false;
         }
         match self.ftl.collect() {
             Step::Program { die, unit_count, page_count } => {
-                self.collection.debt -= i64::from(unit_count) * UNIT;
-                self.moves_running += 1;
+                self.state.collection.debt -= i64::from(unit_count) * UNIT;
+                self.state.moves_running += 1;
                 self.queue_job(at, die, Job::Move { unit_count, page_count });
                 true
             }
             Step::Emptied => true,
             Step::Stuck => {
-                self.collection.debt = 0;
-                self.collection.is_idle = false;
+                self.state.collection.debt = 0;
+                self.state.collection.is_idle = false;
                 false
             }
         }
@@ -77,7 +77,7 @@ impl Flash {
 
     fn start_erase(&mut self, at: Instant, superblock: Superblock) {
         let jobs = self.ftl.geometry.erase_jobs;
-        self.collection.erasing.push((superblock, jobs));
+        self.state.collection.erasing.push((superblock, jobs));
         for program in 0..jobs {
             let die = self.ftl.geometry.die_of_program(superblock, program);
             self.queue_job(at, die, Job::Erase(superblock));
@@ -85,42 +85,42 @@ impl Flash {
     }
 
     pub(super) fn finish_erase_job(&mut self, superblock: Superblock) {
-        let erasing = &mut self.collection.erasing;
+        let erasing = &mut self.state.collection.erasing;
         let index = erasing.iter().position(|&(other, _)| other == superblock).expect("an erase was begun");
         erasing[index].1 -= 1;
         if erasing[index].1 == 0 {
             erasing.swap_remove(index);
             self.ftl.finish_erase(superblock);
-            if self.collection.is_idle {
+            if self.state.collection.is_idle {
                 self.ftl.return_to_slc();
             }
         }
     }
 
     pub(super) fn note_submit(&mut self, now: Instant) {
-        self.collection.last_submit = now;
-        self.collection.is_idle = false;
+        self.state.collection.last_submit = now;
+        self.state.collection.is_idle = false;
     }
 
     /// Starts the idle timer of collection after the last command.
     pub(super) fn note_quiet(&mut self, at: Instant) {
-        if !self.collection.idle_timer_runs && self.ftl.wants_idleness() {
-            self.collection.idle_timer_runs = true;
+        if !self.state.collection.idle_timer_runs && self.ftl.wants_idleness() {
+            self.state.collection.idle_timer_runs = true;
             self.schedule(at + IDLE_NS, Event::IdleDue);
         }
     }
 
     pub(super) fn idle_due(&mut self, at: Instant) {
-        self.collection.idle_timer_runs = false;
+        self.state.collection.idle_timer_runs = false;
         if self.requests.working_count() > 0 {
             return;
         }
-        let due_at = self.collection.last_submit + IDLE_NS;
+        let due_at = self.state.collection.last_submit + IDLE_NS;
         if due_at > at {
-            self.collection.idle_timer_runs = true;
+            self.state.collection.idle_timer_runs = true;
             self.schedule(due_at, Event::IdleDue);
         } else {
-            self.collection.is_idle = true;
+            self.state.collection.is_idle = true;
             self.ftl.return_to_slc();
             self.pump(at);
         }
@@ -128,7 +128,7 @@ impl Flash {
 
     /// Repeats interrupted erases before the drive is ready.
     pub(super) fn forget_collection(&mut self) {
-        let erasing = std::mem::take(&mut self.collection).erasing;
+        let erasing = std::mem::take(&mut self.state.collection).erasing;
         self.ftl.finish_erases_at_power_on(erasing.into_iter().map(|(superblock, _)| superblock));
     }
 }

@@ -45,9 +45,10 @@ impl Destages {
 impl Cache {
     /// When destaging starts because the host is idle.
     pub(super) fn idle_destage_at(&self) -> Option<Instant> {
-        let is_possible =
-            !self.destages.is_idle_run && self.base.requests.working_count() == 0 && !self.dirty.is_clean();
-        is_possible.then(|| self.host_idle_since + self.parameters.destage_idle_ns)
+        let is_possible = !self.destages.is_idle_run
+            && self.base.requests.working_count() == 0
+            && !self.state.dirty.is_clean();
+        is_possible.then(|| self.state.host_idle_since + self.parameters.destage_idle_ns)
     }
 
     fn destage_is_due(&self) -> bool {
@@ -55,13 +56,13 @@ impl Cache {
             self.parameters.cache_bytes / SECTOR_BYTES * self.parameters.destage_watermark_percent / 100;
         self.destages.is_idle_run
             || !self.is_battery_good
-            || !self.waiting_for_room.is_empty()
-            || self.dirty.dirty_sectors() > watermark
+            || !self.state.waiting_for_room.is_empty()
+            || self.state.dirty.dirty_sectors() > watermark
     }
 
     pub(super) fn destage(&mut self, at: Instant) {
         while self.destages.in_flight_count < self.parameters.destage_queue_depth
-            && !self.dirty.is_clean()
+            && !self.state.dirty.is_clean()
             && self.destage_is_due()
             && let Some((start, end)) = self.next_run()
         {
@@ -75,7 +76,7 @@ impl Cache {
         let mut position = self.destages.position;
         // Each skipped run is blocked by another destage in flight. Wrapping around takes one more step.
         for _ in 0..self.destages.list.len() + 2 {
-            let Some((start, end)) = self.dirty.run_from(position, longest) else {
+            let Some((start, end)) = self.state.dirty.run_from(position, longest) else {
                 position = 0;
                 continue;
             };
@@ -90,7 +91,7 @@ impl Cache {
 
     fn start_destage(&mut self, at: Instant, start: u64, end: u64) {
         let mut taken = Vec::new();
-        self.dirty.take(start, end, &mut taken);
+        self.state.dirty.take(start, end, &mut taken);
         let index = first_hole(&mut self.destages.list);
         let write = Request { force_unit_access: true, ..sector_request(Operation::Write, start, end) };
         let id = self.base.below[0].submit(at, write, Purpose::Destage(index));
@@ -102,7 +103,7 @@ impl Cache {
     pub(super) fn finish_destage(&mut self, index: usize, outcome: Outcome) {
         let Some(destage) = self.destages.list[index].take() else { return };
         self.destages.in_flight_count -= 1;
-        self.dirty.settle(&destage.taken);
+        self.state.dirty.settle(&destage.taken);
         if outcome == Outcome::Failure {
             self.destages.failed_bytes += (destage.end - destage.start) * SECTOR_BYTES;
         }

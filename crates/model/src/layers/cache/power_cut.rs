@@ -1,7 +1,6 @@
 //! The effect of a power cut on the host's writes.
 
-use super::Cache;
-use super::read_ahead::ReadAhead;
+use super::{Cache, State};
 use crate::children::id_of_host;
 use crate::device::{Fate, WriteFate};
 use crate::request::{RequestId, SECTOR_BYTES};
@@ -16,14 +15,15 @@ impl Cache {
         let below = self.base.below[0].power_cut(now);
         if self.is_safe() {
             // Memory keeps the data, including data that was being destaged.
-            self.dirty.reset();
+            self.state.dirty.reset();
             self.destages.reset();
         }
         let taken: Vec<Taken> =
             self.destages.list.iter().flatten().flat_map(|destage| destage.taken.iter().copied()).collect();
-        let all = self.dirty.power_cut(&taken, &outstanding, &mut self.rng);
+        let all = self.state.dirty.power_cut(&taken, &outstanding, &mut self.rng);
         // Dirty data without destages in flight. A write missing here was being destaged.
-        let mut resident = self.dirty.power_cut(&[], &outstanding, &mut self.rng).into_iter().peekable();
+        let mut resident =
+            self.state.dirty.power_cut(&[], &outstanding, &mut self.rng).into_iter().peekable();
         let mut writes = Vec::new();
         for part in all {
             let key = |part: &WriteFate| (part.id, part.offset_bytes, part.size_bytes);
@@ -50,17 +50,10 @@ impl Cache {
 
     /// Sets the state after power-on; totals and the battery stay.
     fn reset(&mut self, now: Instant) {
-        self.events.clear();
-        self.firmware_free_at = now;
-        self.link_free_at = now;
-        self.dirty.reset();
-        self.waiting_for_room.clear();
-        self.reserved_sectors = 0;
-        self.waiting_for_drain.clear();
+        self.state =
+            State { firmware_free_at: now, link_free_at: now, host_idle_since: now, ..State::default() };
         self.destages.reset();
         self.read_cache.reset();
-        self.read_ahead = ReadAhead::default();
-        self.host_idle_since = now;
     }
 }
 

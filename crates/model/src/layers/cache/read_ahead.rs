@@ -79,15 +79,15 @@ impl Cache {
             return false;
         }
         let fetch = Fetch { start_bytes, end_bytes, waiting: vec![slot], is_void: false };
-        let index = first_hole(&mut self.read_ahead.fetches);
-        self.read_ahead.fetches[index] = Some(fetch);
+        let index = first_hole(&mut self.state.read_ahead.fetches);
+        self.state.read_ahead.fetches[index] = Some(fetch);
         let read = request(Operation::Read, start_bytes, end_bytes - start_bytes);
         self.base.below[0].submit_late(at, read, Purpose::ReadAhead(index));
         true
     }
 
     pub(super) fn finish_fetch(&mut self, at: Instant, index: usize, outcome: Outcome) {
-        let Some(fetch) = self.read_ahead.fetches[index].take() else { return };
+        let Some(fetch) = self.state.read_ahead.fetches[index].take() else { return };
         if outcome == Outcome::Failure {
             // The error may be outside the range of the host's read.
             fetch.waiting.into_iter().for_each(|slot| self.pass_below(at, slot));

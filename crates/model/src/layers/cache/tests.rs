@@ -134,9 +134,9 @@ fn a_burst_that_does_not_fit_waits_for_the_disk() {
 fn an_idle_host_finds_everything_written_back() {
     let mut driver = over(write_back(256), disk());
     random_writes(1, 1).run(&mut driver);
-    assert!(driver.device().dirty.volatile_sectors() > 0);
+    assert!(driver.device().state.dirty.volatile_sectors() > 0);
     assert_eq!(driver.wait(), None);
-    assert_eq!(driver.device().dirty.volatile_sectors(), 0);
+    assert_eq!(driver.device().state.dirty.volatile_sectors(), 0);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn below_the_watermark_a_busy_host_is_not_disturbed() {
     let mixed = ClosedLoop { read_percent: 50, request_count: 20_000, ..random_writes(4, 60) };
     let measured = mixed.run(&mut driver);
     assert_eq!(driver.device().below().counters().writes, 0);
-    let dirty_bytes = driver.device().dirty.volatile_sectors() * SECTOR_BYTES;
+    let dirty_bytes = driver.device().state.dirty.volatile_sectors() * SECTOR_BYTES;
     assert!(
         dirty_bytes > 32 << 20 && dirty_bytes <= measured.count(Operation::Write) * 4_096,
         "{dirty_bytes}"
@@ -393,7 +393,7 @@ fn check_durable_below(policy: CachePolicy) {
     let mut driver = over(CacheParameters { policy, ..write_back(256) }, careless_disk());
     ClosedLoop { request_count: 20, ..random_writes(1, 60) }.run(&mut driver);
     // A clean cache here implies that the drive's cache is clean too.
-    while driver.device().dirty.volatile_sectors() > 0 {
+    while driver.device().state.dirty.volatile_sectors() > 0 {
         driver.sleep(MILLISECOND);
         let now = driver.now();
         driver.device_mut().advance(now);
