@@ -64,7 +64,7 @@ pub(crate) trait Layered: Send {
     fn begin(&mut self, now: Instant, slot: Slot);
 
     /// Handles a completion of a device below.
-    fn complete(&mut self, at: Instant, purpose: Self::Purpose, completion: Completion);
+    fn complete(&mut self, _at: Instant, _purpose: Self::Purpose, _completion: Completion) {}
 
     /// The next event of the layer's own.
     fn own_event_at(&self) -> Option<Instant> {

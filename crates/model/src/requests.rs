@@ -77,8 +77,9 @@ pub(crate) struct Requests {
     finished: VecDeque<(Instant, Slot)>,
     /// Requests submitted after a non-queued FLUSH that is still running.
     held: VecDeque<Slot>,
-    flush: Option<Slot>,
-    next_sequence: u64,
+    pub(crate) flush: Option<Slot>,
+    /// The submission number of the next request.
+    pub(crate) next_sequence: u64,
     unfinished_count: u64,
     pub(crate) counters: Counters,
 }
@@ -110,11 +111,6 @@ impl Requests {
 
     pub(crate) fn get(&self, slot: Slot) -> &Submitted {
         &self.slots[slot]
-    }
-
-    /// The submission number of the next request.
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.next_sequence
     }
 
     pub(crate) fn mark_placed(&mut self, slot: Slot) {
@@ -202,10 +198,6 @@ impl Requests {
     /// Requests in work: not finished, not held back, and not the FLUSH itself.
     pub(crate) fn working_count(&self) -> u64 {
         self.unfinished_count - self.held.len() as u64 - u64::from(self.flush.is_some())
-    }
-
-    pub(crate) fn flush(&self) -> Option<Slot> {
-        self.flush
     }
 
     /// Whether the request must wait behind a FLUSH; if so, it is held. A non-queued FLUSH becomes the one

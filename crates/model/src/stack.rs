@@ -95,7 +95,9 @@ impl StackSpec {
             StackSpec::Layer(layer, below) => {
                 // Each drive gets its own seed, because platters of different drives stand at different
                 // angles.
-                let built = (0..).zip(below).map(|(index, branch)| branch.build(seed ^ (index << 32)));
+                let built = (0..).zip(below).map(|(index, Branch { size_bytes, stack }): (u64, _)| {
+                    stack.build(*size_bytes, seed ^ (index << 32))
+                });
                 layer.build(built.collect::<Result<_, _>>()?, size_bytes, seed)
             }
         }
@@ -104,10 +106,4 @@ impl StackSpec {
 
 fn sizes(below: &[Branch]) -> Vec<u64> {
     below.iter().map(|branch| branch.size_bytes).collect()
-}
-
-impl Branch {
-    fn build(&self, seed: u64) -> Built {
-        self.stack.build(self.size_bytes, seed)
-    }
 }

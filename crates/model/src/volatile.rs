@@ -52,16 +52,12 @@ pub(crate) struct VolatileWrites {
     writes: Vec<Write>,
     free: Vec<WriteIndex>,
     /// Sectors in the map.
-    dirty_sectors: u64,
+    pub(crate) dirty_sectors: u64,
     /// Sectors taken and not settled.
     taken_sectors: u64,
 }
 
 impl VolatileWrites {
-    pub(crate) fn dirty_sectors(&self) -> u64 {
-        self.dirty_sectors
-    }
-
     /// Sectors that a power cut may lose.
     pub(crate) fn volatile_sectors(&self) -> u64 {
         self.dirty_sectors + self.taken_sectors

@@ -275,7 +275,7 @@ impl Disk {
 
     fn finish_flush(&mut self, at: Instant) {
         self.state.flush_ready = false;
-        if let Some(slot) = self.requests.flush() {
+        if let Some(slot) = self.requests.flush {
             let held = self.requests.release();
             self.requests.finish(at, slot);
             for slot in held {

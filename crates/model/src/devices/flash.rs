@@ -214,7 +214,7 @@ impl Flash {
     }
 
     fn finish(&mut self, at: Instant, slot: Slot) {
-        if self.requests.flush() == Some(slot) {
+        if self.requests.flush == Some(slot) {
             let held = self.requests.release();
             self.requests.finish(at, slot);
             for slot in held {
@@ -297,7 +297,7 @@ impl Flash {
         }
         self.state.buffered_units[slot] = to - units.start;
         if must_be_durable && from < to {
-            self.state.force_mark = self.state.buffer.next_number();
+            self.state.force_mark = self.state.buffer.next_number;
         }
         if to == units.end {
             self.state.buffered_units[slot] = 0;
@@ -346,7 +346,7 @@ impl Flash {
             .oldest_waiting()
             .is_some_and(|oldest| oldest.buffered_at + PARTIAL_PROGRAM_NS <= at)
         {
-            self.state.force_mark = self.state.buffer.next_number();
+            self.state.force_mark = self.state.buffer.next_number;
         }
         self.pump(at);
     }
@@ -382,7 +382,7 @@ impl Flash {
             return false;
         }
         let mut batch = self.state.buffer.issue(full, self.ftl.geometry.unit_sectors);
-        batch.is_slc = self.ftl.host_is_in_slc();
+        batch.is_slc = self.ftl.slc.is_open;
         let mut next = Some(batch.first);
         while let Some(index) = next {
             self.ftl.place_host(self.state.buffer.entry(index).unit);
@@ -462,7 +462,7 @@ impl Flash {
     fn begin_drain_if_quiet(&mut self, at: Instant) {
         if self.state.flush_ready
             && self.requests.working_count() == 0
-            && let Some(slot) = self.requests.flush()
+            && let Some(slot) = self.requests.flush
         {
             self.state.flush_ready = false;
             self.wait_for_drain(at, slot);
@@ -472,7 +472,7 @@ impl Flash {
     fn wait_for_drain(&mut self, at: Instant, slot: Slot) {
         let is_protected = self.parameters.write_cache == WriteCache::Protected;
         let left = if is_protected { 0 } else { self.state.buffer.undurable_count() };
-        let mark = self.state.buffer.next_number();
+        let mark = self.state.buffer.next_number;
         self.state.flush_waiters.push(FlushWaiter { slot, mark, left });
         self.state.durable_waiters += 1;
         if left > 0 {

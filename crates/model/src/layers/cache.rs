@@ -156,11 +156,6 @@ impl Cache {
         self.destages.failed_bytes
     }
 
-    /// Whether data in memory would survive a power cut.
-    fn is_safe(&self) -> bool {
-        self.is_battery_good
-    }
-
     /// Whether writes complete in memory.
     fn is_write_back(&self) -> bool {
         match self.parameters.policy {
@@ -396,7 +391,7 @@ impl Layered for Cache {
     }
 
     fn totals(&self) -> Counters {
-        let is_volatile = !self.is_safe();
+        let is_volatile = !self.is_battery_good;
         let volatile_bytes = if is_volatile { self.state.dirty.volatile_sectors() * SECTOR_BYTES } else { 0 };
         Counters { volatile_bytes, ..self.base.requests.counters }.over([self.base.below[0].counters()])
     }

@@ -147,8 +147,8 @@ impl IntentLog {
     }
 
     fn dirty_bytes(&self) -> u64 {
-        let syncing = self.state.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors());
-        (self.state.open.dirty_sectors() + syncing) * SECTOR_BYTES
+        let syncing = self.state.syncing.as_ref().map_or(0, |group| group.data.dirty_sectors);
+        (self.state.open.dirty_sectors + syncing) * SECTOR_BYTES
     }
 
     fn admit_writes(&mut self, at: Instant) {
@@ -172,7 +172,7 @@ impl IntentLog {
                 self.state.group_at = Some(at + self.parameters.group_interval_ns);
             }
             self.state.group_is_due |=
-                self.state.open.dirty_sectors() * SECTOR_BYTES >= self.parameters.group_bytes;
+                self.state.open.dirty_sectors * SECTOR_BYTES >= self.parameters.group_bytes;
             if host.request.force_unit_access {
                 self.commit(at, slot);
             } else {
@@ -191,8 +191,8 @@ impl IntentLog {
             }
             return;
         }
-        let (pieces, sectors) = self.memory_pieces();
-        let payload_bytes = sectors * SECTOR_BYTES + pieces * self.parameters.record_header_bytes;
+        let (run_count, sectors) = (self.state.memory.runs().len() as u64, self.state.memory.dirty_sectors);
+        let payload_bytes = sectors * SECTOR_BYTES + run_count * self.parameters.record_header_bytes;
         let log_bytes = payload_bytes.next_multiple_of(self.parameters.log_block_bytes);
         if self.state.log_used_bytes + log_bytes > self.log_bytes {
             self.state.waiting_for_group.push(slot);
@@ -208,11 +208,6 @@ impl IntentLog {
         let writes_left = self.write_log(at, number, log_bytes);
         let waiting = vec![slot];
         self.state.batches.push_back(Batch { number, taken, writes_left, done_at: None, waiting });
-    }
-
-    /// Number of contiguous runs in memory, and of their sectors.
-    fn memory_pieces(&self) -> (u64, u64) {
-        (self.state.memory.runs().len() as u64, self.state.memory.dirty_sectors())
     }
 
     /// Issues sequential writes to the log, wrapping at its end. Returns their number.

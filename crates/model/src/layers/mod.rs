@@ -8,6 +8,9 @@ use std::ops::Deref;
 use crate::device::{Built, Device};
 use crate::parameter::{Declared, Described, Field, Invalid, Kind, Values};
 
+/// Highest rate of a limit or of a link, in operations or bytes per second.
+const RATE_LIMIT: u64 = 1_000_000_000_000;
+
 /// A stack below a layer, with the key that names it in stack tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Below {

@@ -64,7 +64,7 @@ use crate::time::Instant;
 use host::Host;
 use layout::Layout;
 pub use members::MemberState;
-use members::{Extents, Members, OpIndex, Purpose, WriteEntry};
+use members::{Extents, Member, Members, OpIndex, Purpose, WriteEntry};
 pub use parameters::{RaidLevel, RaidParameters};
 use rebuild::Rebuild;
 pub use resync::Resync;
@@ -227,7 +227,7 @@ impl Raid {
                 format!("has {} bytes, must have at least {}", device.size_bytes(), self.layout.member_bytes);
             return Err(Invalid::new("member", problem));
         }
-        self.members.replace(member, device);
+        self.members.list[member] = Member::new(device);
         self.members.list[member].state = MemberState::Rebuilding { valid_bytes: 0 };
         self.rebuild.begin(now);
         self.advance(now);

@@ -186,7 +186,7 @@ impl Replicated {
 
     /// Bytes that the peer gets only by a resync.
     pub fn out_of_sync_bytes(&self) -> u64 {
-        self.out_of_sync.dirty_sectors() * SECTOR_BYTES
+        self.out_of_sync.dirty_sectors * SECTOR_BYTES
     }
 
     fn schedule(&mut self, at: Instant, event: Event) {
@@ -329,7 +329,7 @@ impl Replicated {
             if !self.out_of_sync.touches(start, end) {
                 continue;
             }
-            let piece = Piece { start, end, before_sequence: self.base.requests.next_sequence() };
+            let piece = Piece { start, end, before_sequence: self.base.requests.next_sequence };
             let size_bytes = (end - start) * SECTOR_BYTES;
             let read = request(Operation::Read, start * SECTOR_BYTES, size_bytes);
             self.base.below[LOCAL].submit(at, read, Purpose::ResyncRead { piece, epoch: self.epoch });

@@ -157,7 +157,7 @@ impl SsdCache {
 
     /// Bytes that only the fast device holds.
     pub fn dirty_bytes(&self) -> u64 {
-        self.map.dirty_count() as u64 * self.parameters.block_bytes
+        self.map.dirty_count as u64 * self.parameters.block_bytes
     }
 
     fn block_parts(&self, start: u64, end: u64) -> impl Iterator<Item = BlockPart> + use<> {
@@ -171,6 +171,11 @@ impl SsdCache {
 
     fn fast_sector(&self, index: SlotIndex, sector: u64) -> u64 {
         index as u64 * self.block_sectors + sector
+    }
+
+    /// A request for these sectors of the block that the fast device has at this index.
+    fn fast_request(&self, operation: Operation, index: SlotIndex, low: u64, high: u64) -> Request {
+        sector_request(operation, self.fast_sector(index, low), self.fast_sector(index, high))
     }
 
     /// Whether the request belongs to a stream that bypasses the cache.
@@ -200,22 +205,13 @@ impl SsdCache {
                 self.map.touch(index);
                 for (low, high) in pieces(valid) {
                     let (low, high) = (self.fast_sector(index, low), self.fast_sector(index, high));
-                    match &mut held {
-                        Some((_, held_end)) if *held_end == low => *held_end = high,
-                        _ => {
-                            self.read_fast(slot, held.replace((low, high)));
-                        }
-                    }
+                    let ended = extend(&mut held, low, high);
+                    self.read_fast(slot, ended);
                 }
             }
             for (low, high) in pieces(sectors & !valid) {
-                let (low, high) = (base + low, base + high);
-                match &mut missing {
-                    Some((_, missing_end)) if *missing_end == low => *missing_end = high,
-                    _ => {
-                        self.read_slow(slot, missing.replace((low, high)), fills);
-                    }
-                }
+                let ended = extend(&mut missing, base + low, base + high);
+                self.read_slow(slot, ended, fills);
             }
         }
         self.read_fast(slot, held);
@@ -257,17 +253,9 @@ impl SsdCache {
             let Some(index) = self.map.find_or_allocate(block) else { return };
             let generation = self.map.get(index).generation;
             for (low, high) in pieces(sectors & !self.map.get(index).valid) {
-                let write = sector_request(
-                    Operation::Write,
-                    self.fast_sector(index, low),
-                    self.fast_sector(index, high),
-                );
-                let sectors = sectors_between(low, high);
-                self.base.below[FAST].submit(
-                    self.base.now,
-                    write,
-                    Purpose::Fill { index, generation, sectors },
-                );
+                let write = self.fast_request(Operation::Write, index, low, high);
+                let purpose = Purpose::Fill { index, generation, sectors: sectors_between(low, high) };
+                self.base.below[FAST].submit(self.base.now, write, purpose);
             }
         }
     }
@@ -293,12 +281,8 @@ impl SsdCache {
                     if self.parameters.write_policy == WritePolicy::Back {
                         let base = part.block * self.block_sectors;
                         let (low, high) = (start.max(base), end.min(base + self.block_sectors));
-                        match &mut to_slow {
-                            Some((_, slow_end)) if *slow_end == low => *slow_end = high,
-                            _ => {
-                                self.write_slow(slot, to_slow.replace((low, high)));
-                            }
-                        }
+                        let ended = extend(&mut to_slow, low, high);
+                        self.write_slow(slot, ended);
                     }
                 }
             }
@@ -310,8 +294,8 @@ impl SsdCache {
     /// its copy there is the valid one.
     fn takes_write(&self, block: u64, bypasses: bool) -> bool {
         let is_dirty = self.map.find(block).is_some_and(|index| self.map.get(index).dirty != 0);
-        let limit = self.map.capacity() as u64 * self.parameters.dirty_limit_percent / 100;
-        is_dirty || (!bypasses && (self.map.dirty_count() as u64) < limit)
+        let limit = self.map.capacity as u64 * self.parameters.dirty_limit_percent / 100;
+        is_dirty || (!bypasses && (self.map.dirty_count as u64) < limit)
     }
 
     fn write_fast(&mut self, slot: Slot, index: SlotIndex, part: BlockPart) {
@@ -371,6 +355,17 @@ impl SsdCache {
         }
         self.base.requests.expect_parts(slot, 1);
         self.flush_slow(Some(slot));
+    }
+}
+
+/// Extends a run of sectors, or begins the next one. Returns the run that ended.
+fn extend(run: &mut Option<(u64, u64)>, low: u64, high: u64) -> Option<(u64, u64)> {
+    match run {
+        Some((_, end)) if *end == low => {
+            *end = high;
+            None
+        }
+        _ => run.replace((low, high)),
     }
 }
 

@@ -89,7 +89,7 @@ impl Disk {
         !self.state.cache.is_clean()
             && (is_draining
                 || !self.state.waiting_for_room.is_empty()
-                || self.state.cache.dirty_sectors() > share(self.capacity_sectors())
+                || self.state.cache.dirty_sectors > share(self.capacity_sectors())
                 || self.dirty.len() as u64 > share(self.parameters.dirty_runs)
                 || self.idle_destage_at().is_some_and(|idle_at| idle_at <= at))
     }

@@ -61,7 +61,8 @@ pub(super) struct Buffer {
     free: Vec<usize>,
     /// Entries not yet issued, oldest first.
     waiting: VecDeque<u32>,
-    next_number: u64,
+    /// The lowest number of entries made from now on.
+    pub(super) next_number: u64,
     /// Sectors whose data is not durable.
     pub(super) sectors: u64,
 }
@@ -83,11 +84,6 @@ impl Buffer {
 
     pub(super) fn oldest_waiting(&self) -> Option<&Entry> {
         self.waiting.front().map(|&index| &self.entries[index as usize])
-    }
-
-    /// The lowest number of entries made from now on.
-    pub(super) fn next_number(&self) -> u64 {
-        self.next_number
     }
 
     /// Entries that are not durable yet.

@@ -91,7 +91,7 @@ impl Victim {
 pub(super) enum Step {
     /// A full program of moved units, read from `page_count` pages.
     Program { die: usize, unit_count: u32, page_count: u32 },
-    /// A superblock is empty: see [`Ftl::next_erase`].
+    /// A superblock is empty: see `to_erase`.
     Emptied,
     /// Collection gains nothing, or must wait for an erase.
     Stuck,
@@ -120,13 +120,14 @@ pub(super) struct Ftl {
     free: VecDeque<Superblock>,
     host: Frontier,
     moved: Frontier,
-    slc: Slc,
+    pub(super) slc: Slc,
     /// The host's native frontier while the host uses the SLC cache, or the reverse.
     parked: Frontier,
     victims: Victims,
     /// Boxed, because each program takes it out and puts it back.
     victim: Option<Box<Victim>>,
-    to_erase: VecDeque<Superblock>,
+    /// Superblocks to erase, oldest first.
+    pub(super) to_erase: VecDeque<Superblock>,
     erasing_count: u32,
     /// Units and pages gathered for the program in preparation.
     gathered: (u32, u32),
@@ -245,7 +246,7 @@ impl Ftl {
     /// The die of the host's next program. Requires [`Ftl::has_room`].
     pub(super) fn open_host_program(&mut self) -> usize {
         if self.host.is_full() {
-            self.host = self.open_after(self.host, self.slc.is_open());
+            self.host = self.open_after(self.host, self.slc.is_open);
         }
         self.die_at(self.host)
     }
@@ -305,23 +306,17 @@ impl Ftl {
         self.leave_slc_if_full();
     }
 
-    /// Whether the host's next program goes to the SLC cache.
-    #[inline]
-    pub(super) fn host_is_in_slc(&self) -> bool {
-        self.slc.is_open()
-    }
-
     #[inline]
     pub(super) fn is_slc(&self, address: Address) -> bool {
         self.slc.holds(address >> self.geometry.offset_bits)
     }
 
     fn leave_slc_if_full(&mut self) {
-        if self.slc.is_open()
+        if self.slc.is_open
             && self.host.is_full()
             && (self.is_short() || !self.slc.may_grow(self.native_units()))
         {
-            self.slc.close();
+            self.slc.is_open = false;
             self.exchange_host_frontiers();
         }
     }
@@ -329,7 +324,7 @@ impl Ftl {
     /// Returns the host to the SLC cache after idleness, if the cache has room again.
     pub(super) fn return_to_slc(&mut self) {
         if self.slc.is_used_up() && !self.is_short() && self.slc.may_grow(self.native_units()) {
-            self.slc.open();
+            self.slc.is_open = true;
             self.exchange_host_frontiers();
         }
     }
@@ -455,7 +450,7 @@ impl Ftl {
     }
 
     fn best_ready(&self) -> Option<(usize, u128)> {
-        let scores = self.victims.ready().iter().map(|list| self.score(list.superblock)).enumerate();
+        let scores = self.victims.ready.iter().map(|list| self.score(list.superblock)).enumerate();
         scores.max_by_key(|&(index, score)| (score, usize::MAX - index)).filter(|&(_, score)| score > 0)
     }
 
@@ -490,11 +485,6 @@ impl Ftl {
         }
     }
 
-    /// The next superblock to erase.
-    pub(super) fn next_erase(&mut self) -> Option<Superblock> {
-        self.to_erase.pop_front()
-    }
-
     pub(super) fn finish_erase(&mut self, superblock: Superblock) {
         let erases = &mut self.erases[superblock as usize];
         *erases += 1;
@@ -526,7 +516,7 @@ impl Ftl {
     }
 
     pub(super) fn erase_at_once(&mut self) {
-        while let Some(superblock) = self.next_erase() {
+        while let Some(superblock) = self.to_erase.pop_front() {
             self.finish_erase(superblock);
         }
     }

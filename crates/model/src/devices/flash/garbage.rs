@@ -53,7 +53,7 @@ impl Flash {
     /// Performs one step of collection, if it is needed and the dies have room for it. Returns whether it
     /// did.
     pub(super) fn collect(&mut self, at: Instant) -> bool {
-        while let Some(superblock) = self.ftl.next_erase() {
+        while let Some(superblock) = self.ftl.to_erase.pop_front() {
             self.start_erase(at, superblock);
         }
         if self.state.moves_running >= self.dies.len() || !self.wants_moves() {

@@ -32,8 +32,8 @@ pub(super) struct Slc {
     used_superblocks: u32,
     /// Those of `used_superblocks` that can be folded.
     closed_superblocks: u32,
-    /// The host now writes to the cache.
-    is_open: bool,
+    /// The host now writes to the cache: its next superblock is in SLC mode.
+    pub(super) is_open: bool,
 }
 
 impl Slc {
@@ -66,12 +66,6 @@ impl Slc {
         self.modes.get(superblock as usize).copied().unwrap_or(false)
     }
 
-    /// Whether the host's next superblock is in SLC mode.
-    #[inline]
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
-    }
-
     /// Whether the host must bypass the cache until the drive has been idle.
     pub(super) fn is_used_up(&self) -> bool {
         !self.is_open && !self.modes.is_empty()
@@ -93,14 +87,6 @@ impl Slc {
         let dynamic = u64::from(self.dynamic_superblocks) * u64::from(left_units.min(range_units))
             / u64::from(range_units);
         self.used_superblocks < self.static_superblocks + dynamic as u32
-    }
-
-    pub(super) fn open(&mut self) {
-        self.is_open = true;
-    }
-
-    pub(super) fn close(&mut self) {
-        self.is_open = false;
     }
 
     /// Opens a superblock for the host. Returns the number of units that fit into it.

@@ -28,7 +28,7 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct Victims {
     /// Lists that are complete.
-    ready: Vec<List>,
+    pub(super) ready: Vec<List>,
     /// Lists of the next group, complete up to `scanned`.
     next: Vec<List>,
     /// By superblock: index in `next`, or [`READY`], or [`NO_LIST`].
@@ -46,10 +46,6 @@ impl Victims {
 
     pub(super) fn group_size(&self) -> usize {
         (self.list_of.len() / GROUP_SHARE).clamp(1, GROUP_SIZE_HIGH)
-    }
-
-    pub(super) fn ready(&self) -> &[List] {
-        &self.ready
     }
 
     pub(super) fn take(&mut self, index: usize) -> List {

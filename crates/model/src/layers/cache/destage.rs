@@ -57,7 +57,7 @@ impl Cache {
         self.destages.is_idle_run
             || !self.is_battery_good
             || !self.state.waiting_for_room.is_empty()
-            || self.state.dirty.dirty_sectors() > watermark
+            || self.state.dirty.dirty_sectors > watermark
     }
 
     pub(super) fn destage(&mut self, at: Instant) {

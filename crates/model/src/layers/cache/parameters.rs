@@ -1,6 +1,7 @@
 //! Parameters of a controller with a cache.
 
 use super::Cache;
+use super::read_cache::LINE_BYTES;
 use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{LayerParameters, Told, take};
@@ -59,9 +60,6 @@ declare! {
         pub battery_back_at_ns: Option<u64> = Duration "battery_back_at";
     }
 }
-
-/// Line of the read cache.
-const LINE_BYTES: u64 = 4_096;
 
 impl CacheParameters {
     /// A cache of this size, with the defaults of a stack table for all other parameters.

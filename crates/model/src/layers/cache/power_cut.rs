@@ -13,7 +13,7 @@ impl Cache {
         let ids = outstanding.iter().map(|submitted| id_of_host(submitted.request.id));
         let passed: Vec<RequestId> = ids.filter(|&id| self.base.below[0].is_in_flight(id)).collect();
         let below = self.base.below[0].power_cut(now);
-        if self.is_safe() {
+        if self.is_battery_good {
             // Memory keeps the data, including data that was being destaged.
             self.state.dirty.reset();
             self.destages.reset();

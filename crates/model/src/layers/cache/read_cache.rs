@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-const LINE_BYTES: u64 = 4_096;
+pub(super) const LINE_BYTES: u64 = 4_096;
 
 #[derive(Debug, Default)]
 pub(super) struct ReadCache {

@@ -35,7 +35,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    fn new(device: Box<dyn Device>) -> Member {
+    pub(super) fn new(device: Box<dyn Device>) -> Member {
         Member { device: Child::new(device), state: MemberState::InSync, last_end_bytes: 0 }
     }
 
@@ -109,21 +109,10 @@ impl Members {
         Members { list, next_number: 0, writes: VecDeque::new(), forgotten_count: 0 }
     }
 
-    pub(super) fn replace(&mut self, member: usize, device: Box<dyn Device>) {
-        self.list[member] = Member::new(device);
-    }
-
     /// The member with the next event, and its time; the lowest index on a tie.
     pub(super) fn next(&self) -> Option<(Instant, usize)> {
-        let mut next: Option<(Instant, usize)> = None;
-        for (member, at) in self.list.iter().map(|member| member.device.poll_at()).enumerate() {
-            if let Some(at) = at
-                && next.is_none_or(|(earliest, _)| at < earliest)
-            {
-                next = Some((at, member));
-            }
-        }
-        next
+        let next = |(index, member): (usize, &Member)| Some((member.device.poll_at()?, index));
+        self.list.iter().enumerate().filter_map(next).min()
     }
 
     pub(super) fn poll(&mut self, at: Instant, member: usize) -> Option<(OpIndex, Completion)> {

@@ -18,12 +18,6 @@ struct Part {
     fate: WriteFate,
 }
 
-/// The fate of a member's write, summed over all its pieces.
-#[derive(Debug, Clone, Copy, Default)]
-struct Fared {
-    lost_bytes: u64,
-}
-
 fn lost_bytes(write: &WriteFate) -> u64 {
     match write.fate {
         Fate::Kept => 0,
@@ -48,14 +42,15 @@ impl Raid {
         self.add_unsent(&mut parts);
         let cuts: Vec<Vec<WriteFate>> =
             (0..self.members.list.len()).map(|member| self.members.power_cut(now, member)).collect();
-        let mut fared = Vec::new();
+        // By recorded write: bytes lost, summed over all its pieces.
+        let mut lost = Vec::new();
         for (member, cut) in cuts.iter().enumerate() {
             for write in cut {
                 let Some(index) = self.members.write_index(write.id) else { continue };
-                if fared.len() <= index {
-                    fared.resize(index + 1, Fared::default());
+                if lost.len() <= index {
+                    lost.resize(index + 1, 0);
                 }
-                fared[index].lost_bytes += lost_bytes(write);
+                lost[index] += lost_bytes(write);
                 let entry = self.members.write(index);
                 match entry.purpose {
                     Purpose::Data => self.add_data(member, write, entry, &mut parts),
@@ -65,7 +60,7 @@ impl Raid {
             }
         }
         if self.layout.has_parity() {
-            self.add_write_holes(&fared, &mut parts);
+            self.add_write_holes(&lost, &mut parts);
         }
         self.plan_resync(now);
         self.reset(now);
@@ -139,13 +134,8 @@ impl Raid {
             if !self.layout.has_parity() && !self.is_first_valid_copy(offset_bytes, copy) {
                 continue;
             }
-            let fate = WriteFate {
-                id: entry.id,
-                offset_bytes,
-                size_bytes,
-                acknowledged: false,
-                fate: write.fate.of_part(piece.start_bytes - write.offset_bytes, size_bytes),
-            };
+            let fate = write.fate.of_part(piece.start_bytes - write.offset_bytes, size_bytes);
+            let fate = WriteFate { fate, ..WriteFate::lost(entry.id, offset_bytes, size_bytes) };
             parts.push(Part { serial: entry.serial, fate });
         }
     }
@@ -165,24 +155,24 @@ impl Raid {
     }
 
     /// Compares the fates of the writes of each operation.
-    fn add_write_holes(&mut self, fared: &[Fared], parts: &mut Vec<Part>) {
+    fn add_write_holes(&mut self, lost: &[u64], parts: &mut Vec<Part>) {
         let mut torn_rows = Vec::new();
         let mut start = 0;
-        while start < fared.len() {
+        while start < lost.len() {
             let group = self.members.group(start);
             start = group.end;
             if count_real(&self.members, group.clone()) < 2 {
                 continue;
             }
-            let lost_bytes = |index: usize| fared.get(index).map_or(0, |fared| fared.lost_bytes);
+            let lost_bytes = |index: usize| lost.get(index).copied().unwrap_or(0);
             let real = || group.clone().filter(|&index| is_real(self.members.write(index)));
             if real().all(|index| lost_bytes(index) == 0) {
                 continue;
             }
             for entry in group.clone().map(|index| self.members.write(index)) {
                 if entry.purpose == Purpose::Implied {
-                    let lost = WriteFate::lost(entry.id, entry.offset_bytes, entry.size_bytes);
-                    self.add_data(entry.member as usize, &lost, entry, parts);
+                    let write = WriteFate::lost(entry.id, entry.offset_bytes, entry.size_bytes);
+                    self.add_data(entry.member as usize, &write, entry, parts);
                 }
             }
             let parity = real().find(|&index| self.members.write(index).purpose == Purpose::Parity);

@@ -15,7 +15,7 @@ use crate::time::Instant;
 /// track.
 const UNIT_BYTES: u64 = 512 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Rebuild {
     is_running: bool,
     is_unit_in_flight: bool,
@@ -29,14 +29,7 @@ pub(super) struct Rebuild {
 
 impl Rebuild {
     pub(super) fn new(parameters: &RaidParameters) -> Rebuild {
-        Rebuild {
-            is_running: !parameters.rebuilding_members.is_empty(),
-            is_unit_in_flight: false,
-            unit_started_at: Instant::ZERO,
-            unit_ended_at: Instant::ZERO,
-            unit_bytes: 0,
-            host_idle_since: Instant::ZERO,
-        }
+        Rebuild { is_running: !parameters.rebuilding_members.is_empty(), ..Rebuild::default() }
     }
 
     pub(super) fn begin(&mut self, now: Instant) {

@@ -3,12 +3,10 @@
 use super::Replicated;
 use crate::declare;
 use crate::device::{Built, Device};
-use crate::layers::{Below, LayerParameters, Told, take};
+use crate::layers::{Below, LayerParameters, RATE_LIMIT, Told, take};
 use crate::parameter::{Invalid, Kind, Row, choices, format_duration_ns, format_size_bytes, within};
 use crate::request::SECTOR_BYTES;
 use crate::time::{MICROSECOND, SECOND};
-
-const RATE_LIMIT: u64 = 1_000_000_000_000;
 
 choices! {
     /// The condition for the completion of a write: see the module's documentation.

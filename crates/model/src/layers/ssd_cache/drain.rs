@@ -54,7 +54,7 @@ impl Drainer {
 
 impl SsdCache {
     fn wants_drain(&self) -> bool {
-        let share = self.map.capacity() as u64 * self.parameters.writeback_percent / 100;
+        let share = self.map.capacity as u64 * self.parameters.writeback_percent / 100;
         self.map.drainable_count() as u64 > share
     }
 
@@ -75,9 +75,7 @@ impl SsdCache {
             let drain = Drain { number, index };
             self.drainer.in_work.insert(number, (drain, 0));
             let (low, high) = (sectors.trailing_zeros(), u128::BITS - sectors.leading_zeros());
-            let (start, end) =
-                (self.fast_sector(index, u64::from(low)), self.fast_sector(index, u64::from(high)));
-            let read = sector_request(Operation::Read, start, end);
+            let read = self.fast_request(Operation::Read, index, u64::from(low), u64::from(high));
             self.base.below[FAST].submit(self.base.now, read, Purpose::DrainRead(drain));
         }
         let is_last = self.drainer.in_work.is_empty() && !self.wants_drain();

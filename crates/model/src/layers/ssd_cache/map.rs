@@ -32,9 +32,9 @@ pub(super) struct Slot {
 pub(super) struct Map {
     slots: Vec<Slot>,
     free: Vec<SlotIndex>,
-    capacity: usize,
+    pub(super) capacity: usize,
     by_block: BTreeMap<u64, SlotIndex>,
-    dirty_count: usize,
+    pub(super) dirty_count: usize,
     /// Dirty blocks that no drain is processing, in the order of the slow device.
     drainable: BTreeSet<u64>,
     newest: SlotIndex,
@@ -61,14 +61,6 @@ impl Map {
 
     pub(super) fn find(&self, block: u64) -> Option<SlotIndex> {
         self.by_block.get(&block).copied()
-    }
-
-    pub(super) fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    pub(super) fn dirty_count(&self) -> usize {
-        self.dirty_count
     }
 
     pub(super) fn drainable_count(&self) -> usize {

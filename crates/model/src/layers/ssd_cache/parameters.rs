@@ -4,13 +4,11 @@ use super::SsdCache;
 use super::map::MOST_SECTORS;
 use crate::declare;
 use crate::device::{Built, Device};
-use crate::layers::{Below, LayerParameters, Told, take};
+use crate::layers::{Below, LayerParameters, RATE_LIMIT, Told, take};
 use crate::parameter::{
     Invalid, Parameter, Step, Value, at_least, choices, format_size_bytes, value_of, within,
 };
 use crate::request::SECTOR_BYTES;
-
-const RATE_LIMIT: u64 = 1_000_000_000_000;
 
 /// The slow stack, and the fast one in front of it.
 pub(crate) const SLOW_AND_FAST: &[Below] =

@@ -3,11 +3,9 @@
 use super::Throttle;
 use crate::declare;
 use crate::device::{Built, Device};
-use crate::layers::{LayerParameters, Told, take};
+use crate::layers::{LayerParameters, RATE_LIMIT, Told, take};
 use crate::parameter::format_size_bytes;
 use crate::time::SECOND;
-
-const RATE_LIMIT: u64 = 1_000_000_000_000;
 
 declare! {
     /// Highest rates; `None` means no limit.
