@@ -1,4 +1,4 @@
-//! What layers with a table of requests have in common: each is a [`Base`] and the verbs of [`Layered`].
+//! The common part of layers, and of devices without a fast path: a [`Base`] and the verbs of [`Layered`].
 
 use crate::children::{Child, in_host_terms};
 use crate::device::{Counters, Device, PowerCut, WriteFate};
@@ -47,7 +47,7 @@ impl<Purpose> Base<Purpose> {
     }
 }
 
-/// A layer over a table of requests. Every such layer is a [`Device`].
+/// A layer, or a device without devices below, over a table of requests. Each of them is a [`Device`].
 pub(crate) trait Layered: Send {
     type Purpose: Send;
 

@@ -27,11 +27,12 @@ use std::collections::VecDeque;
 
 pub use parameters::{LatencyQuantiles, VolumeParameters};
 
-use crate::device::{Counters, Device, Fate, PowerCut};
+use crate::device::{Fate, WriteFate};
 use crate::devices::{DeviceParameters, transfer_ns};
+use crate::layered::{Base, Layered};
 use crate::parameter::{Invalid, within};
-use crate::request::{Completion, Operation, Request, SECTOR_BYTES};
-use crate::requests::{Requests, Slot, Submitted};
+use crate::request::{Operation, Request, SECTOR_BYTES};
+use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
 use crate::time::{Instant, SECOND};
 use crate::token_bucket::TokenBucket;
@@ -91,10 +92,8 @@ struct Previous {
 #[derive(Debug)]
 pub struct Volume {
     parameters: VolumeParameters,
-    size_bytes: u64,
+    base: Base<()>,
     rng: Rng,
-    requests: Requests,
-    now: Instant,
     /// Requests not yet within the rates, with their arrival times; FIFO.
     waiting: VecDeque<(Slot, Instant)>,
     operations: BurstRate,
@@ -129,10 +128,8 @@ impl Volume {
             &parameters,
         );
         Ok(Volume {
-            size_bytes,
+            base: Base::new(size_bytes, []),
             rng: Rng::new(seed),
-            requests: Requests::default(),
-            now: Instant::ZERO,
             waiting: VecDeque::new(),
             operations,
             bytes,
@@ -152,28 +149,18 @@ impl Volume {
     /// Time at which the oldest waiting request is within the rates.
     fn next_start_at(&self) -> Option<Instant> {
         let &(slot, arrived_at) = self.waiting.front()?;
-        let request = self.requests.get(slot).request;
+        let request = self.base.requests.get(slot).request;
         let (operations, _) = self.count_operations(arrived_at, request);
-        let operations_at = self.operations.earliest(self.now, operations);
-        Some(operations_at.max(self.bytes.earliest(self.now, request.size_bytes)))
-    }
-
-    fn advance(&mut self, now: Instant) {
-        while let Some(at) = self.next_start_at().filter(|&at| at <= now)
-            && let Some((slot, arrived_at)) = self.waiting.pop_front()
-        {
-            self.now = self.now.max(at);
-            self.start(slot, arrived_at);
-        }
-        self.now = now;
+        let operations_at = self.operations.earliest(self.base.now, operations);
+        Some(operations_at.max(self.bytes.earliest(self.base.now, request.size_bytes)))
     }
 
     fn start(&mut self, slot: Slot, arrived_at: Instant) {
-        let request = self.requests.get(slot).request;
+        let request = self.base.requests.get(slot).request;
         let (operations, counted_bytes) = self.count_operations(arrived_at, request);
-        self.operations.take(self.now, operations);
-        self.bytes.take(self.now, request.size_bytes);
-        self.link_free_at = self.link_free_at.max(self.now)
+        self.operations.take(self.base.now, operations);
+        self.bytes.take(self.base.now, request.size_bytes);
+        self.link_free_at = self.link_free_at.max(self.base.now)
             + transfer_ns(request.size_bytes, self.parameters.link_bytes_per_s);
         let latency = match request.operation {
             Operation::Read => &self.read_latency,
@@ -182,7 +169,7 @@ impl Volume {
         let done_at = self.link_free_at + latency.draw(&mut self.rng);
         let (operation, end_bytes) = (request.operation, request.end_bytes());
         self.previous = Some(Previous { operation, end_bytes, counted_bytes, done_at });
-        self.requests.finish(done_at, slot);
+        self.base.requests.finish(done_at, slot);
     }
 
     /// The operations that the request counts, and the bytes in the last of them.
@@ -201,7 +188,8 @@ impl Volume {
     }
 
     fn fate(&mut self, write: &Submitted, now: Instant) -> Fate {
-        let is_waiting = |&(slot, _): &(Slot, Instant)| self.requests.get(slot).sequence == write.sequence;
+        let is_waiting =
+            |&(slot, _): &(Slot, Instant)| self.base.requests.get(slot).sequence == write.sequence;
         if self.waiting.iter().any(is_waiting) {
             return Fate::Lost;
         }
@@ -218,53 +206,52 @@ impl Volume {
     }
 }
 
-impl Device for Volume {
-    fn size_bytes(&self) -> u64 {
-        self.size_bytes
+impl Layered for Volume {
+    type Purpose = ();
+
+    fn base(&self) -> &Base<()> {
+        &self.base
     }
 
-    fn submit_late(&mut self, _sent: Instant, now: Instant, request: Request) -> Instant {
-        self.advance(now);
-        let slot = self.requests.accept(now, request, self.size_bytes);
-        match request.operation {
-            Operation::Read | Operation::Write => {
-                self.waiting.push_back((slot, now));
-                self.advance(now);
-            }
-            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
-                self.requests.finish(now + self.parameters.flush_ns, slot);
-            }
-        }
+    fn base_mut(&mut self) -> &mut Base<()> {
+        &mut self.base
+    }
+
+    fn arrives_at(&self, _sent: Instant, now: Instant, _request: &Request) -> Instant {
         now
     }
 
-    fn poll_at(&self) -> Option<Instant> {
-        self.requests.next_finished_at().into_iter().chain(self.next_start_at()).min()
+    fn begin(&mut self, now: Instant, slot: Slot) {
+        match self.base.requests.get(slot).request.operation {
+            Operation::Read | Operation::Write => self.waiting.push_back((slot, now)),
+            Operation::Flush | Operation::Discard | Operation::WriteZeroes => {
+                self.base.requests.finish(now + self.parameters.flush_ns, slot);
+            }
+        }
     }
 
-    fn poll(&mut self, now: Instant) -> Option<Completion> {
-        self.advance(now);
-        self.requests.collect(now)
+    fn own_event_at(&self) -> Option<Instant> {
+        self.next_start_at()
+    }
+
+    fn step(&mut self, at: Instant) {
+        let Some((slot, arrived_at)) = self.waiting.pop_front() else { return };
+        self.base.now = self.base.now.max(at);
+        self.start(slot, arrived_at);
     }
 
     /// The machine loses its power, but the service does not. Requests that reached the service are either
     /// durable or absent. A request in transit may be torn.
-    fn power_cut(&mut self, now: Instant) -> PowerCut {
-        self.advance(now);
+    fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
         let mut writes = Vec::new();
-        for submitted in self.requests.outstanding() {
+        for submitted in self.base.requests.outstanding() {
             if submitted.request.operation == Operation::Write {
                 writes.push(submitted.unacknowledged(self.fate(&submitted, now)));
             }
         }
         self.waiting.clear();
-        self.requests.reset();
         self.link_free_at = now;
         self.previous = None;
-        PowerCut { writes }
-    }
-
-    fn counters(&self) -> Counters {
-        self.requests.counters
+        writes
     }
 }

@@ -10,10 +10,10 @@ declare! {
     pub struct Ageing {
         /// Share of the device that holds data.
         pub fill_percent: u64 = Percent "fill" in 0..=100, default 100;
-        /// Bytes overwritten within that share, in percent of the whole device; 300 is three turns of a full
-        /// drive, after which uniform overwrites find a steady state.
+        /// Bytes overwritten within that share, in percent of the whole device. At 300, a full drive is
+        /// overwritten three times, and uniform overwrites reach a steady state.
         pub overwrite_percent: u64 = Percent "overwrite" in 0..=10_000, default 300;
-        /// Of the places that are overwritten.
+        /// Seed of the overwritten places.
         pub seed: u64 = Count "seed", default 1;
     }
 }

@@ -29,10 +29,10 @@ impl Below {
     fn fields(&self) -> Vec<Field> {
         let doc = match self.hint {
             Some(_) => "The name of a stack.",
-            None => "The name of a stack; unless given, it is another of the same.",
+            None => "The name of a stack. The default is another copy of the first one.",
         };
         let size = self.size_key.map(|key| {
-            let doc = format!("Size of the stack that `{}` names, where its own table says none.", self.key);
+            let doc = format!("Size of the stack that `{}` names, if its own table gives none.", self.key);
             Field { may_be_absent: true, ..Field::new("", key, Kind::Size, &doc) }
         });
         let may_be_absent = self.hint.is_none();
@@ -59,7 +59,7 @@ impl LayerKind {
     pub fn fields_below(&self) -> Vec<Field> {
         let members = Field {
             may_be_absent: true,
-            ..Field::new("", LayerKind::MEMBERS, Kind::Count, "Copies of one stack, where `on` names one.")
+            ..Field::new("", LayerKind::MEMBERS, Kind::Count, "Number of copies, if `on` names one stack.")
         };
         let others = self.below.iter().skip(1).flat_map(Below::fields);
         self.is_array.then_some(members).into_iter().chain(others).collect()

@@ -15,7 +15,7 @@ const BLOCK_BYTES: u64 = 4_096;
 declare! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct PartitionParameters {
-        /// Where it begins on the device below.
+        /// Start of the partition on the device below.
         pub offset_bytes: u64 = Size "offset", step Step::MultipleOf(SECTOR_BYTES), names &STARTS, default 0;
     }
 }

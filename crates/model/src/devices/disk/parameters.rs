@@ -29,46 +29,45 @@ declare! {
         pub rotation_per_minute: u64 = Rotation "rotation" in 1_000..=60_000;
         /// A seek to the next cylinder.
         pub seek_track_to_track_ns: u64 = Duration "seek_track_to_track" in 1_000..=SECOND / 10;
-        /// What a seek further than to the next cylinder takes at least; the track-to-track time if nothing
-        /// else is known.
+        /// Shortest seek beyond the next cylinder. Use the track-to-track time if no source gives it.
         pub seek_minimum_ns: u64 = Duration "seek_minimum";
         pub seek_average_ns: u64 = Duration "seek_average" in 1_000..=SECOND / 2;
-        /// What a write's seek takes longer than a read's.
+        /// Extra time of a write's seek over a read's.
         pub write_settle_ns: u64 = Duration "write_settle" in 0..=SECOND / 10;
         /// Sustained rate of the outermost zone.
         pub outer_bytes_per_s: u64 = Rate "outer_rate" in MEBIBYTE..=10_000 * MEBIBYTE;
         /// Sustained rate of the innermost zone.
         pub inner_bytes_per_s: u64 = Rate "inner_rate" in MEBIBYTE..=10_000 * MEBIBYTE;
         pub zone_count: u64 = Count "zones" in 1..=1_000;
-        /// Recording surfaces.
+        /// Number of recording surfaces.
         pub tracks_per_cylinder: u64 = Count "tracks_per_cylinder" in 1..=100;
-        /// Spent on each command by the controller, one after another.
+        /// Controller time per command. Commands do not overlap in it.
         pub command_overhead_ns: u64 = Duration "command_overhead" in 0..=SECOND;
         pub interface_bytes_per_s: u64 = Rate "interface_rate" in MEBIBYTE..=RATE_LIMIT;
         /// Requests among which the drive chooses.
         pub queue_depth: u64 = Count "queue_depth" in 1..=1_024;
         /// A command older than this goes first.
         pub age_limit_ns: u64 = Duration "age_limit" in 1_000_000..=1_000 * SECOND;
-        /// A write that covers a part of one makes the drive read it first and write it a rotation later
+        /// Physical sector size. A write of a part of a sector is a read, then a write one rotation later
         /// (512e).
         pub physical_sector_bytes: u64 = Size "physical_sector", step Step::OneOf(&[512, 4_096]);
         pub cache_bytes: u64 = Size "cache" in 0..=PEBIBYTE;
-        /// Parts of the cache that each hold one run of what was read, and what comes after it; none is no
-        /// read-ahead.
+        /// Number of cache segments for reads. Each holds one run: the sectors read and those that follow.
+        /// Zero turns read-ahead off.
         pub read_segments: u64 = Count "read_segments" in 0..=1_024;
         pub write_cache: WriteCache = Choice "write_cache", table "write_cache" "Its write cache is set to {}.";
-        /// Runs of contiguous sectors that the write cache can hold, whatever their size.
+        /// Most runs of contiguous sectors in the write cache, whatever their size.
         pub dirty_runs: u64 = Count "dirty_runs" in 1..=1_000_000;
-        /// Oldest dirty runs among which the drive chooses what to write back next.
+        /// Number of oldest dirty runs among which the drive chooses the next to write back.
         pub destage_candidates: u64 = Count "destage_candidates" in 1..=1_024;
-        /// Dirty share of the cache, in bytes or in runs, above which writing back competes with the host's
+        /// Dirty share of the cache, in bytes or in runs, above which write-back competes with the host's
         /// commands.
         pub destage_watermark_percent: u64 = Percent "destage_watermark" in 0..=100;
-        /// Below the watermark, writing back starts after the arm has had nothing to do for this long.
+        /// Below the watermark, write-back starts after the arm has been idle for this long.
         pub destage_idle_ns: u64 = Duration "destage_idle" in 0..=1_000 * SECOND;
         /// None where no read needs retries.
         pub read_retries: Option<ReadRetries> = Group "";
-        /// How an emulated size smaller than the drive is laid out.
+        /// Layout of an emulated size below the drive's capacity.
         pub stroke: Stroke = Choice "stroke", default Stroke::Full,
             table "stroke" "Only its outer cylinders are used.";
     }
@@ -78,10 +77,9 @@ declare! {
     /// Reads that succeed only when the sector comes round again, once or several times.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct ReadRetries {
-        /// Of the reads that reach the platter.
+        /// Share of the reads from the platter that need retries.
         pub per_million: u64 = Share "read_retries" in 1..=1_000_000;
-        /// What such a read takes in the mean; after each rotation the chance that it needs another is the
-        /// same.
+        /// Mean duration of the retries of such a read, in rotations. The distribution is geometric.
         pub mean_rotations: u64 = Count "retry_rotations" in 1..=1_000;
     }
 }

@@ -26,19 +26,19 @@ choices! {
 declare! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct FlashParameters {
-        /// What the host may use. Formatting a drive to less (a data space) makes this smaller and leaves the
-        /// raw capacity as it is.
+        /// User capacity. Formatting a drive to less (a data space) lowers it and leaves the raw capacity as
+        /// it is.
         pub capacity_bytes: u64 = Size "capacity" in MEBIBYTE..=PEBIBYTE, table "data_space" "Formatted to {}.";
-        /// NAND that holds data or is spare; over-provisioning is `raw / capacity - 1`.
+        /// NAND for data and spare space. Over-provisioning is `raw / capacity - 1`.
         pub raw_bytes: u64 = Size "raw_capacity";
         pub channel_count: u64 = Count "channels" in 1..=1_024;
         pub dies_per_channel: u64 = Count "dies_per_channel" in 1..=1_024;
-        /// What the map knows the place of.
+        /// Granularity of the map.
         pub mapping_unit_bytes: u64 = Size "mapping_unit" in SECTOR_BYTES..=64 * SECTOR_BYTES, step Step::PowerOfTwo;
         pub page_bytes: u64 = Size "page" in SECTOR_BYTES..=MEBIBYTE, step Step::PowerOfTwo;
-        /// Pages that a die programs at once: its planes, times the pages of a cell that one pass writes.
+        /// Pages that a die programs at once: its planes times the pages of a cell in one pass.
         pub pages_per_program: u64 = Count "pages_per_program" in 1..=256;
-        /// What a die erases at once, over all its planes.
+        /// Erase block of a die, over all its planes.
         pub block_bytes: u64 = Size "block";
         /// tR: array to page register.
         pub page_read_ns: u64 = Duration "page_read" in 0..=SECOND;
@@ -46,9 +46,9 @@ declare! {
         pub page_program_ns: u64 = Duration "page_program" in 0..=SECOND;
         /// tBERS.
         pub block_erase_ns: u64 = Duration "block_erase" in 0..=SECOND;
-        /// How often a program or erase may be put off for a read; zero: never.
+        /// How often a program or erase may be suspended for a read. Zero turns suspension off.
         pub suspend_limit: u64 = Count "suspend_limit" in 0..=1_000;
-        /// From the read's arrival until the array is free for it.
+        /// Time from the read's arrival until the array is free for it.
         pub suspend_ns: u64 = Duration "suspend" in 0..=SECOND;
         pub channel_bytes_per_s: u64 = Rate "channel_rate" in MEBIBYTE..=RATE_LIMIT;
         pub link_bytes_per_s: u64 = Rate "link_rate" in MEBIBYTE..=RATE_LIMIT;
@@ -56,18 +56,18 @@ declare! {
         pub read_overhead_ns: u64 = Duration "read_overhead" in 0..=SECOND;
         /// Latency that the firmware adds to each write; commands overlap in it.
         pub write_overhead_ns: u64 = Duration "write_overhead" in 0..=SECOND;
-        /// Firmware work per command that does not overlap: its inverse is the highest rate of commands.
+        /// Firmware time per command that does not overlap. Its inverse is the highest command rate.
         pub command_interval_ns: u64 = Duration "command_interval" in 0..=SECOND;
         pub write_cache: WriteCache = Choice "write_cache", table "write_cache" "Its write cache is set to {}.";
         pub buffer_bytes: u64 = Size "buffer" in SECTOR_BYTES..=PEBIBYTE;
-        /// Writing the map after a FLUSH has drained the buffer.
+        /// Time to write the map after a FLUSH has drained the buffer.
         pub flush_commit_ns: u64 = Duration "flush_commit" in 0..=SECOND;
-        /// A FLUSH lets earlier commands finish and holds back later ones, as on SATA.
+        /// Whether a FLUSH waits for earlier commands and holds back later ones, as on SATA.
         pub flush_blocks_queue: bool = Switch "flush_blocks_queue";
         pub gc_victim: VictimChoice = Choice "gc_victim";
-        /// Free share of the spare superblocks at which collection keeps pace with the host.
+        /// Free share of the spare superblocks at which garbage collection keeps pace with the host.
         pub gc_low_percent: u64 = Percent "gc_low_watermark" in 0..=50;
-        /// Up to which an idle drive collects.
+        /// Free share of the spare superblocks up to which an idle drive collects.
         pub gc_high_percent: u64 = Percent "gc_high_watermark" in 0..=90;
         /// None for a drive without an SLC write cache.
         pub slc: Option<SlcParameters> = Group "";
@@ -78,18 +78,19 @@ declare! {
     /// A write cache of native cells, programmed with one bit each.
     #[derive(Debug, Clone, PartialEq)]
     pub struct SlcParameters {
-        /// Bits of a native cell: a byte in the cache takes the space of so many.
+        /// Bits of a native cell. A byte in the SLC cache takes the space of this many native bytes.
         pub cell_bits: u64 = Count "cell_bits" in 2..=8;
-        /// Host data that it holds at any fill.
+        /// Host data that the SLC cache holds at any fill of the drive.
         pub static_bytes: u64 = Size "slc_static";
-        /// Host data that it holds on top of that, while enough of the drive is not filled.
+        /// Further host data that the SLC cache holds while the drive has enough unfilled space.
         pub dynamic_bytes: u64 = Size "slc_dynamic";
-        /// Fill of the drive up to which all of the dynamic part is there.
+        /// Fill of the drive up to which the dynamic part has its full size.
         pub dynamic_full_percent: u64 = Percent "slc_dynamic_full";
-        /// And from which nothing of it is left.
+        /// Fill of the drive from which the dynamic part is gone.
         pub dynamic_gone_percent: u64 = Percent "slc_dynamic_gone" in 0..=100;
-        /// In SLC mode, of as many pages as a native program writes.
+        /// tPROG in SLC mode, for as many pages as a native program writes.
         pub page_program_ns: u64 = Duration "slc_program";
+        /// tR in SLC mode.
         pub page_read_ns: u64 = Duration "slc_read";
     }
 }

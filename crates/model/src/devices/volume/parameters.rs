@@ -13,39 +13,39 @@ const RATE_LIMIT: u64 = 1_000_000_000_000;
 declare! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct VolumeParameters {
-        /// Size that is paid for; what is emulated may be smaller.
+        /// Provisioned size. The emulated size may be smaller.
         pub capacity_bytes: u64 = Size "capacity" in 1 << 20..=1 << 60, table "capacity" "Bought with {}.";
-        /// Baseline operations per second per GiB of capacity; zero when the rate is bought apart from the
+        /// Baseline operations per second per GiB of capacity. Zero if the rate is provisioned apart from the
         /// size.
         pub iops_per_gib: u64 = PerSecond "iops_per_gib" in 0..=1_000_000;
-        /// Lowest baseline; equal to the highest when the rate is bought.
+        /// Lowest baseline. Equal to the highest if the rate is provisioned.
         pub iops_minimum: u64 = PerSecond "iops_minimum" in 1..=1_000_000_000;
         /// Highest baseline.
         pub iops_maximum: u64 = PerSecond "iops_maximum" in 1..=1_000_000_000;
-        /// Operations per second while there are credits.
+        /// Operations per second while credits last.
         pub burst_iops: u64 = PerSecond "burst_iops" in 0..=1_000_000_000;
-        /// Most credits that are kept, in operations; zero when the volume does not burst.
+        /// Most credits, in operations. Zero if the volume does not burst.
         pub burst_credits: u64 = Count "burst_credits" in 0..=RATE_LIMIT;
         /// Baseline bytes per second.
         pub bytes_per_s: u64 = Rate "rate" in SECTOR_BYTES..=RATE_LIMIT;
-        /// Bytes per second while there are credits.
+        /// Bytes per second while credits last.
         pub burst_bytes_per_s: u64 = Rate "burst_rate" in 0..=RATE_LIMIT;
-        /// Most credits that are kept, in bytes; zero when the rate does not burst.
+        /// Most credits, in bytes. Zero if the rate does not burst.
         pub burst_credit_bytes: u64 = Size "burst_credit_bytes" in 0..=1 << 60;
-        /// Credits at power-on, of the most.
+        /// Credits at power-on, as a share of the most.
         pub initial_credit_percent: u64 = Percent "initial_credit" in 0..=100;
-        /// Time over which the highest rate is enforced: requests that come at once pass at once within it.
+        /// Time over which the highest rate is enforced. A burst of requests within it passes at once.
         pub window_ns: u64 = Duration "window" in 0..=1_000 * SECOND;
         /// A request counts one operation per this many bytes.
         pub operation_bytes: u64 = Size "operation_size" in SECTOR_BYTES..=1 << 40;
-        /// Whether a request that continues the one before, while that one is in flight, counts with it up to
-        /// `operation_size`.
+        /// Whether a request that continues the previous one, while that one is in flight, counts as part of
+        /// it, up to `operation_size`.
         pub merges_sequential: bool = Switch "merges_sequential";
         /// Link of the virtual machine to its volumes.
         pub link_bytes_per_s: u64 = Rate "link_rate" in 1 << 20..=1_000 * RATE_LIMIT;
         pub read_latency: LatencyQuantiles = Group "read_latency_";
         pub write_latency: LatencyQuantiles = Group "write_latency_";
-        /// FLUSH, discard and write-zeroes.
+        /// Time of a FLUSH, a discard or a write-zeroes.
         pub flush_ns: u64 = Duration "flush" in 0..=100 * SECOND;
     }
 }
@@ -54,7 +54,7 @@ declare! {
     /// Time of one request in the service, excluding waits for a rate or for the link.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct LatencyQuantiles {
-        /// The shortest time of a request in the service.
+        /// Shortest time of a request in the service.
         pub minimum_ns: u64 = Duration "minimum" in 0..=100 * SECOND;
         /// Its median.
         pub median_ns: u64 = Duration "median";

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
+use crate::device::Device;
 use crate::request::RequestId;
 use crate::time::{MICROSECOND, MILLISECOND};
 use crate::virtual_time::VirtualTime;

@@ -30,33 +30,31 @@ declare! {
         /// Memory for writes.
         pub cache_bytes: u64 = Size "cache" in CACHE_BYTES_LEAST..=1 << 50,
             hint "how much memory has the controller for writes?";
-        /// Memory for what was read, given up least recently used first; zero for none.
+        /// Memory for data that was read, in LRU order. Zero for none.
         pub read_cache_bytes: u64 = Size "read_cache" in 0..=1 << 50, default 0;
-        /// A read that goes on where an earlier one ended brings everything up to the next multiple of this
-        /// into the read cache: set it to the stripe of the array below (data members times chunk). Zero for
-        /// no read-ahead.
+        /// A sequential read brings all data up to the next multiple of this into the read cache. Set it to
+        /// the stripe of the array below (data members times chunk). Zero turns read-ahead off.
         pub read_ahead_bytes: u64 = Size "read_ahead" in 0..=1 << 30, step Step::MultipleOf(LINE_BYTES), default 0;
         /// Latency that the firmware adds to each command; commands overlap in it.
         pub command_ns: u64 = Duration "command" in 0..=SECOND, default 40 * MICROSECOND,
             assumed "a battery-backed controller is taken to need 20 to 50 us for a write";
-        /// Firmware work per command that does not overlap: its inverse is the highest rate of commands.
+        /// Firmware time per command that does not overlap. Its inverse is the highest command rate.
         pub command_interval_ns: u64 = Duration "command_interval" in 0..=SECOND, default 0;
-        /// Between host and controller; PCIe 1.0 x8 unless given.
+        /// Link between host and controller. The default is PCIe 1.0 x8.
         pub link_bytes_per_s: u64 = Rate "link_rate" in 1 << 20..=1 << 50, default 2_000_000_000;
-        /// Writes to the device below at a time, while writing back.
+        /// Concurrent writes to the device below during write-back.
         pub destage_queue_depth: u64 = Count "destage_queue_depth" in 1..=1_024, default 32;
-        /// Adjacent dirty data is written back together up to this, and never across a multiple of it: set it
-        /// to the row of the array below (data members times chunk), and whole rows are written.
+        /// Longest contiguous write-back. It does not cross a multiple of this size. Set it to the row of the
+        /// array below (data members times chunk), so that whole rows are written.
         pub destage_bytes: u64 = Size "destage_size" in SECTOR_BYTES..=1 << 30,
             step Step::MultipleOf(SECTOR_BYTES), default 256 << 10;
-        /// Dirty share of the memory above which writing back competes with the host's reads.
+        /// Dirty share of the memory above which write-back competes with the host's reads.
         pub destage_watermark_percent: u64 = Percent "destage_watermark" in 0..=100, default 25;
-        /// Below the watermark, writing back starts after the host has had nothing to do for this long.
+        /// Below the watermark, write-back starts after the host has been idle for this long.
         pub destage_idle_ns: u64 = Duration "destage_idle" in 0..=1_000 * SECOND, default 20 * MILLISECOND;
-        /// Time from power-on at which the battery is no longer good (failed, or a learn cycle); never if
-        /// nothing is said.
+        /// Time from power-on at which the battery fails or enters a learn cycle. The default is never.
         pub battery_out_at_ns: Option<u64> = Duration "battery_out_at";
-        /// When it is good again; never if nothing is said.
+        /// Time from power-on at which the battery is good again. The default is never.
         pub battery_back_at_ns: Option<u64> = Duration "battery_back_at";
     }
 }

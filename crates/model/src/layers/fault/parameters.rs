@@ -14,9 +14,9 @@ declare! {
     /// Some requests take longer.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Spikes {
-        /// Requests struck, of a million.
+        /// Number of slow requests in a million.
         pub per_million: u64 = Count "spikes_per_million" in 1..=MILLION;
-        /// What such a request takes longer.
+        /// Extra time of a slow request.
         pub extra_ns: u64 = Duration "spike" in 1..=LONG_NS;
     }
 }
@@ -25,9 +25,9 @@ declare! {
     /// All completions stop periodically: at each multiple of the period, except at zero.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Stalls {
-        /// From the start of one stall to that of the next.
+        /// Time from the start of one stall to the start of the next.
         pub period_ns: u64 = Duration "stall_period" in 2..=LONG_NS;
-        /// How long nothing completes.
+        /// Duration of a stall. No request completes meanwhile.
         pub duration_ns: u64 = Duration "stall" in 1..=LONG_NS;
     }
 }
@@ -36,9 +36,9 @@ declare! {
     /// One request that is stuck.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Stuck {
-        /// Requests submitted before the one that gets stuck.
+        /// Number of requests submitted before the stuck one.
         pub after_requests: u64 = Count "stuck_after";
-        /// How long it stays away; unless given, until a power cut.
+        /// Extra time of the stuck request. The default is until a power cut.
         pub duration_ns: Option<u64> = Duration "stuck_for" in 1..=LONG_NS;
     }
 }
@@ -46,11 +46,11 @@ declare! {
 declare! {
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ReadErrors {
-        /// Unreadable places, as offset and size in bytes: a read that touches one fails.
+        /// Unreadable ranges, as offset and size in bytes. A read that touches one fails.
         pub ranges: Vec<(u64, u64)> = List "read_error_ranges";
-        /// Reads that fail anywhere, of a million.
+        /// Number of reads in a million that fail at any place.
         pub per_million: u64 = Count "read_errors_per_million" in 0..=MILLION, default 0;
-        /// What the drive tries before it gives up.
+        /// Recovery time of the drive before a read fails.
         pub recovery_ns: u64 = Duration "read_error_recovery" in 0..=LONG_NS, default 0;
     }
 }
@@ -59,11 +59,11 @@ declare! {
     /// A drive that slows down: each request takes the accrued extra time.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Dying {
-        /// When it begins, in model time.
+        /// Start of the slowdown, in model time.
         pub starts_at_ns: u64 = Duration "dying_after", default 0;
-        /// Growth per second of model time.
+        /// Growth of the extra time per second of model time.
         pub extra_ns_per_s: u64 = Duration "dying_per_second" in 0..=SECOND, default 0;
-        /// Growth per completed read.
+        /// Growth of the extra time per completed read.
         pub extra_ns_per_read: u64 = Duration "dying_per_read" in 0..=SECOND, default 0;
     }
 }
@@ -82,7 +82,7 @@ declare! {
         pub stuck: Option<Stuck> = Group "";
         pub read_errors: ReadErrors = Group "";
         pub dying: Option<Dying> = Group "";
-        /// FLUSH completes after this long and is not passed on; FUA is stripped.
+        /// Time of a FLUSH that is not passed on. FUA is stripped from writes.
         pub lying_flush_ns: Option<u64> = Duration "lying_flush" in 0..=LONG_NS;
     }
 }

@@ -14,26 +14,26 @@ const LOG_BYTES_LEAST: u64 = 1 << 20;
 declare! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct IntentLogParameters {
-        /// Part of the fast device that is used; all of it if nothing is said.
+        /// Used part of the fast device. The default is all of it.
         pub log_bytes: Option<u64> = Size "log" in LOG_BYTES_LEAST..=1 << 50, step Step::MultipleOf(SECTOR_BYTES);
-        /// What the log adds to each contiguous write.
+        /// Header of each contiguous write in the log.
         pub record_header_bytes: u64 = Size "record_header" in 0..=1 << 16,
             default 192, assumed "from memory";
-        /// A log write is rounded up to a multiple of this.
+        /// Block of the log. A log write is rounded up to a multiple of it.
         pub log_block_bytes: u64 = Size "log_block" in SECTOR_BYTES..=LOG_WRITE_BYTES,
             step Step::MultipleOf(SECTOR_BYTES), default 4 << 10, assumed "from memory";
-        /// A read or write in memory.
+        /// Time of a read or write in memory.
         pub memory_ns: u64 = Duration "memory" in 0..=SECOND,
             default MICROSECOND, assumed "a copy of 16 KiB";
-        /// A group is closed this long after its first write.
+        /// Time from the first write of a group until the group is closed.
         pub group_interval_ns: u64 = Duration "group_interval" in 1..=100_000 * SECOND, default 5 * SECOND;
-        /// Dirty data that closes a group early.
+        /// Dirty data at which a group is closed early.
         pub group_bytes: u64 = Size "group" in SECTOR_BYTES..=1 << 50,
             default 64 << 20, assumed "from memory";
         /// Dirty data above which writes wait.
         pub dirty_limit_bytes: u64 = Size "dirty_limit" in SECTOR_BYTES..=1 << 50,
             default 256 << 20, assumed "a tenth of a small machine's memory";
-        /// Writes of a group that the pool has at once.
+        /// Concurrent writes of a group to the pool.
         pub pool_queue_depth: u64 = Count "pool_queue_depth" in 1..=1_024,
             default 10, assumed "from memory";
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::RaidLevel;
-use crate::children::{Child, id_of_own, own_number};
+use crate::children::{Child, id_of_own, own_number, request};
 use crate::device::{Device, WriteFate};
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
@@ -145,25 +145,16 @@ impl Members {
         op: OpIndex,
         (member, start_bytes, end_bytes): Extent,
     ) -> u64 {
-        let request = Request {
-            id: id_of_own(self.take_number()),
-            operation,
-            offset_bytes: start_bytes,
-            size_bytes: end_bytes - start_bytes,
-            force_unit_access: false,
-        };
+        let id = id_of_own(self.take_number());
+        let request = Request { id, ..request(operation, start_bytes, end_bytes - start_bytes) };
         self.send(at, member, request, Sent { op, write: None })
     }
 
     pub(super) fn send_write(&mut self, at: Instant, entry: WriteEntry, force_unit_access: bool) -> u64 {
         let write = Some(self.remember(entry));
-        let request = Request {
-            id: id_of_own(self.next_number - 1),
-            operation: Operation::Write,
-            offset_bytes: entry.offset_bytes,
-            size_bytes: entry.size_bytes,
-            force_unit_access,
-        };
+        let id = id_of_own(self.next_number - 1);
+        let data = request(Operation::Write, entry.offset_bytes, entry.size_bytes);
+        let request = Request { id, force_unit_access, ..data };
         self.send(at, entry.member as usize, request, Sent { op: entry.op, write })
     }
 

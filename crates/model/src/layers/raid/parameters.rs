@@ -59,24 +59,24 @@ declare! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct RaidParameters {
         pub level: RaidLevel = Count "level", step Step::OneOf(&[0, 1, 5, 6, 10]), hint "0, 1, 5, 6 or 10";
-        /// Consecutive bytes on one member: "stripe element", "strip". RAID 1 has none. Most controllers' is
-        /// 64 KiB, that of `mdadm` 512 KiB.
+        /// Consecutive bytes on one member, also called stripe element or strip. RAID 1 has none. The usual
+        /// value is 64 KiB for a controller and 512 KiB for `mdadm`.
         pub chunk_bytes: u64 = Size "chunk" in 4_096..=1 << 30, step Step::PowerOfTwo, default 64 << 10;
-        /// Members that are not there, by index from zero.
+        /// Absent members, by index from zero.
         pub missing_members: Vec<usize> = List "missing_members";
-        /// Members that are new and to be rebuilt, by index from zero.
+        /// New members to be rebuilt, by index from zero.
         pub rebuilding_members: Vec<usize> = List "rebuilding_members";
-        /// Rate of the rebuild while the host is busy; zero stops it then. md's default (`man 4 md`,
+        /// Rate of the rebuild while the host is busy. Zero pauses it. The default is md's (`man 4 md`,
         /// `sync_speed_min`).
         pub rebuild_least_bytes_per_s: u64 = Rate "rebuild_least", default 1_000 << 10;
-        /// Rate of the rebuild while the host is idle. md's default (`man 4 md`, `sync_speed_max`).
+        /// Rate of the rebuild while the host is idle. The default is md's (`man 4 md`, `sync_speed_max`).
         pub rebuild_most_bytes_per_s: u64 = Rate "rebuild_most" in 1 << 10..=1 << 50, default 200_000 << 10;
-        /// The host counts as idle when it has had nothing in the array for this long.
+        /// The host counts as idle after this long without a request in the array.
         pub rebuild_idle_ns: u64 = Duration "rebuild_idle", default 20 * MILLISECOND;
-        /// What the host adds to every request; zero for an array that takes no time of its own.
+        /// Host time added to every request. Zero for an array without time of its own.
         pub host_latency_ns: u64 = Duration "host_latency" in 0..=SECOND, default 0;
-        /// How long sending a write to a member keeps the one thread that sends them; zero where none does.
-        /// Levels 1 and 10.
+        /// Time of the sending thread per write to a member. Zero if writes are sent without a thread. Levels
+        /// 1 and 10.
         pub host_write_ns: u64 = Duration "host_write" in 0..=SECOND, default 0;
         /// What an array does about a power cut; at the rates of a rebuild.
         pub resync: Resync = Group "";
@@ -125,10 +125,11 @@ choices! {
 
 declare! {
     struct ResyncKeys {
-        /// What an array does about a power cut: nothing, compare everything, or what a write-intent bitmap
-        /// says.
+        /// Action after a power cut: none, compare everything, or compare the regions of a write-intent
+        /// bitmap.
         pub kind: ResyncKind = Choice "resync", default ResyncKind::Never;
-        /// What a bit of the bitmap stands for, of each member; 64 MiB unless given, as mdadm chooses.
+        /// Bytes of each member that one bit of the bitmap stands for. The default is 64 MiB, as mdadm
+        /// chooses.
         pub bitmap_chunk_bytes: Option<u64> = Size "bitmap_chunk" in 4_096..=1 << 40, step Step::PowerOfTwo;
     }
 }

@@ -73,30 +73,30 @@ choices! {
 declare! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ReplicatedParameters {
-        /// When a write completes: in the send buffer (A), received by the peer (B), on the peer's device
-        /// (C).
+        /// Condition for the completion of a write: in the send buffer (A), received by the peer (B), or on
+        /// the peer's device (C).
         pub protocol: Protocol = Choice "protocol";
         /// Payload rate of the link.
         pub bytes_per_s: u64 = Rate "link_rate" in 1_000..=RATE_LIMIT,
             hint "about \"110 MB/s\" for 1 Gb/s Ethernet";
         pub round_trip_ns: u64 = Duration "round_trip" in 0..=100 * SECOND,
             hint "100 to 200 us for 1 Gb/s Ethernet";
-        /// Each message takes up to this much longer, evenly drawn; messages do not overtake.
+        /// Largest extra time of a message, uniformly distributed. Messages keep their order.
         pub jitter_ns: u64 = Duration "jitter" in 0..=100 * SECOND,
             default 20 * MICROSECOND, assumed "no text found";
-        /// Bytes that were sent stay in it until the peer's acknowledgement of receipt.
+        /// Size of the send buffer. Data stays in it until the peer has acknowledged its receipt.
         pub send_buffer_bytes: u64 = Size "send_buffer" in SECTOR_BYTES..=1 << 40,
             default 2 << 20, assumed "DRBD tunes it by itself";
-        /// When the link is down, as start and duration.
+        /// Outages of the link, as start and duration.
         pub outages: Vec<Outage> = List "outages";
-        /// When other traffic leaves less, as start, duration and rate.
+        /// Congestions by other traffic, as start, duration and remaining rate.
         pub congestions: Vec<Congestion> = List "congestions";
-        /// A link down for longer than this disconnects.
+        /// An outage longer than this ends the connection.
         pub timeout_ns: u64 = Duration "timeout" in 1..=1_000_000 * SECOND, default 6 * SECOND;
-        /// Rate at which a peer that was away gets what it lacks.
+        /// Rate of the resync after a reconnect.
         pub resync_bytes_per_s: u64 = Rate "resync_rate" in 1_000..=RATE_LIMIT,
             default 30_000_000, assumed "about a third of 1 Gb/s";
-        /// The machine on which the host goes on after a power cut.
+        /// The machine on which the host continues after a power cut.
         pub survivor: Survivor = Choice "survivor", default Survivor::Local;
     }
 }

@@ -61,12 +61,12 @@ declare! {
         /// Granularity of the map.
         pub block_bytes: u64 = Size "block" in SECTOR_BYTES..=MOST_SECTORS * SECTOR_BYTES, step Step::PowerOfTwo,
             default 16 << 10, assumed "the page of InnoDB";
-        /// Part of the fast device that is used; all of it if nothing is said.
+        /// Used part of the fast device. The default is all of it.
         pub cache_bytes: Option<u64> = Size "cache";
         pub write_policy: WritePolicy = Choice "policy";
-        /// When what was read from the slow device is copied: always, never, or up to a rate.
+        /// Whether data read from the slow device is copied: always, never, or up to a rate.
         pub promotion: Promotion = Rate "promotion" in 1..=RATE_LIMIT, default Promotion::Always;
-        /// A stream bypasses the cache from this length on; zero: never.
+        /// Length from which a sequential stream bypasses the cache. Zero for none.
         pub sequential_cutoff_bytes: u64 = Size "sequential_cutoff" in 0..=1 << 50, default 4 << 20;
         /// Write-back: share of dirty blocks above which they are drained.
         pub writeback_percent: u64 = Percent "writeback" in 0..=100,
@@ -76,7 +76,7 @@ declare! {
             default 50_000_000, assumed "bcache has a controller for it";
         /// Write-back: share of dirty blocks above which writes bypass the cache.
         pub dirty_limit_percent: u64 = Percent "dirty_limit" in 0..=100, default 70;
-        /// Whether the map of clean blocks outlives a power cut; that of dirty ones always does.
+        /// Whether the map of clean blocks survives a power cut. The map of dirty blocks always does.
         pub keeps_clean_blocks: bool = Switch "keeps_clean_blocks", default true;
     }
 }

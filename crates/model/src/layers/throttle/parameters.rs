@@ -11,9 +11,9 @@ declare! {
     /// Highest rates; `None` means no limit.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Limit {
-        /// Most operations per second.
+        /// Limit of operations per second.
         pub iops: Option<u64> = PerSecond "iops" in 1..=RATE_LIMIT;
-        /// Most bytes per second.
+        /// Limit of bytes per second.
         pub bytes_per_s: Option<u64> = Rate "rate" in 1..=RATE_LIMIT;
     }
 }
@@ -25,8 +25,7 @@ declare! {
         pub write: Limit = Group "write_";
         /// Reads and writes together.
         pub total: Limit = Group "";
-        /// Depth of each bucket, as the time in which its rate fills it; at least one operation, at least one
-        /// byte.
+        /// Depth of each bucket, as the time to fill it at its rate. At least one operation and one byte.
         pub burst_ns: u64 = Duration "burst" in 0..=1_000_000 * SECOND, default 0;
     }
 }
