@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use spindle_lab::record::BottleneckKind;
 use spindle_lab::record::records_file;
+use spindle_lab::report;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
 const SCENARIO: &str = r#"
@@ -50,7 +51,7 @@ fn a_whole_run_measures_verifies_reports_and_cleans_up() {
     let output = bench.run(&["run", "short.toml", "--output", "results"]);
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{talk}");
-    let (_, trials) = records_file::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap();
+    let trials = report::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap().trials;
     assert_eq!(trials.len(), 2, "{talk}");
     let metric = |cell: &str| {
         let trial = trials.iter().find(|trial| trial.cell == cell).unwrap();

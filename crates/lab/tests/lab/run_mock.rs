@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
+use spindle_lab::report;
 use tempfile::TempDir;
 
 /// Generous: nothing is measured, a wait only must not hang for ever.
@@ -66,7 +67,8 @@ impl Bench {
     }
 
     fn read(&self) -> (Header, Vec<Trial>) {
-        records_file::read(&self.records()).unwrap()
+        let records = report::read(&self.records()).unwrap();
+        (records.header, records.trials)
     }
 
     pub(crate) fn trials(&self) -> Vec<(String, u32)> {
@@ -334,7 +336,7 @@ fn a_damaged_records_file_is_not_overwritten() {
     let damaged = text.replacen("\"trial\":", "\"trail\":", 1);
     fs::write(bench.records(), &damaged).unwrap();
     let output = bench.run(&[], 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("line 2: not a record"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("records.jsonl:2: not a record"), "{output:?}");
     assert_eq!(fs::read_to_string(bench.records()).unwrap(), damaged);
 }
 
