@@ -102,6 +102,7 @@ impl<Purpose> Child<Purpose> {
     }
 
     /// Sends a request under its present id. For a layer with one numbering over several devices.
+    #[inline]
     pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         if self.in_flight.back().is_some_and(|&(last, _)| last > request.id) {
             let place = self.in_flight.partition_point(|&(id, _)| id < request.id);
@@ -115,10 +116,12 @@ impl<Purpose> Child<Purpose> {
         taken_at - at
     }
 
+    #[inline]
     pub(crate) fn poll_at(&self) -> Option<Instant> {
         self.next_at
     }
 
+    #[inline]
     pub(crate) fn poll(&mut self, at: Instant) -> Option<(Purpose, Completion)> {
         let now = self.now.max(at);
         if self.next_at.is_none_or(|next_at| next_at > now) {

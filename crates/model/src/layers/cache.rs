@@ -358,10 +358,6 @@ impl Layered for Cache {
         }
     }
 
-    fn next_event_at(&self) -> Option<Instant> {
-        self.next_source().map(|(at, _)| at)
-    }
-
     /// A battery change is an event only if it affects work in progress.
     fn wakes_at(&self) -> Option<Instant> {
         let is_battery_idle =
@@ -372,18 +368,20 @@ impl Layered for Cache {
         }
     }
 
-    fn step(&mut self, at: Instant) {
-        match self.next_source().map(|(_, source)| source) {
-            Some(Source::Battery) => {
-                if let Some((_, is_good)) = self.battery_changes.pop_front() {
-                    self.is_battery_good = is_good;
+    fn advance(&mut self, now: Instant) {
+        while let Some((at, source)) = self.next_source().filter(|&(at, _)| at <= now) {
+            match source {
+                Source::Below => self.poll_below(at),
+                Source::Battery => {
+                    if let Some((_, is_good)) = self.battery_changes.pop_front() {
+                        self.is_battery_good = is_good;
+                    }
                 }
+                Source::Event => self.handle_event(at),
+                Source::Idle => self.destages.is_idle_run = true,
             }
-            Some(Source::Event) => self.handle_event(at),
-            Some(Source::Idle) => self.destages.is_idle_run = true,
-            Some(Source::Below) | None => self.poll_below(at),
+            self.dispatch(at);
         }
-        self.dispatch(at);
     }
 
     fn cut(&mut self, now: Instant) -> Vec<WriteFate> {
