@@ -166,7 +166,7 @@ fn measure(name: &str, stack: &StackSpec, workload: &ClosedLoop, ageing: Option<
         let size_bytes = stack.most_bytes().unwrap_or(u64::MAX).min(workload.span_bytes);
         let mut device = stack.build(size_bytes, 1).expect("a valid stack");
         if let Some(ageing) = ageing {
-            device.age(&ageing);
+            device.set_use(Some(&ageing));
         }
         let mut driver = VirtualTime::new(device);
         let begin_s = core_s();
@@ -214,7 +214,7 @@ fn main() {
     if wanted("flash 160 GB, memory") {
         let mut device = StackSpec::Device(flash()).build(160_000_000_000, 1).expect("valid parameters");
         let before_kib = resident_kib();
-        device.age(&Ageing { fill_percent: 100, overwrite_percent: 60, seed: 1 });
+        device.set_use(Some(&Ageing { fill_percent: 100, overwrite_percent: 60, seed: 1 }));
         println!("{:<42} {} MB", "flash 160 GB, memory", (resident_kib() - before_kib) * 1_024 / 1_000_000);
     }
 }

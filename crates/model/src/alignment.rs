@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::profile::Invalid;
+use crate::parameter::Invalid;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {

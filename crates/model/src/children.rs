@@ -10,9 +10,9 @@
 //! and [`Child::submit_late`]. Background work begins when the device below can do it: [`Child::submit`].
 
 use std::collections::VecDeque;
-use std::fmt;
 
-use crate::device::{Ageing, Counters, Device, WriteFate};
+use crate::device::{Counters, Device, WriteFate};
+use crate::layers::Ageing;
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::Requests;
 use crate::time::Instant;
@@ -38,6 +38,7 @@ fn host_id(id: RequestId) -> Option<RequestId> {
 }
 
 /// A device below a layer, with the purpose of each request in it.
+#[derive(Debug)]
 pub(crate) struct Child<Purpose> {
     device: Box<dyn Device>,
     /// The latest time that was passed to the device.
@@ -52,10 +53,6 @@ impl<Purpose> Child<Purpose> {
     pub(crate) fn new(device: Box<dyn Device>) -> Child<Purpose> {
         let next_at = device.poll_at();
         Child { device, now: Instant::ZERO, next_at, in_flight: VecDeque::new(), next_number: 0 }
-    }
-
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.device.size_bytes()
     }
 
     pub(crate) fn device(&self) -> &dyn Device {
@@ -105,6 +102,7 @@ impl<Purpose> Child<Purpose> {
     }
 
     /// Sends a request under its present id. For a layer with one numbering over several devices.
+    #[inline]
     pub(crate) fn send(&mut self, at: Instant, request: Request, purpose: Purpose) -> u64 {
         if self.in_flight.back().is_some_and(|&(last, _)| last > request.id) {
             let place = self.in_flight.partition_point(|&(id, _)| id < request.id);
@@ -118,10 +116,12 @@ impl<Purpose> Child<Purpose> {
         taken_at - at
     }
 
+    #[inline]
     pub(crate) fn poll_at(&self) -> Option<Instant> {
         self.next_at
     }
 
+    #[inline]
     pub(crate) fn poll(&mut self, at: Instant) -> Option<(Purpose, Completion)> {
         let now = self.now.max(at);
         if self.next_at.is_none_or(|next_at| next_at > now) {
@@ -152,13 +152,8 @@ impl<Purpose> Child<Purpose> {
         writes
     }
 
-    pub(crate) fn age(&mut self, ageing: &Ageing) {
-        self.device.age(ageing);
-        self.next_at = self.device.poll_at();
-    }
-
-    pub(crate) fn secure_erase(&mut self) {
-        self.device.secure_erase();
+    pub(crate) fn set_use(&mut self, ageing: Option<&Ageing>) {
+        self.device.set_use(ageing);
         self.next_at = self.device.poll_at();
     }
 
@@ -187,14 +182,4 @@ pub(crate) fn request(operation: Operation, offset_bytes: u64, size_bytes: u64) 
 /// As [`request`], for the sectors `start..end`.
 pub(crate) fn sector_request(operation: Operation, start: u64, end: u64) -> Request {
     request(operation, start * SECTOR_BYTES, (end - start) * SECTOR_BYTES)
-}
-
-impl<Purpose> fmt::Debug for Child<Purpose> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Child")
-            .field("size_bytes", &self.device.size_bytes())
-            .field("in_flight", &self.in_flight.len())
-            .finish_non_exhaustive()
-    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use crate::children::request;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -154,8 +155,7 @@ impl ClosedLoop {
     fn next(&self, number: u64, after: Option<Operation>, place: &mut u64, rng: &mut Rng) -> Request {
         let id = RequestId(number);
         if self.flush_after_write && after == Some(Operation::Write) {
-            let operation = Operation::Flush;
-            return Request { id, operation, offset_bytes: 0, size_bytes: 0, force_unit_access: false };
+            return Request { id, ..request(Operation::Flush, 0, 0) };
         }
         let operation = if rng.below(100) < self.read_percent { Operation::Read } else { Operation::Write };
         let places = self.span_bytes / self.size_bytes;
@@ -166,7 +166,6 @@ impl ClosedLoop {
                 (*place - 1) % places
             }
         };
-        let offset_bytes = index * self.size_bytes;
-        Request { id, operation, offset_bytes, size_bytes: self.size_bytes, force_unit_access: false }
+        Request { id, ..request(operation, index * self.size_bytes, self.size_bytes) }
     }
 }

@@ -4,9 +4,15 @@
 //! requests, asks for the time of the next event, and collects completions at that time. Layers are devices
 //! that hold devices. A stack is therefore a tree of values under one driver.
 
-pub use crate::ageing::Ageing;
+use std::fmt;
+
+use crate::layers::Ageing;
+use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
+
+/// A device that was built, or the parameter that prevents it.
+pub type Built = Result<Box<dyn Device>, Invalid>;
 
 /// A running model of one drive, or of a layer above drives.
 ///
@@ -45,13 +51,10 @@ pub trait Device: Send {
     /// Totals since the device was built.
     fn counters(&self) -> Counters;
 
-    /// Sets the state that results from this prior use, in zero time and without data. Allowed only while no
+    /// Sets the state that results from this prior use, in zero time and without data. `None` clears the
+    /// device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format; wear stays. Allowed only while no
     /// request is in flight. A device without such state ignores it.
-    fn age(&mut self, _ageing: &Ageing) {}
-
-    /// Clears the device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format. Wear stays. Allowed only
-    /// while no request is in flight.
-    fn secure_erase(&mut self) {}
+    fn set_use(&mut self, _ageing: Option<&Ageing>) {}
 }
 
 /// The state of a write that was not durable when the power failed.
@@ -86,6 +89,13 @@ pub struct WriteFate {
     /// Whether the host had received the completion.
     pub acknowledged: bool,
     pub fate: Fate,
+}
+
+impl WriteFate {
+    /// A write that was not acknowledged and did not reach the medium.
+    pub(crate) fn lost(id: RequestId, offset_bytes: u64, size_bytes: u64) -> WriteFate {
+        WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate: Fate::Lost }
+    }
 }
 
 /// Fates of all writes that were not durable, in order of submission.
@@ -150,7 +160,13 @@ impl Counters {
     }
 }
 
-impl<D: Device + ?Sized> Device for Box<D> {
+impl fmt::Debug for dyn Device {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a device of {} bytes", self.size_bytes())
+    }
+}
+
+impl Device for Box<dyn Device> {
     fn size_bytes(&self) -> u64 {
         (**self).size_bytes()
     }
@@ -175,12 +191,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
         (**self).counters()
     }
 
-    fn age(&mut self, ageing: &Ageing) {
-        (**self).age(ageing);
-    }
-
-    fn secure_erase(&mut self) {
-        (**self).secure_erase();
+    fn set_use(&mut self, ageing: Option<&Ageing>) {
+        (**self).set_use(ageing);
     }
 }
 

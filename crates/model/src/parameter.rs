@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use part::{Declared, Parameter, Part, Row, value_of};
+pub use part::{Declared, Described, Parameter, Part, Row, value_of};
 pub(crate) use part::{choices, optional_group};
 pub use written::{Style, Written, format_duration_ns, format_size_bytes};
 

@@ -43,8 +43,30 @@ impl Submitted {
     /// The fate of a whole write that was not acknowledged to the host.
     pub(crate) fn unacknowledged(&self, fate: Fate) -> WriteFate {
         let Request { id, offset_bytes, size_bytes, .. } = self.request;
-        WriteFate { id, offset_bytes, size_bytes, acknowledged: false, fate }
+        WriteFate { fate, ..WriteFate::lost(id, offset_bytes, size_bytes) }
     }
+}
+
+/// Puts an item into a list, at a free place if there is one. Returns its index.
+pub(crate) fn put<T>(list: &mut Vec<T>, free: &mut Vec<usize>, item: T) -> usize {
+    match free.pop() {
+        Some(index) => {
+            list[index] = item;
+            index
+        }
+        None => {
+            list.push(item);
+            list.len() - 1
+        }
+    }
+}
+
+/// The index of the first hole in a list, which grows by one if it has none.
+pub(crate) fn first_hole<T>(list: &mut Vec<Option<T>>) -> usize {
+    list.iter().position(Option::is_none).unwrap_or_else(|| {
+        list.push(None);
+        list.len() - 1
+    })
 }
 
 #[derive(Debug, Default)]
@@ -55,8 +77,9 @@ pub(crate) struct Requests {
     finished: VecDeque<(Instant, Slot)>,
     /// Requests submitted after a non-queued FLUSH that is still running.
     held: VecDeque<Slot>,
-    flush: Option<Slot>,
-    next_sequence: u64,
+    pub(crate) flush: Option<Slot>,
+    /// The submission number of the next request.
+    pub(crate) next_sequence: u64,
     unfinished_count: u64,
     pub(crate) counters: Counters,
 }
@@ -83,25 +106,11 @@ impl Requests {
         self.next_sequence += 1;
         self.unfinished_count += 1;
         self.counters.queue_depth += 1;
-        match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot] = submitted;
-                slot
-            }
-            None => {
-                self.slots.push(submitted);
-                self.slots.len() - 1
-            }
-        }
+        put(&mut self.slots, &mut self.free, submitted)
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Submitted {
         &self.slots[slot]
-    }
-
-    /// The submission number of the next request.
-    pub(crate) fn next_sequence(&self) -> u64 {
-        self.next_sequence
     }
 
     pub(crate) fn mark_placed(&mut self, slot: Slot) {
@@ -189,10 +198,6 @@ impl Requests {
     /// Requests in work: not finished, not held back, and not the FLUSH itself.
     pub(crate) fn working_count(&self) -> u64 {
         self.unfinished_count - self.held.len() as u64 - u64::from(self.flush.is_some())
-    }
-
-    pub(crate) fn flush(&self) -> Option<Slot> {
-        self.flush
     }
 
     /// Whether the request must wait behind a FLUSH; if so, it is held. A non-queued FLUSH becomes the one

@@ -1,10 +1,10 @@
 //! The tree of layers and devices behind one block device, as data, and the construction of the running
 //! device.
 
-use crate::device::Device;
-use crate::layer::{LayerKind, LayerParameters, Told};
-use crate::parameter::{Declared, Field, Invalid, Values};
-use crate::profile::{Parameters, WriteCache};
+use crate::device::Built;
+use crate::devices::{Parameters, WriteCache};
+use crate::layers::Layer;
+use crate::parameter::Invalid;
 use crate::request::SECTOR_BYTES;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,133 +18,6 @@ pub enum StackSpec {
 pub struct Branch {
     pub size_bytes: u64,
     pub stack: StackSpec,
-}
-
-/// The list of layers: one line here per kind, and a struct that implements [`LayerParameters`].
-macro_rules! layers {
-    ($($kind:ident($parameters:ty),)*) => {
-        #[derive(Debug, Clone, PartialEq)]
-        pub enum Layer {
-            $( $kind($parameters), )*
-        }
-
-        impl Layer {
-            /// All kinds, in the order of the list.
-            pub fn kinds() -> Vec<LayerKind> {
-                vec![$( LayerKind {
-                    names: <$parameters>::NAMES,
-                    fields: <$parameters>::fields(),
-                    below: <$parameters>::BELOW,
-                    is_array: <$parameters>::IS_ARRAY,
-                }, )*]
-            }
-
-            /// # Errors
-            /// A value that is missing or out of bounds, or an unknown name.
-            pub fn from_values(name: &str, values: Values) -> Result<Layer, Invalid> {
-                $( if <$parameters>::NAMES.contains(&name) {
-                    let parameters = <$parameters>::from_values(values)?;
-                    parameters.relations()?;
-                    return Ok(Layer::$kind(parameters));
-                } )*
-                Err(Invalid::new("layer", format!("`{name}` is unknown")))
-            }
-
-            /// The usual name.
-            pub fn name(&self) -> &'static str {
-                match self { $( Layer::$kind(_) => <$parameters>::NAMES[0], )* }
-            }
-
-            pub fn fields(&self) -> Vec<Field> {
-                match self { $( Layer::$kind(_) => <$parameters>::fields(), )* }
-            }
-
-            pub fn values(&self) -> Values {
-                match self { $( Layer::$kind(parameters) => parameters.values(), )* }
-            }
-
-            /// Message for a table with which the layer has no effect.
-            pub fn idle_hint(&self) -> Option<&'static str> {
-                match self { $( Layer::$kind(parameters) => parameters.idle_hint(), )* }
-            }
-
-            /// # Errors
-            /// The layer does not support this number of stacks.
-            pub fn check_count(&self, below_count: usize) -> Result<(), Invalid> {
-                match self { $( Layer::$kind(parameters) => parameters.check_count(below_count), )* }
-            }
-
-            /// # Errors
-            /// A parameter that does not fit the stacks below.
-            pub fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
-                match self { $( Layer::$kind(parameters) => parameters.check_sizes(below_bytes), )* }
-            }
-
-            /// The size that follows from the sizes below.
-            pub fn size_bytes(&self, below_bytes: &[u64]) -> u64 {
-                match self { $( Layer::$kind(parameters) => parameters.size_bytes(below_bytes), )* }
-            }
-
-            pub fn may_be_smaller(&self) -> bool {
-                match self { $( Layer::$kind(parameters) => parameters.may_be_smaller(), )* }
-            }
-
-            /// Size needed of each stack below for a layer of this size.
-            pub fn size_below_bytes(&self, size_bytes: u64, below_count: usize) -> u64 {
-                match self { $( Layer::$kind(parameters) => parameters.size_below_bytes(size_bytes, below_count), )* }
-            }
-
-            /// Largest excess over the requested size.
-            pub fn slack_bytes(&self, below_count: usize) -> u64 {
-                match self { $( Layer::$kind(parameters) => parameters.slack_bytes(below_count), )* }
-            }
-
-            fn has_volatile_cache(&self, below_has: bool) -> bool {
-                match self { $( Layer::$kind(parameters) => parameters.has_volatile_cache(below_has), )* }
-            }
-
-            /// Whether the value of a parameter has an effect, given the other values.
-            pub fn uses(&self, key: &str) -> bool {
-                match self { $( Layer::$kind(parameters) => parameters.uses(key), )* }
-            }
-
-            /// Assumptions of the model besides parameters, as sentences.
-            pub fn assumptions(&self) -> &'static [&'static str] {
-                match self { $( Layer::$kind(parameters) => parameters.assumptions(), )* }
-            }
-
-            /// One sentence: the emulated device.
-            pub fn summary(&self, below: &[Told<'_>]) -> String {
-                match self { $( Layer::$kind(parameters) => parameters.summary(below), )* }
-            }
-
-            fn validate(&self) -> Result<(), Invalid> {
-                match self { $( Layer::$kind(parameters) => LayerParameters::validate(parameters), )* }
-            }
-
-            fn build(&self, below: Vec<Box<dyn Device>>, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>, Invalid> {
-                match self { $( Layer::$kind(parameters) => parameters.build(below, size_bytes, seed), )* }
-            }
-        }
-
-        $( impl From<$parameters> for Layer {
-            fn from(parameters: $parameters) -> Layer {
-                Layer::$kind(parameters)
-            }
-        } )*
-    };
-}
-
-layers! {
-    Partition(crate::partition::PartitionParameters),
-    Raid(crate::raid::RaidParameters),
-    Cache(crate::cache::CacheParameters),
-    SsdCache(crate::ssd_cache::SsdCacheParameters),
-    IntentLog(crate::intent_log::IntentLogParameters),
-    Replicated(crate::replicated::ReplicatedParameters),
-    Throttle(crate::throttle::ThrottleParameters),
-    Fault(crate::fault::FaultParameters),
-    Aged(crate::ageing::Ageing),
 }
 
 impl StackSpec {
@@ -215,14 +88,16 @@ impl StackSpec {
     }
 
     /// A running device of `size_bytes`; the same seed gives the same history.
-    pub fn build(&self, size_bytes: u64, seed: u64) -> Result<Box<dyn Device>, Invalid> {
+    pub fn build(&self, size_bytes: u64, seed: u64) -> Built {
         self.validate(size_bytes)?;
         match self {
             StackSpec::Device(parameters) => parameters.build(size_bytes, seed),
             StackSpec::Layer(layer, below) => {
                 // Each drive gets its own seed, because platters of different drives stand at different
                 // angles.
-                let built = (0..).zip(below).map(|(index, branch)| branch.build(seed ^ (index << 32)));
+                let built = (0..).zip(below).map(|(index, Branch { size_bytes, stack }): (u64, _)| {
+                    stack.build(*size_bytes, seed ^ (index << 32))
+                });
                 layer.build(built.collect::<Result<_, _>>()?, size_bytes, seed)
             }
         }
@@ -231,10 +106,4 @@ impl StackSpec {
 
 fn sizes(below: &[Branch]) -> Vec<u64> {
     below.iter().map(|branch| branch.size_bytes).collect()
-}
-
-impl Branch {
-    fn build(&self, seed: u64) -> Result<Box<dyn Device>, Invalid> {
-        self.stack.build(self.size_bytes, seed)
-    }
 }

@@ -11,19 +11,22 @@ mod pieces;
 use std::collections::VecDeque;
 
 use crate::device::{Fate, WriteFate};
-use crate::request::{Operation, RequestId, SECTOR_BYTES};
-use crate::requests::{Submitted, is_unacknowledged};
+use crate::request::{Operation, Request, RequestId, SECTOR_BYTES};
+use crate::requests::{Submitted, is_unacknowledged, put};
 use crate::rng::Rng;
 use pieces::{Piece, Pieces};
 
 type WriteIndex = usize;
 
+/// A part of a write that is not durable.
 #[derive(Debug, Clone, Copy)]
-struct Part {
-    id: RequestId,
-    sequence: u64,
-    start: u64,
-    end: u64,
+pub(crate) struct Part {
+    pub(crate) id: RequestId,
+    pub(crate) sequence: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The fate of this part is drawn. Otherwise a newer write has replaced it, and it is lost.
+    pub(crate) is_drawn: bool,
 }
 
 #[derive(Debug)]
@@ -49,16 +52,12 @@ pub(crate) struct VolatileWrites {
     writes: Vec<Write>,
     free: Vec<WriteIndex>,
     /// Sectors in the map.
-    dirty_sectors: u64,
+    pub(crate) dirty_sectors: u64,
     /// Sectors taken and not settled.
     taken_sectors: u64,
 }
 
 impl VolatileWrites {
-    pub(crate) fn dirty_sectors(&self) -> u64 {
-        self.dirty_sectors
-    }
-
     /// Sectors that a power cut may lose.
     pub(crate) fn volatile_sectors(&self) -> u64 {
         self.dirty_sectors + self.taken_sectors
@@ -75,16 +74,7 @@ impl VolatileWrites {
         let is_apart = neighbour.is_none_or(|piece| piece.end < start.max(1));
         let replaced = if is_apart { Vec::new() } else { self.replace(start, end) };
         let write = Write { id, sequence, remaining: end - start, replaced };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.writes[index] = write;
-                index
-            }
-            None => {
-                self.writes.push(write);
-                self.writes.len() - 1
-            }
-        };
+        let index = put(&mut self.writes, &mut self.free, write);
         self.dirty_sectors += end - start;
         let piece = Piece { start, end, write: index };
         if is_apart {
@@ -103,12 +93,7 @@ impl VolatileWrites {
         for piece in cut {
             self.dirty_sectors -= piece.end - piece.start;
             let write = &mut self.writes[piece.write];
-            replaced.push(Part {
-                id: write.id,
-                sequence: write.sequence,
-                start: piece.start,
-                end: piece.end,
-            });
+            replaced.push(write.part(piece.start, piece.end, false));
             let mut outside = Vec::new();
             for part in write.replaced.drain(..) {
                 split(part, start, end, &mut replaced, &mut outside);
@@ -276,34 +261,44 @@ impl VolatileWrites {
         outstanding: &[Submitted],
         rng: &mut Rng,
     ) -> Vec<WriteFate> {
-        let mut parts: Vec<(Part, bool)> = Vec::new();
-        let part = |write: &Write, start, end| Part { id: write.id, sequence: write.sequence, start, end };
-        for piece in self.pieces.iter() {
-            parts.push((part(&self.writes[piece.write], piece.start, piece.end), true));
-        }
-        for piece in taken {
-            parts.push((part(&self.writes[piece.write], piece.start, piece.end), true));
-        }
+        let dirty = self.pieces.iter().map(|piece| (piece.write, piece.start, piece.end));
+        let taken = taken.iter().map(|piece| (piece.write, piece.start, piece.end));
+        let volatile =
+            dirty.chain(taken).map(|(write, start, end)| self.writes[write].part(start, end, true));
         let live = self.writes.iter().filter(|write| write.remaining > 0);
-        parts.extend(live.flat_map(|write| &write.replaced).map(|&replaced| (replaced, false)));
-        for command in outstanding {
-            if command.request.operation == Operation::Write && !command.placed {
-                let (start, end) = command.sectors();
-                parts.push((Part { id: command.request.id, sequence: command.sequence, start, end }, true));
-            }
-        }
-        parts.sort_by_key(|(part, _)| (part.sequence, part.start));
-        parts
-            .into_iter()
-            .map(|(part, drawn)| WriteFate {
-                id: part.id,
-                offset_bytes: part.start * SECTOR_BYTES,
-                size_bytes: (part.end - part.start) * SECTOR_BYTES,
-                acknowledged: !is_unacknowledged(outstanding, part.id),
-                fate: if drawn { draw_fate(part.end - part.start, rng) } else { Fate::Lost },
-            })
-            .collect()
+        let replaced = live.flat_map(|write| &write.replaced).copied();
+        let unplaced = outstanding.iter().filter_map(Submitted::unplaced);
+        let mut parts: Vec<Part> = volatile.chain(replaced).chain(unplaced).collect();
+        parts.sort_by_key(|part| (part.sequence, part.start));
+        fates(parts, outstanding, rng)
     }
+}
+
+impl Write {
+    fn part(&self, start: u64, end: u64, is_drawn: bool) -> Part {
+        Part { id: self.id, sequence: self.sequence, start, end, is_drawn }
+    }
+}
+
+impl Submitted {
+    /// The whole of a write that has no place in memory or on the medium yet.
+    pub(crate) fn unplaced(&self) -> Option<Part> {
+        let ((start, end), Request { id, operation, .. }) = (self.sectors(), self.request);
+        let is_unplaced = operation == Operation::Write && !self.placed;
+        is_unplaced.then_some(Part { id, sequence: self.sequence, start, end, is_drawn: true })
+    }
+}
+
+/// Draws the fates of the parts, in their order.
+pub(crate) fn fates(parts: Vec<Part>, outstanding: &[Submitted], rng: &mut Rng) -> Vec<WriteFate> {
+    let fate = |part: Part| WriteFate {
+        id: part.id,
+        offset_bytes: part.start * SECTOR_BYTES,
+        size_bytes: (part.end - part.start) * SECTOR_BYTES,
+        acknowledged: !is_unacknowledged(outstanding, part.id),
+        fate: if part.is_drawn { draw_fate(part.end - part.start, rng) } else { Fate::Lost },
+    };
+    parts.into_iter().map(fate).collect()
 }
 
 fn split(part: Part, start: u64, end: u64, inside: &mut Vec<Part>, outside: &mut Vec<Part>) {
@@ -321,7 +316,7 @@ fn split(part: Part, start: u64, end: u64, inside: &mut Vec<Part>, outside: &mut
     }
 }
 
-pub(crate) fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
+fn draw_fate(sectors: u64, rng: &mut Rng) -> Fate {
     match rng.below(8) {
         0..=3 => Fate::Lost,
         4..=5 => Fate::Kept,

@@ -49,7 +49,7 @@ fn pause_ns(rng: &mut Rng) -> u64 {
 
 fn history(parameters: FlashParameters) -> History {
     let mut device = common::device(Parameters::Flash(parameters), SIZE_BYTES, 1);
-    device.age(&Ageing { fill_percent: 100, overwrite_percent: 200, seed: 2 });
+    device.set_use(Some(&Ageing { fill_percent: 100, overwrite_percent: 200, seed: 2 }));
     common::history::history(&mut *device, SCRIPT, request)
 }
 

@@ -278,16 +278,13 @@ impl<P: Send + 'static> Driver<P> {
         }
     }
 
-    /// Puts the device into the state after the given use, or with `None` erases it: see [`Device::age`].
+    /// Puts the device into the state after the given use, or with `None` erases it: see [`Device::set_use`].
     /// False, without effect, while a request is in flight.
     pub fn set_use(&self, ageing: Option<&Ageing>) -> bool {
         let mut core = self.shared.lock();
         let is_idle = core.pending.is_empty() && core.device.poll_at().is_none();
         if is_idle {
-            match ageing {
-                Some(ageing) => core.device.age(ageing),
-                None => core.device.secure_erase(),
-            }
+            core.device.set_use(ageing);
         }
         is_idle
     }

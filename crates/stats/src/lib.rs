@@ -3,7 +3,6 @@
 //! No dependencies, no clock, no randomness without a seed. Every formula cites its source. Functions that
 //! need at least two values return `None` for fewer: one trial has a value but no interval.
 
-pub mod bootstrap;
 pub mod compare;
 pub mod demerit;
 pub mod describe;

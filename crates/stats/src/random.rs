@@ -25,12 +25,6 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform index below `count`. Lemire's multiplication without the rejection step: the bias is below
-    /// count / 2^64, too small to affect resampling (ACM TOMACS 29, 2019).
-    pub fn index_below(&mut self, count: usize) -> usize {
-        ((u128::from(self.next_u64()) * count as u128) >> 64) as usize
-    }
-
     /// Standard normal: Box and Muller, Annals of Mathematical Statistics 29 (1958).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use spindle_base::Mistake;
 use spindle_base::hash::content_hash;
 use spindle_base::units::parse_size_bytes;
-use spindle_model::{Branch, Declared as _, Device, Field, Layer, Parameters, StackSpec as Tree};
+use spindle_model::{Branch, Declared as _, Described as _, Device, Field, Layer, Parameters, StackSpec as Tree};
 use spindle_mount::real::Place;
 
 use super::resolve::pool::PoolKeys;
@@ -119,7 +119,7 @@ fn node(tree: &Tree, size_bytes: u64) -> Node {
             let fields = Parameters::fields_of(kind).expect("a kind has fields");
             (Some(kind.to_owned()), None, fields, parameters.values())
         }
-        Tree::Layer(layer, _) => (None, Some(layer.name().to_owned()), layer.fields(), layer.values()),
+        Tree::Layer(layer, _) => (None, Some(layer.name().to_owned()), layer.own_fields(), layer.values()),
     };
     Node {
         below: tree.branches().iter().map(|branch| node(&branch.stack, branch.size_bytes)).collect(),

@@ -58,20 +58,24 @@ macro_rules! declare {
                     },
                 )*]
             }
+        }
 
-            fn fields_under(prefix: &str) -> Vec<$crate::parameter::Field> {
-                let mut _declared = Self::declarations(prefix).into_iter();
+        impl $crate::parameter::Part for $name {
+            fn all_fields(declared: $crate::parameter::Field) -> Vec<$crate::parameter::Field> {
+                let mut _declared =
+                    <Self as $crate::parameter::Declared>::declarations(&declared.key).into_iter();
                 let fields: Vec<Vec<$crate::parameter::Field>> = vec![$(
                     <$type as $crate::parameter::Part>::all_fields(_declared.next().expect(stringify!($field))),
                 )*];
                 fields.concat()
             }
 
-            fn read_under(
-                prefix: &str,
+            fn read(
+                declared: &$crate::parameter::Field,
                 _values: &mut $crate::parameter::Values,
             ) -> Result<Self, $crate::parameter::Invalid> {
-                let mut _declared = Self::declarations(prefix).into_iter();
+                let mut _declared =
+                    <Self as $crate::parameter::Declared>::declarations(&declared.key).into_iter();
                 Ok($name {
                     $( $field: $crate::parameter::Part::read(
                         &_declared.next().expect(stringify!($field)), _values,
@@ -79,28 +83,12 @@ macro_rules! declare {
                 })
             }
 
-            fn write_under(&self, prefix: &str, _values: &mut $crate::parameter::Values) {
-                let mut _declared = Self::declarations(prefix).into_iter();
+            fn write(&self, declared: &$crate::parameter::Field, _values: &mut $crate::parameter::Values) {
+                let mut _declared =
+                    <Self as $crate::parameter::Declared>::declarations(&declared.key).into_iter();
                 $( $crate::parameter::Part::write(
                     &self.$field, &_declared.next().expect(stringify!($field)), _values,
                 ); )*
-            }
-        }
-
-        impl $crate::parameter::Part for $name {
-            fn all_fields(declared: $crate::parameter::Field) -> Vec<$crate::parameter::Field> {
-                <Self as $crate::parameter::Declared>::fields_under(&declared.key)
-            }
-
-            fn read(
-                declared: &$crate::parameter::Field,
-                values: &mut $crate::parameter::Values,
-            ) -> Result<Self, $crate::parameter::Invalid> {
-                <Self as $crate::parameter::Declared>::read_under(&declared.key, values)
-            }
-
-            fn write(&self, declared: &$crate::parameter::Field, values: &mut $crate::parameter::Values) {
-                $crate::parameter::Declared::write_under(self, &declared.key, values);
             }
         }
     };

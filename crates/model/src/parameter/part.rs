@@ -4,58 +4,63 @@ use std::borrow::Cow;
 
 use super::{Field, Invalid, Kind, Step, Value, Values};
 
-/// A struct whose fields are parameters; see [`declare`](crate::declare).
-pub trait Declared: Sized {
-    /// The fields of the struct, each key with the prefix. A group is one field.
-    fn declarations(prefix: &str) -> Vec<Field>;
-    /// As [`Declared::declarations`], with each group replaced by its fields.
-    fn fields_under(prefix: &str) -> Vec<Field>;
-    /// Removes the values of its fields from `values`.
+/// The type of a declared field: one parameter, or a group of them.
+pub trait Part: Sized {
+    fn all_fields(declared: Field) -> Vec<Field>;
+    /// Removes its values from `values`.
     ///
     /// # Errors
     /// A value that is missing or out of bounds.
-    fn read_under(prefix: &str, values: &mut Values) -> Result<Self, Invalid>;
-    fn write_under(&self, prefix: &str, values: &mut Values);
+    fn read(declared: &Field, values: &mut Values) -> Result<Self, Invalid>;
+    fn write(&self, declared: &Field, values: &mut Values);
+}
 
-    /// The fields, in the order of the struct.
+/// A struct whose fields are parameters; see [`declare`](crate::declare).
+pub trait Declared: Part {
+    /// The fields of the struct, each key with the prefix. A group is one field.
+    fn declarations(prefix: &str) -> Vec<Field>;
+
+    /// The fields, in the order of the struct, with each group replaced by its fields.
     fn fields() -> Vec<Field> {
-        Self::fields_under("")
+        Self::all_fields(Field::whole())
     }
 
     /// # Errors
     /// A value that is missing or out of bounds. Bounds that relate two parameters are checked by the struct
     /// itself.
     fn from_values(mut values: Values) -> Result<Self, Invalid> {
-        let read = Self::read_under("", &mut values)?;
+        let read = Self::read(&Field::whole(), &mut values)?;
         match values.into_keys().next() {
             Some(key) => Err(Invalid::new(key, "is unknown")),
             None => Ok(read),
         }
     }
+}
 
-    fn values(&self) -> Values {
-        let mut values = Values::new();
-        self.write_under("", &mut values);
-        values
-    }
+/// The parameters of a struct that [`Declared`] them, whatever its type.
+pub trait Described {
+    fn own_fields(&self) -> Vec<Field>;
+    fn values(&self) -> Values;
 
     /// # Errors
     /// A value out of its own bounds.
     fn check_bounds(&self) -> Result<(), Invalid> {
         let values = self.values();
-        let fields = Self::fields();
-        let both = fields.iter().filter_map(|field| Some((field, values.get(field.key.as_ref())?)));
-        both.into_iter().try_for_each(|(field, value)| field.check(value))
+        let mut fields = self.own_fields().into_iter();
+        fields.try_for_each(|field| values.get(field.key.as_ref()).map_or(Ok(()), |value| field.check(value)))
     }
 }
 
-/// The type of a declared field: one parameter, or a group of them.
-pub trait Part: Sized {
-    fn all_fields(declared: Field) -> Vec<Field>;
-    /// # Errors
-    /// A value that is missing or out of bounds.
-    fn read(declared: &Field, values: &mut Values) -> Result<Self, Invalid>;
-    fn write(&self, declared: &Field, values: &mut Values);
+impl<D: Declared> Described for D {
+    fn own_fields(&self) -> Vec<Field> {
+        D::fields()
+    }
+
+    fn values(&self) -> Values {
+        let mut values = Values::new();
+        self.write(&Field::whole(), &mut values);
+        values
+    }
 }
 
 /// The type of one parameter.
@@ -97,6 +102,11 @@ impl Field {
             of_table: None,
             doc: doc.trim().to_owned(),
         }
+    }
+
+    /// The struct of parameters itself.
+    fn whole() -> Field {
+        Field::new("", "", Kind::Group, "")
     }
 
     fn missing(&self) -> Invalid {
@@ -144,34 +154,33 @@ impl Parameter for u64 {
     }
 }
 
-impl Parameter for Option<u64> {
+impl<P: Parameter> Parameter for Option<P> {
+    const WORDS: &'static [&'static str] = P::WORDS;
+    const COLUMNS: &'static [Kind] = P::COLUMNS;
+
     fn value(&self) -> Option<Value> {
-        self.map(Value::Number)
+        self.as_ref().and_then(P::value)
     }
 
-    fn from_value(value: &Value) -> Option<Option<u64>> {
-        u64::from_value(value).map(Some)
+    fn from_value(value: &Value) -> Option<Option<P>> {
+        P::from_value(value).map(Some)
     }
 
-    fn absent() -> Option<Option<u64>> {
+    fn absent() -> Option<Option<P>> {
         Some(None)
     }
 }
 
-impl Parameter for Option<String> {
+impl Parameter for String {
     fn value(&self) -> Option<Value> {
-        self.clone().map(Value::Name)
+        Some(Value::Name(self.clone()))
     }
 
-    fn from_value(value: &Value) -> Option<Option<String>> {
+    fn from_value(value: &Value) -> Option<String> {
         match value {
-            Value::Name(name) => Some(Some(name.clone())),
+            Value::Name(name) => Some(name.clone()),
             _ => None,
         }
-    }
-
-    fn absent() -> Option<Option<String>> {
-        Some(None)
     }
 }
 
@@ -223,10 +232,8 @@ impl Row for usize {
     }
 
     fn from_cells(cells: &[u64]) -> Option<usize> {
-        match cells {
-            [index] => usize::try_from(*index).ok(),
-            _ => None,
-        }
+        let [index] = *cells else { return None };
+        usize::try_from(index).ok()
     }
 }
 
@@ -239,10 +246,8 @@ impl Row for (u64, u64) {
     }
 
     fn from_cells(cells: &[u64]) -> Option<(u64, u64)> {
-        match cells {
-            [offset, size] => Some((*offset, *size)),
-            _ => None,
-        }
+        let [offset, size] = *cells else { return None };
+        Some((offset, size))
     }
 }
 

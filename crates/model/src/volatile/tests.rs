@@ -19,7 +19,7 @@ fn check(inserted: &[(u64, u64)], settled: Option<(u64, u64)>, expect: &[(u64, u
     }
     assert_eq!(fates(&writes), expect);
     let dirty: u64 = writes.pieces.iter().map(|piece| piece.end - piece.start).sum();
-    assert_eq!(writes.dirty_sectors(), dirty);
+    assert_eq!(writes.dirty_sectors, dirty);
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
 use spindle_model::declare;
-use spindle_model::parameter::{Declared, Field, Step};
+use spindle_model::parameter::{Declared, Described, Field, Step};
 use spindle_mount::zfs::PoolOptions;
 
 use super::Context;

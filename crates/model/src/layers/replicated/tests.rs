@@ -1,0 +1,267 @@
+//! The cost and the benefit of replication, as arithmetic.
+
+use super::*;
+use crate::closed_loop::{ClosedLoop, Driver, Measured, Order};
+use crate::devices::null::Null;
+use crate::request::RequestId;
+use crate::time::{MICROSECOND, MILLISECOND, SECOND};
+use crate::virtual_time::VirtualTime;
+use crate::volume;
+
+const SIZE_BYTES: u64 = 1 << 30;
+const KIB: u64 = 1 << 10;
+
+/// A gigabit link: 16 KiB take 163.84 us, the way to the peer and back 200 us.
+fn parameters(protocol: Protocol) -> ReplicatedParameters {
+    ReplicatedParameters {
+        protocol,
+        bytes_per_s: 100_000_000,
+        round_trip_ns: 200 * MICROSECOND,
+        jitter_ns: 0,
+        send_buffer_bytes: 1 << 20,
+        outages: Vec::new(),
+        congestions: Vec::new(),
+        timeout_ns: 6 * SECOND,
+        resync_bytes_per_s: 10_000_000,
+        survivor: Survivor::Local,
+    }
+}
+
+fn null() -> Box<dyn Device> {
+    Box::new(Null::new(SIZE_BYTES))
+}
+
+fn constant(nanoseconds: u64) -> Box<dyn Device> {
+    volume::tests::constant(SIZE_BYTES, nanoseconds)
+}
+
+fn replicated(parameters: ReplicatedParameters, local_ns: u64, peer_ns: u64) -> VirtualTime<Replicated> {
+    VirtualTime::new(Replicated::new(parameters, 1, constant(local_ns), constant(peer_ns)).unwrap())
+}
+
+fn request(id: u64, operation: Operation, size_bytes: u64) -> Request {
+    let offset_bytes = if operation == Operation::Flush { 0 } else { id * 64 * KIB };
+    Request { id: RequestId(id), operation, offset_bytes, size_bytes, force_unit_access: false }
+}
+
+fn latency_ns(driver: &mut VirtualTime<Replicated>, operation: Operation, size_bytes: u64) -> u64 {
+    let begin = driver.now();
+    driver.submit(request(1_000, operation, size_bytes));
+    driver.wait().unwrap().at - begin
+}
+
+/// Latency of a 16 KiB write with local and peer devices that take 50 and 300 us.
+fn check_write(protocol: Protocol, expected_us: u64) {
+    let mut driver = replicated(parameters(protocol), 50 * MICROSECOND, 300 * MICROSECOND);
+    // 163.84 us on the wire.
+    assert_eq!(latency_ns(&mut driver, Operation::Write, 16 * KIB) / MICROSECOND, expected_us);
+}
+
+#[test]
+fn protocol_a_waits_for_the_local_device() {
+    check_write(Protocol::A, 50);
+}
+
+#[test]
+fn protocol_b_waits_for_the_wire_and_a_round_trip() {
+    check_write(Protocol::B, 363);
+}
+
+#[test]
+fn protocol_c_waits_for_the_peers_device_too() {
+    check_write(Protocol::C, 663);
+}
+
+#[test]
+fn a_slow_local_device_hides_the_peer() {
+    for protocol in [Protocol::A, Protocol::B, Protocol::C] {
+        let mut driver = replicated(parameters(protocol), 5 * MILLISECOND, 300 * MICROSECOND);
+        assert_eq!(latency_ns(&mut driver, Operation::Write, 16 * KIB), 5 * MILLISECOND);
+    }
+}
+
+#[test]
+fn reads_and_flushes_are_local() {
+    let mut driver = replicated(parameters(Protocol::C), 50 * MICROSECOND, 9 * MILLISECOND);
+    assert_eq!(latency_ns(&mut driver, Operation::Read, 16 * KIB), 50 * MICROSECOND);
+    assert_eq!(latency_ns(&mut driver, Operation::Flush, 0), 50 * MICROSECOND);
+    assert_eq!(latency_ns(&mut driver, Operation::Discard, 16 * KIB), 9_200 * MICROSECOND);
+}
+
+fn writes(parameters: ReplicatedParameters, size_bytes: u64, queue_depth: u64) -> Measured {
+    let workload = ClosedLoop {
+        read_percent: 0,
+        size_bytes,
+        queue_depth,
+        request_count: 2_000,
+        order: Order::Sequential,
+        span_bytes: SIZE_BYTES,
+        ..ClosedLoop::default()
+    };
+    workload.run(&mut VirtualTime::new(Replicated::new(parameters, 1, null(), null()).unwrap()))
+}
+
+#[test]
+fn a_full_send_buffer_slows_protocol_a_to_the_link() {
+    let measured = writes(parameters(Protocol::A), 64 * KIB, 1);
+    let free = measured.latencies_ns(Operation::Write).take_while(|&latency_ns| latency_ns == 0).count();
+    assert_eq!(free, 16);
+    let rate = 1_984.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
+    assert!((rate / 100e6 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn a_send_buffer_smaller_than_what_the_wire_holds_bounds_the_rate() {
+    let far = ReplicatedParameters { round_trip_ns: 100 * MILLISECOND, ..parameters(Protocol::A) };
+    let measured = writes(far, 64 * KIB, 1);
+    // 1 MiB goes out in 10.5 ms, and is released a round trip after each write: 16 writes in 100 ms and 655
+    // us.
+    let rate = 2_000.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
+    assert!((rate / (16.0 * 65_536.0 / 0.100_655) - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn protocol_c_overlaps_at_queue_depth() {
+    let rate =
+        |queue_depth| writes(parameters(Protocol::C), 4 * KIB, queue_depth).per_second(Operation::Write);
+    // 40.96 us on the wire and 200 us of travel.
+    let (alone, many) = (rate(1), rate(32));
+    assert!((alone * 240.96e-6 - 1.0).abs() < 0.01, "{alone}");
+    assert!((many * 40.96e-6 - 1.0).abs() < 0.01, "{many}");
+}
+
+#[test]
+fn a_congested_link_gives_what_is_left() {
+    let congestions =
+        vec![Congestion { starts_at_ns: 0, duration_ns: 1_000 * SECOND, bytes_per_s: 5_000_000 }];
+    let measured = writes(ReplicatedParameters { congestions, ..parameters(Protocol::C) }, 64 * KIB, 4);
+    let rate = 2_000.0 * 65_536.0 / (measured.elapsed_ns as f64 / 1e9);
+    assert!((rate / 5e6 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn jitter_is_added_both_ways() {
+    let jittery = ReplicatedParameters { jitter_ns: MILLISECOND, ..parameters(Protocol::B) };
+    let measured = writes(jittery, 4 * KIB, 1);
+    let mean_ns = measured.mean_ns(Operation::Write);
+    // 240.96 us, and twice half a millisecond; the standard error of the mean is 9 us.
+    assert!((mean_ns - 1_240_960.0).abs() < 27_000.0, "{mean_ns}");
+}
+
+fn with_outage(protocol: Protocol, seconds: u64) -> VirtualTime<Replicated> {
+    let outages = vec![Outage { starts_at_ns: SECOND, duration_ns: seconds * SECOND }];
+    replicated(ReplicatedParameters { outages, ..parameters(protocol) }, 0, 0)
+}
+
+#[test]
+fn a_short_outage_delays_and_does_not_disconnect() {
+    let mut driver = with_outage(Protocol::B, 3);
+    driver.sleep(2 * SECOND);
+    let waited_ns = latency_ns(&mut driver, Operation::Write, 16 * KIB);
+    assert_eq!(waited_ns, 2 * SECOND + 363_840);
+    assert!(driver.device().is_connected());
+    assert_eq!(driver.device().out_of_sync_bytes(), 0);
+}
+
+#[test]
+fn a_long_outage_disconnects_and_the_peer_catches_up_at_the_resync_rate() {
+    let mut driver = with_outage(Protocol::C, 20);
+    driver.sleep(2 * SECOND);
+    // Down since 1 s, timed out at 7 s.
+    assert_eq!(latency_ns(&mut driver, Operation::Write, 64 * KIB), 5 * SECOND);
+    assert!(!driver.device().is_connected());
+    for id in 0..1_000 {
+        driver.submit(request(id, Operation::Write, 64 * KIB));
+        assert_eq!(driver.wait().unwrap().at.0, 7 * SECOND);
+    }
+    assert_eq!(driver.device().out_of_sync_bytes(), 1_001 * 64 * KIB);
+    let back_at = Instant(21 * SECOND + 200 * MICROSECOND);
+    let resync_ns = 1_001 * 64 * KIB * SECOND / 10_000_000;
+    let mut left_at = |at: Instant| {
+        while driver.device().poll_at().is_some_and(|due_at| due_at <= at) {
+            let due_at = driver.device().poll_at().unwrap();
+            driver.device_mut().poll(due_at);
+        }
+        driver.device().out_of_sync_bytes()
+    };
+    assert_eq!(left_at(back_at), 1_001 * 64 * KIB);
+    let half = left_at(back_at + resync_ns / 2) as f64 / (1_001.0 * 65_536.0);
+    assert!((half - 0.5).abs() < 0.01, "{half}");
+    assert!(left_at(back_at + resync_ns * 99 / 100) > 0);
+    assert_eq!(left_at(back_at + resync_ns + SECOND / 100), 0);
+}
+
+#[test]
+fn a_new_write_brings_what_it_covers_into_sync() {
+    let outages = vec![Outage { starts_at_ns: 0, duration_ns: 10 * SECOND }];
+    let slow_resync = ReplicatedParameters { outages, resync_bytes_per_s: 1_000, ..parameters(Protocol::C) };
+    let mut driver = replicated(slow_resync, 0, 0);
+    driver.sleep(7 * SECOND);
+    // Two places; the first is copied at once, the second a minute later.
+    for id in [10, 20] {
+        driver.submit(request(id, Operation::Write, 64 * KIB));
+        driver.wait().unwrap();
+    }
+    driver.sleep(5 * SECOND);
+    driver.submit(request(20, Operation::Write, 64 * KIB));
+    driver.wait().unwrap();
+    assert!(driver.now() < Instant(13 * SECOND));
+    assert_eq!(driver.device().out_of_sync_bytes(), 0);
+}
+
+#[test]
+fn protocol_a_fills_its_buffer_and_then_blocks_until_the_timeout() {
+    let mut driver = with_outage(Protocol::A, 20);
+    driver.sleep(SECOND);
+    for id in 0..17 {
+        driver.submit(request(id, Operation::Write, 64 * KIB));
+    }
+    let done: Vec<u64> = std::iter::from_fn(|| driver.wait()).map(|done| done.at.0).collect();
+    assert_eq!(&done[..16], [SECOND; 16]);
+    assert_eq!(done[16], 7 * SECOND);
+}
+
+/// Writes lost when the host continues on the peer, of 40 acknowledged and flushed writes of 64 KiB.
+fn lost_on_fail_over(protocol: Protocol) -> usize {
+    let parameters = ReplicatedParameters { survivor: Survivor::Peer, ..parameters(protocol) };
+    let mut driver = replicated(parameters, 0, 0);
+    for id in 0..20 {
+        driver.submit(request(2 * id, Operation::Write, 64 * KIB));
+        driver.wait().unwrap();
+        driver.submit(request(2 * id + 1, Operation::Flush, 0));
+        driver.wait().unwrap();
+    }
+    let now = driver.now();
+    let cut = driver.device_mut().power_cut(now);
+    assert!(cut.writes.iter().all(|write| write.acknowledged && write.fate == Fate::Lost));
+    cut.writes.len()
+}
+
+#[test]
+fn fail_over_loses_what_protocol_a_had_not_sent() {
+    // The first 16 fit the buffer at once. The twentieth is acknowledged when the fourth is released, so the
+    // peer has four.
+    assert_eq!(lost_on_fail_over(Protocol::A), 16);
+    assert_eq!(lost_on_fail_over(Protocol::B), 0);
+    assert_eq!(lost_on_fail_over(Protocol::C), 0);
+}
+
+#[test]
+fn fail_over_while_disconnected_loses_what_is_out_of_sync() {
+    let outages = vec![Outage { starts_at_ns: 0, duration_ns: 100 * SECOND }];
+    let survivor = Survivor::Peer;
+    let mut driver = replicated(ReplicatedParameters { outages, survivor, ..parameters(Protocol::C) }, 0, 0);
+    driver.submit(request(0, Operation::Write, 64 * KIB));
+    assert_eq!(driver.wait().unwrap().at.0, 6 * SECOND);
+    let now = driver.now();
+    assert_eq!(driver.device_mut().power_cut(now).writes.len(), 1);
+}
+
+#[test]
+fn what_no_link_can_be_is_refused() {
+    let slow = ReplicatedParameters { bytes_per_s: 10, ..parameters(Protocol::A) };
+    assert_eq!(
+        slow.validate().unwrap_err().to_string(),
+        "`link_rate` is 10 bytes/s, must be 1000 to 1000000000000 bytes/s"
+    );
+}
