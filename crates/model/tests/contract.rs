@@ -115,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn a_stack_that_does_not_fit_says_why() {
+fn an_impossible_stack_gives_the_reason() {
     let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).err().unwrap().to_string();
     assert_eq!(
         sentence(StackSpec::Device(Parameters::NULL), 1_000),

@@ -281,7 +281,7 @@ impl fmt::Debug for Stack {
 /// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says
 /// so in CHANGELOG.md, and puts its numbers here.
 #[test]
-fn every_layer_answers_when_it_always_did() {
+fn the_timing_of_every_layer_is_unchanged() {
     let found = every_stack()
         .into_iter()
         .map(|stack| (stack.name, common::history::of_layer(&mut *(stack.build)(1))));

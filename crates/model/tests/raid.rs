@@ -210,7 +210,7 @@ fn all_succeed(done: &[Completion]) -> bool {
 /// What makes an array or a controller simpler or faster must leave this alone. A change that is meant to
 /// change results says so in CHANGELOG.md, and puts its numbers here.
 #[test]
-fn every_array_and_controller_answers_when_it_always_did() {
+fn the_timing_of_every_array_and_controller_is_unchanged() {
     let mut stacks = every_stack();
     stacks.extend(reading_ahead());
     let sums: Vec<u64> = stacks.iter().map(|stack| common::history::of_layer(&mut *stack.build(1))).collect();

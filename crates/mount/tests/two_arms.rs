@@ -1,4 +1,4 @@
-//! One test body, two arms: what holds of a device in virtual time holds of it in real time.
+//! One test body, two arms: a device behaves in real time as in virtual time.
 
 use spindle_model::{
     ClosedLoop, Completion, Counters, Device, Driver, Instant, MICROSECOND, MILLISECOND, Measured, Operation,
@@ -78,7 +78,7 @@ fn every_request_is_answered_once() {
     });
 }
 
-/// A device that is never idle keeps its own time, however late each reply was: lateness must not add up.
+/// A device that is never idle keeps its own time, however late each reply was.
 #[test]
 fn lateness_does_not_add_up() {
     check(500 * MICROSECOND, 16, 2000, |arm, measured| {

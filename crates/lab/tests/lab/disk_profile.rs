@@ -70,7 +70,7 @@ fn a_known_deviation_is_shown() {
 }
 
 #[test]
-fn a_name_that_is_neither_profile_nor_stack_gets_the_nearest_of_both() {
+fn an_unknown_name_is_answered_with_the_nearest_profile_or_stack() {
     let told = refusal(&["disk", "profile", "drbd-c-1"]);
     assert!(told.contains("there is no profile or stack `drbd-c-1`; did you mean `drbd-c-1g`?"), "{told}");
     assert!(
@@ -82,7 +82,7 @@ fn a_name_that_is_neither_profile_nor_stack_gets_the_nearest_of_both() {
 }
 
 #[test]
-fn a_ready_made_stack_is_as_good_a_name_as_a_profile() {
+fn a_ready_made_stack_can_be_named_like_a_profile() {
     let directory = tempfile::tempdir().unwrap();
     let text = "[stacks.drbd]\nprofile = \"drbd-c-1g\"\nsize = \"1 GiB\"\n\
         [stacks.part]\nlayer = \"partition\"\non = \"drbd\"\noffset = \"sector-63\"\n";

@@ -1,12 +1,12 @@
 //! File systems on emulated disks: made and mounted as asked, and the same again from a snapshot.
 
-use crate::is_left_to_check_all;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
+use crate::{in_check_all, skip};
 use spindle_lab::stack::{StackFile, StackSpec};
 use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
@@ -36,10 +36,7 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
 /// One after the other, because the disk has one name.
 #[test]
 fn file_systems_are_made_and_mounted_as_asked() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     xfs_knows_the_stripes_that_it_was_made_for(&bench);
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
@@ -117,8 +114,7 @@ fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
 
 fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
     if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mkfs.btrfs");
-        eprintln!("skipped: no mkfs.btrfs");
+        skip::<()>("no mkfs.btrfs");
         return;
     }
     let table = "file_system = \"btrfs\"";

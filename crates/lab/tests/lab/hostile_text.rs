@@ -1,7 +1,7 @@
-//! Text of others: whatever a title, a label, a server or a file name says, every output shows it as text.
-//! And a password stays here.
+//! Text of others: every output shows a title, a label, a server's name or a file name as text. No output has
+//! a password.
 
-use crate::is_left_to_check_all;
+use crate::in_check_all;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -114,7 +114,7 @@ const HOSTILE: [&str; 94] = [
     "\u{feff}née 中文 🦀 e\u{301}\u{301}\u{301}",
 ];
 
-/// Fields that are not free text: what they may say is fixed, or is a number or a time in other clothes.
+/// Fields that are not free text: one of a fixed set of words, a number or a time.
 const FIXED: [&str; 9] =
     ["line", "histogram", "start", "kind", "mode", "wait_point", "classes", "shares", "phases_s"];
 
@@ -220,10 +220,8 @@ fn fields(row: &str) -> Vec<String> {
 
 #[test]
 fn every_format_shows_hostile_text_as_text() {
-    if is_left_to_check_all() {
-        return;
-    }
-    for harmless in [failing(), list(), replicated()] {
+    let Some(records_of_all_kinds) = in_check_all(|| Some([failing(), list(), replicated()])) else { return };
+    for harmless in records_of_all_kinds {
         let of = |text: &str| {
             let view = View::new(&records(text));
             [Format::Md, Format::Csv, Format::Json, Format::Text]
@@ -255,7 +253,8 @@ fn every_format_shows_hostile_text_as_text() {
     }
 }
 
-/// The page's elements with the names of their attributes, and what could run; of a drawing only the latter.
+/// The page's elements with the names of their attributes, and the elements that could run a script; of a
+/// drawing only the latter.
 const STRUCTURE: &str = "
     const runs = [...document.querySelectorAll('*')].filter(element =>
         ['A', 'IFRAME', 'OBJECT', 'EMBED', 'FORM', 'INPUT', 'FOREIGNOBJECT', 'IMAGE', 'IMG'].includes(element.tagName.toUpperCase())
@@ -266,10 +265,7 @@ const STRUCTURE: &str = "
 
 #[test]
 fn hostile_text_adds_nothing_to_the_page_and_runs_nowhere() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = in_check_all(Driver::start) else { return };
     let directory = tempfile::tempdir().unwrap();
     let browser = driver.open(1280);
     let harmless = file(&[DISK, FLASH], 1, |trial, shape| {
@@ -392,7 +388,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
 }
 
 #[test]
-fn a_password_in_a_url_is_in_no_sentence() {
+fn a_password_in_a_url_is_in_no_message() {
     let directory = tempfile::tempdir().unwrap();
     let check = |arguments: &[&str], exit_code: i32| {
         let told = told(&spindle(directory.path(), arguments), exit_code);

@@ -3,15 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
+use crate::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
 use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
 use tempfile::TempDir;
-
-/// Generous: nothing is measured, a wait only must not hang for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Bench {
     directory: TempDir,
@@ -29,7 +26,7 @@ impl Bench {
         fs::write(self.directory.path().join("test.toml"), scenario).unwrap();
     }
 
-    /// Where the run keeps what must be gone after it.
+    /// Where the run keeps files that it must remove.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.directory.path().join("temporary")
     }
@@ -76,11 +73,9 @@ impl Bench {
     /// Returns when the file has that many lines, the header included.
     #[track_caller]
     fn wait_for_lines(&self, count: usize) {
-        let deadline = Instant::now() + PATIENCE;
-        while fs::read_to_string(self.records()).unwrap_or_default().lines().count() < count {
-            assert!(Instant::now() < deadline, "no {count} lines in time");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("lines in the records", || {
+            fs::read_to_string(self.records()).unwrap_or_default().lines().count() >= count
+        });
     }
 
     #[track_caller]
@@ -137,7 +132,12 @@ fn signal(child: &Child, signal: Signal) {
 #[test]
 fn a_run_leaves_one_row_per_trial_in_blocks() {
     let bench = Bench::new(&scenario(4, GOOD, "100 ms"));
-    bench.run(&[], 0);
+    // On a busy machine nothing may end in so short a window.
+    wait_until("a transaction in every window", || {
+        bench.run(&["--fresh"], 0);
+        let measured = |trial: &Trial| trial.measurement.as_ref().unwrap().latency.count > 0;
+        bench.read().1.iter().all(measured)
+    });
     let (header, trials) = bench.read();
     assert_eq!(header.scenario.trials_per_cell, 4);
     assert_eq!(header.cells.len(), 2);
@@ -245,7 +245,7 @@ fn failed_trials_run_again_only_when_asked() {
         trials.iter().filter(|trial| trial.error.is_none()).cloned().collect()
     };
     assert_eq!((after.len(), good(&after)), (4, good(&before)));
-    // Rows are written in the order of their trials, so those that ran again are the last.
+    // A row is written at the end of its trial, so the trials that ran again are the last.
     assert!(after[2..].iter().all(|trial| trial.error.is_some()), "{after:?}");
 }
 
@@ -313,7 +313,7 @@ fn two_runs_do_not_share_a_directory() {
 }
 
 #[test]
-fn records_of_another_scenario_are_not_mixed() {
+fn records_of_another_scenario_are_refused() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);
     bench.write(&scenario(1, GOOD, "101 ms"));
@@ -374,7 +374,7 @@ fn the_scenarios_of_the_repository_run_on_the_mock() {
         for (_, layout) in
             scenario.get_mut("layouts").and_then(toml::Value::as_table_mut).into_iter().flatten()
         {
-            // The mock has logs, and nothing else to keep apart.
+            // The mock has no doublewrite buffer.
             layout.as_table_mut().unwrap().retain(|class, _| class != "doublewrite");
         }
         let axes = scenario["matrix"].as_table().unwrap().values();
