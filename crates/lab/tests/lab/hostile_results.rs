@@ -30,15 +30,15 @@ fn open_to_all(path: &Path) {
 /// A bench whose run was planned, and a file and a directory that nothing may touch.
 fn bench() -> Bench {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
-    fs::write(bench.results().with_file_name("victim"), SECRET).unwrap();
-    fs::create_dir(bench.results().with_file_name("elsewhere")).unwrap();
+    fs::write(bench.path("victim"), SECRET).unwrap();
+    fs::create_dir(bench.path("elsewhere")).unwrap();
     bench
 }
 
 #[track_caller]
 fn check_untouched(bench: &Bench) {
-    assert_eq!(fs::read_to_string(bench.results().with_file_name("victim")).unwrap(), SECRET);
-    assert_eq!(fs::read_dir(bench.results().with_file_name("elsewhere")).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(bench.path("victim")).unwrap(), SECRET);
+    assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
 
 /// `plant` is given the directory of results, which is not there yet.
@@ -46,7 +46,7 @@ fn check_untouched(bench: &Bench) {
 fn check(plant: impl FnOnce(&Path), expect: &str) {
     let bench = bench();
     plant(&bench.results());
-    let told = String::from_utf8(bench.run(&[], 2).stderr).unwrap();
+    let told = bench.run(&[], 2);
     assert!(told.starts_with("spindle: --output: ") && told.contains(expect), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
     check_untouched(&bench);
@@ -136,14 +136,10 @@ fn a_pipe_in_the_place_of_the_records_is_refused() {
 fn a_planted_link_where_results_go_by_default_is_refused() {
     let Some(()) = as_root() else { return };
     let bench = bench();
-    let directory = bench.results().parent().unwrap().to_owned();
-    let link = directory.join("spindle-results");
+    let link = bench.path("spindle-results");
     symlink("elsewhere", &link).unwrap();
     std::os::unix::fs::lchown(&link, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-    let output = command.args(["run", "test.toml"]).current_dir(&directory).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = bench.talk(&["run", "test.toml"], 2);
     assert!(told.contains("spindle-results belongs to user 61400"), "{told}");
     check_untouched(&bench);
 }
@@ -186,7 +182,7 @@ fn only_our_own_leftovers_of_a_killed_run_are_removed() {
         fs::create_dir(directory).unwrap();
     }
     give_away(&foreign);
-    symlink(bench.results().with_file_name("elsewhere"), &link).unwrap();
+    symlink(bench.path("elsewhere"), &link).unwrap();
     bench.run(&[], 0);
     let stay = |path: &Path| fs::symlink_metadata(path).is_ok();
     assert_eq!([stay(&ours), stay(&foreign), stay(&link)], [false, true, true]);

@@ -312,7 +312,7 @@ fn a_hostile_scenario_does_not_reach_the_terminal() {
         .replace("title = \"Test\"", &format!("title = \"Test{BELL}\""))
         .replace("question = \"Does", &format!("question = \"{BELL}Does"));
     let bench = Bench::new(&text);
-    let directory = bench.results().parent().unwrap().to_owned();
+    let directory = bench.path("");
     for arguments in [
         ["plan", "test.toml"].as_slice(),
         &["plan", "test.toml", "--json"],
