@@ -1,4 +1,4 @@
-//! What every device and every layer owes its driver, for random sequences of requests.
+//! The contract of every device with its driver, for random sequences of requests.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn raid_1(stack: StackSpec) -> StackSpec {
     StackSpec::layer(RaidParameters::new(RaidLevel::Raid1), members)
 }
 
-/// A tenth of what the device below could do.
+/// A tenth of the rate of the device below.
 fn throttle(stack: StackSpec) -> StackSpec {
     let total = Limit { iops: Some(500), bytes_per_s: None };
     let below = Branch { size_bytes: SIZE_BYTES, stack };

@@ -1,4 +1,4 @@
-//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins
+//! A late read was sent before it came. Every layer passes the time on, so that a flash drive below begins
 //! with the read when it was sent.
 
 mod common;
@@ -125,7 +125,7 @@ fn copies() -> Vec<(&'static str, StackSpec)> {
     vec![("raid 1", raid(RaidLevel::Raid1, 0, &[])), ("raid 10", raid(RaidLevel::Raid10, 0, &[]))]
 }
 
-/// Lets the device do what is due up to a moment.
+/// Collects the completions that are due until a moment.
 fn collect_until(device: &mut dyn Device, until: Instant, done: &mut Vec<Completion>) {
     while let Some(at) = device.poll_at().filter(|&at| at <= until) {
         while let Some(completion) = device.poll(at) {

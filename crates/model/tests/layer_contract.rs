@@ -1,4 +1,4 @@
-//! What every layer owes its driver, over every kind of device, for random sequences of requests.
+//! The contract of every layer with its driver, over every kind of device, for random sequences of requests.
 
 mod common;
 
@@ -138,7 +138,7 @@ fn intent_log(fast: Box<dyn Device>, slow: Box<dyn Device>) -> Box<dyn Device> {
     Box::new(IntentLog::new(parameters, fast, slow).expect("a valid log"))
 }
 
-/// A stack under test, and what it promises.
+/// A stack under test, and its promises.
 struct Stack {
     name: &'static str,
     build: Box<dyn Fn(u64) -> Box<dyn Device>>,
@@ -146,7 +146,7 @@ struct Stack {
     is_write_through: bool,
     /// Writes may be lost that a FLUSH or FUA covered.
     lies: bool,
-    /// What its counters call volatile is the host's data alone, so a power cut has to name all of it.
+    /// Its volatile bytes are data of the host alone, so a power cut must name all of them.
     counts_host_data: bool,
 }
 
@@ -278,8 +278,8 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// What makes a layer simpler or faster must leave this alone. A change that is meant to change results says
-/// so in CHANGELOG.md, and puts its numbers here.
+/// A simpler or faster layer must give the same hashes. A change that is meant to change results says so in
+/// CHANGELOG.md, and puts its hashes here.
 #[test]
 fn the_timing_of_every_layer_is_unchanged() {
     let found = every_stack()

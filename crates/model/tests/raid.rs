@@ -1,5 +1,5 @@
-//! What arrays and controllers owe their driver, over devices with and without volatile caches, for random
-//! sequences of requests.
+//! The contract of arrays and controllers with their driver, over devices with and without volatile caches,
+//! for random sequences of requests.
 
 mod common;
 
@@ -185,7 +185,7 @@ fn reading_ahead() -> Vec<Stack> {
     layers.iter().flat_map(|layer| below.iter().map(move |below| stack(layer, below))).collect()
 }
 
-/// The same with reads of at most 8 KiB, each of which goes on where the one before ended.
+/// The same with reads of at most 8 KiB, each from where the one before ended.
 fn reading_on(steps: &[Step]) -> Vec<Step> {
     let mut end_bytes = 0;
     let on = |&(pause_ns, request): &Step| {
@@ -207,8 +207,8 @@ fn all_succeed(done: &[Completion]) -> bool {
     done.iter().all(|completion| completion.outcome == Outcome::Success)
 }
 
-/// What makes an array or a controller simpler or faster must leave this alone. A change that is meant to
-/// change results says so in CHANGELOG.md, and puts its numbers here.
+/// A simpler or faster array or controller must give the same hashes. A change that is meant to change
+/// results says so in CHANGELOG.md, and puts its hashes here.
 #[test]
 fn the_timing_of_every_array_and_controller_is_unchanged() {
     let mut stacks = every_stack();
@@ -306,7 +306,7 @@ proptest! {
         }
     }
 
-    /// Members may fail, be replaced and be cut off at any time, and still everything completes once.
+    /// Every request completes once, also when members fail, are replaced or are cut off.
     #[test]
     fn an_array_survives_a_member(steps in steps(1, 80), fail_at in 0..80_usize, replace_at in 0..80_usize, seed: u64) {
         for (level, count) in [(RaidLevel::Raid1, 2), (RaidLevel::Raid5, 3), (RaidLevel::Raid6, 5), (RaidLevel::Raid10, 4)] {

@@ -257,13 +257,13 @@ fn the_json_of_a_load_has_the_names_of_its_documentation() {
             );
         }
     };
-    let mock = load("mock --server mock --terminals 2 --latency-us 2000 --duration 300ms --verify --seed 7");
+    let mock = load("mock --server mock --terminals 2 --latency-us 2000 --duration 3s --verify --seed 7");
     assert_eq!((mock["workload"].as_str(), mock["seed"].as_u64()), (Some("mock"), Some(7)));
     assert_eq!(mock["verification"][0]["passed"], true);
     let kind = &mock["summary"]["kinds"][0];
     let [mean_ms, p50_ms, p99_ms, max_ms] =
         ["mean_ms", "p50_ms", "p99_ms", "max_ms"].map(|name| kind[name].as_f64().unwrap());
-    // Nothing is answered in less than half of the mean.
+    // The mock answers nothing in less than half of its mean latency.
     assert!(1.0 <= p50_ms && p50_ms <= p99_ms && p99_ms <= max_ms && mean_ms >= 1.0, "{kind}");
     let list = load("sql-bench --server sqlite:database --tests big-tables --divisor 1000");
     let summary = &list["summary"];
@@ -280,7 +280,7 @@ fn the_json_of_a_load_has_the_names_of_its_documentation() {
     }
 }
 
-/// `loaded in 0.0 s` before it would be a lie.
+/// It must not say `loaded in 0.0 s` before.
 #[test]
 fn a_load_that_cannot_connect_gives_one_sentence() {
     let told = spindle(&["load", "scan", "--server", "socket:/nowhere", "--prepare", "--seed", "1"]);

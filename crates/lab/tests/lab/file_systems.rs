@@ -81,8 +81,8 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     disk.down().unwrap();
 }
 
-/// A mount namespace that was made meanwhile has a copy of every mount: unmounting ours then writes nothing
-/// back, before the other's is gone.
+/// Another mount namespace has a copy of our mount. While the copy is there, unmounting ours writes nothing
+/// back.
 fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
     let snapshot = bench.path("shared");
     let mut disk = up(bench, "", None);
@@ -99,7 +99,7 @@ fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &B
     disk.down().unwrap();
 }
 
-/// The iodrive needs no FLUSH, and the kernel is told so; the next user of its loop device may need one.
+/// The iodrive needs no FLUSH, and the kernel is told so. The next user of its loop device may need one.
 fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
     let file =
         StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
@@ -126,7 +126,7 @@ fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
     disk.snapshot(&snapshot).unwrap();
     disk.down().unwrap();
     for _ in 0..2 {
-        // The kernel has seen a later state of the same file system by the second time.
+        // The second time, the kernel has already seen a later state of the same file system.
         let disk = up(bench, table, Some(&snapshot));
         assert_eq!(fs::read_to_string(file(&disk)).unwrap(), "loaded");
         for change in 0..5 {

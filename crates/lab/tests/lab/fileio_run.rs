@@ -110,7 +110,7 @@ fn a_window_of_a_fraction_of_a_second_is_refused() {
     assert!(talk.contains("run.measure: 1.5 s is not a number of whole seconds"), "{talk}");
 }
 
-/// Of the tool, working somewhere under the directory.
+/// The process of the tool that works in the directory.
 fn tool_process(directory: &Path) -> Option<PathBuf> {
     let processes = std::fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
     processes.into_iter().find(|process| {

@@ -1,7 +1,7 @@
 //! The MySQL of Debian's unstable suite, as `tools/install mysql` unpacks it, under the real load process.
 //!
-//! One small database is loaded once; each test starts its own server on its own copy of the files. These tests
-//! are about the differences from MariaDB; `mariadb.rs` has the rest.
+//! One small database is loaded once; each test starts its own server on its own copy of the files. These
+//! tests are about the differences from MariaDB; `mariadb.rs` has the rest.
 
 use crate::emulated_support::{Bench, scenario};
 use crate::oltp_scripts::{check_mysqlslap, check_the_tool};

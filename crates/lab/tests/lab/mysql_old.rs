@@ -17,7 +17,7 @@ use spindle_lab::server::{Server, Source, by_source};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, WorkloadSpec};
 
-/// Fetches it where it is missing; from then on it is in the machine's cache.
+/// Fetches a server that is not yet in the machine's cache.
 fn get(name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["server", "get", name]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -55,13 +55,13 @@ fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
         assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
-        // A switch that 5.5 knows as a number only.
+        // MySQL 5.5 reads this switch as a number only.
         assert_eq!(trial.provenance.settings["innodb_file_per_table"], "ON");
     }
     bench.assert_clean();
 }
 
-/// Everything in it, links as themselves.
+/// Everything in the directory. Links are not followed.
 fn everything(directory: &Path) -> Vec<PathBuf> {
     let below = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let inner = |path: PathBuf| match path.symlink_metadata().unwrap().is_dir() {
@@ -236,7 +236,7 @@ fn a_server_given_by_its_path_must_be_of_its_kind() {
     assert_eq!(error.to_string(), "/no/mysqld: No such file or directory (os error 2)");
 }
 
-/// Two tables, a few rows, all scripts' statements.
+/// Two tables with a few rows, and the script that has all statements.
 fn oltp() -> WorkloadSpec {
     serde_json::from_str(
         r#"{"kind": "oltp", "script": "read-write", "tables": 2, "rows": 2000, "distribution": "uniform", "terminals": 4}"#,

@@ -161,11 +161,11 @@ fn exported_devices_carry_the_pool_to_any_name_and_any_loop_device() {
     pool.destroy().unwrap();
     let none = Pool::import(&renamed, &copies.devices(), &options()).unwrap_err();
     assert!(format!("{none:#}").contains("no ZFS pool on these devices"), "{none:#}");
-    // The copies were written, the disks that they were made from were not.
+    // The copies were written, but not their originals.
     let pool = Pool::import(&bench.pool, &devices, &options()).unwrap();
     assert_eq!(fs::read(pool.mount.join("file")).unwrap(), b"content");
     pool.down().unwrap();
-    // Their names have the pool's in them.
+    // The check below looks for the name of the pool, which is in theirs.
     drop(copies);
     bench.assert_no_pool();
 }

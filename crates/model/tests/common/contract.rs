@@ -1,5 +1,5 @@
-//! What every device and every layer owes its driver, whatever it is: random requests, a driver that checks
-//! as it polls, and what a power cut may leave.
+//! The contract of every device and layer with its driver: random requests, a driver that checks while it
+//! polls, and the fates that a power cut may leave.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ const SPAN_SECTORS: u64 = 2_000;
 /// A request and the pause before it, in nanoseconds.
 pub(crate) type Step = (u64, Request);
 
-/// Up to `most - 1` requests, of which FLUSH has that weight beside five for reads and eight for writes.
+/// Up to `most - 1` requests. `flush_weight` is the weight of FLUSH; reads have five and writes eight.
 pub(crate) fn steps(flush_weight: u32, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let operation = prop_oneof![
         5 => Just(Operation::Read),
@@ -46,7 +46,7 @@ pub(crate) fn steps(flush_weight: u32, most: usize) -> impl Strategy<Value = Vec
     })
 }
 
-/// Polls up to `until` as a driver would, checking what every driver relies on.
+/// Polls up to `until` as a driver does, and checks the guarantees that a driver relies on.
 pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
     while let Some(at) = device.poll_at().filter(|&at| at <= until) {
         *now = at.max(*now);
@@ -59,7 +59,7 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
     *now = until;
 }
 
-/// How long a request was on its way, at most; some were longer than others.
+/// The longest time that a request was on its way.
 pub(crate) type Lateness = u64;
 
 const IN_TIME: Lateness = 0;
@@ -83,15 +83,15 @@ fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lat
     );
 }
 
-/// All completions, in order; the device is idle afterwards, and says so.
+/// All completions, in order. Afterwards the device is idle, also by its counters.
 pub(crate) fn history(device: &mut dyn Device, steps: &[Step]) -> Vec<Completion> {
     let done = late_history(device, steps, IN_TIME);
     assert!(done.is_sorted_by_key(|completion| completion.at), "completions out of order");
     done
 }
 
-/// As [`history`], of requests that were on their way for a while; so some complete before others that were
-/// collected.
+/// As [`history`], with requests that were on their way for a while. Some complete before others that were
+/// collected earlier.
 pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> Vec<Completion> {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) fn check_each_once(
     Ok(())
 }
 
-/// What a completed write is worth when the power fails.
+/// What a device promises of a completed write when the power fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// It is durable.
@@ -132,14 +132,14 @@ pub(crate) struct Aftermath {
     pub(crate) now: Instant,
     /// Completed before the cut.
     pub(crate) done: Vec<Completion>,
-    /// What the device called volatile just before the cut.
+    /// The device's own count just before the cut.
     pub(crate) volatile_bytes: u64,
     pub(crate) writes: Vec<WriteFate>,
-    /// By flush: what was complete when it was submitted.
+    /// For each flush, the requests that were complete when it was submitted.
     covered: BTreeMap<RequestId, Vec<RequestId>>,
 }
 
-/// Submits everything and cuts the power; nothing of it is left in the device.
+/// Submits everything and cuts the power. Nothing is left in the device.
 pub(crate) fn run_until_cut(
     device: &mut dyn Device,
     steps: &[Step],
@@ -167,8 +167,8 @@ pub(crate) fn run_until_cut(
 }
 
 impl Aftermath {
-    /// What a completed flush covers, forced writes, and with [`Promise::Everything`] every completed
-    /// request.
+    /// The requests that a completed flush covers, forced writes, and with [`Promise::Everything`] every
+    /// completed request.
     fn durable(&self, promise: Promise, steps: &[Step]) -> Vec<RequestId> {
         let mut durable = Vec::new();
         if promise == Promise::Nothing {
@@ -184,7 +184,7 @@ impl Aftermath {
         durable
     }
 
-    /// The fates are of parts of the requests, in order, and of nothing that was promised to be durable.
+    /// The fates are of parts of the requests, in order. No request among them was promised to be durable.
     pub(crate) fn check_fates(
         &self,
         promise: Promise,
@@ -218,7 +218,7 @@ impl Aftermath {
         Ok(())
     }
 
-    /// After power-on the device works again, and completes only what comes after.
+    /// After power-on the device works again, and completes only later requests.
     pub(crate) fn check_power_on(
         &mut self,
         device: &mut dyn Device,

@@ -182,7 +182,7 @@ impl Bench {
         Some(bench)
     }
 
-    /// Nothing of ours is mounted, attached, running or lying about any more.
+    /// Nothing of ours is mounted or attached, runs, or is left in a directory.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let here = self.directory.path().to_str().unwrap();
@@ -316,7 +316,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Takes all the room that is left on a file system; the file is the room.
+/// Fills a file system. Returns the file that takes the room.
 pub(crate) fn fill(directory: &Path) -> PathBuf {
     let path = directory.join("ballast");
     let file = fs::File::create(&path).unwrap();
@@ -392,7 +392,7 @@ pub(crate) fn kill(process: Pid, signal: Signal) {
     kill_process(process, signal).unwrap();
 }
 
-/// What a tool prints; it must succeed.
+/// What a tool prints. It must succeed.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -404,7 +404,7 @@ pub(crate) fn write_cache(device: &str) -> PathBuf {
     Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
 }
 
-/// The emulator that keeps its state there; behind its number is when it was started.
+/// The emulator whose state is in this directory. Its file has the process id, then the time of its start.
 pub(crate) fn emulator_of(state: &Path) -> Pid {
     let identity = fs::read_to_string(state.join("pid")).unwrap();
     let process = identity.split_whitespace().next().unwrap();
