@@ -152,42 +152,31 @@ fn a_package_is_accepted_only_if_it_is_the_expected_file() {
 #[test]
 fn the_list_shows_which_servers_are_here_and_how_to_get_the_others() {
     let cache = directory();
-    let list = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        command.args(["server", "list"]).args(more).env(package::CACHE_VARIABLE, cache.path());
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    let list = |arguments: &[&str]| {
+        let output = spindle_with_cache(cache.path(), arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
-    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["--json"])).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["server", "list", "--json"])).unwrap();
     let old = entries.iter().find(|entry| entry["scenario_version"] == "5.5").unwrap();
     assert_eq!((&old["here"], &old["get"]), (&false.into(), &"spindle server get mysql-5.5".into()));
     let sqlite = entries.iter().find(|entry| entry["kind"] == "sqlite").unwrap();
     assert!(sqlite["here"] == true && sqlite["version"].is_string(), "{sqlite}");
-    let text = list(&[]);
+    let text = list(&["server", "list"]);
     assert!(text.contains("mysql version = \"5.6\"  not here"), "{text}");
     assert_eq!(text.lines().count(), entries.len());
 }
 
 #[test]
 fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
-    let directory = directory();
-    let file = directory.path().join("my.cnf");
-    let import = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        let output = command.args(["server", "import"]).arg(&file).output().unwrap();
-        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
-    };
-    std::fs::write(&file, "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n").unwrap();
-    let (code, text) = import();
-    assert_eq!(code, Some(0), "{text}");
+    let bench = Bench::anywhere();
+    bench.write("my.cnf", "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n");
+    let text = bench.text(&["server", "import", "my.cnf"]);
     let scenario: toml::Table = text.parse().unwrap();
     assert_eq!(scenario["servers"]["NAME"]["settings"]["innodb_buffer_pool_size"].as_str(), Some("1G"));
     assert!(text.contains("# left out: datadir"), "{text}");
-    std::fs::write(&file, "!include /etc/other.cnf\n").unwrap();
-    let (code, text) = import();
-    assert!(
-        code == Some(2) && text.contains("line 1: `!include /etc/other.cnf` names other files"),
-        "{text}"
-    );
+    bench.write("my.cnf", "!include /etc/other.cnf\n");
+    let talk = bench.talk(&["server", "import", "my.cnf"], 2);
+    assert!(talk.contains("line 1: `!include /etc/other.cnf` names other files"), "{talk}");
 }
 
 #[test]
@@ -246,12 +235,9 @@ fn oltp() -> WorkloadSpec {
 
 #[test]
 fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
-    let Some(server) = installed("mariadb") else { return };
     for engine in ["Aria", "MyISAM"] {
-        let directory = directory();
-        let instance = instance(directory.path(), &[("default_storage_engine", engine)]);
-        server.prepare(&instance).unwrap();
-        let running = start(&*server, &instance);
+        let Some(server) = installed("mariadb") else { return };
+        let running = OwnServer::empty(server, &[("default_storage_engine", engine)]);
         let workload = oltp().build().unwrap();
         workload.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let mut connection = connect(&running.endpoint()).unwrap();
@@ -287,7 +273,6 @@ fn myrocks() -> Option<(Box<dyn Server>, PathBuf)> {
 #[test]
 fn myrocks_runs_oltp_and_insert_growth() {
     let Some((server, plugins)) = in_check_all(myrocks) else { return };
-    let directory = directory();
     let settings = [
         ("plugin_dir", plugins.to_str().unwrap()),
         ("plugin_maturity", "gamma"),
@@ -295,9 +280,7 @@ fn myrocks_runs_oltp_and_insert_growth() {
         ("default_storage_engine", "ROCKSDB"),
         ("rocksdb_block_cache_size", "16M"),
     ];
-    let instance = instance(directory.path(), &settings);
-    server.prepare(&instance).unwrap();
-    let mut running = start(&*server, &instance);
+    let mut running = OwnServer::empty(server, &settings);
     let growth =
         r#"{"kind": "insert-growth", "rows": 20000, "step_rows": 10000, "steps": 1, "engine": "myrocks"}"#;
     for workload in [oltp(), serde_json::from_str(growth).unwrap()] {

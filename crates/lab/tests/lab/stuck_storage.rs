@@ -230,7 +230,8 @@ fn an_emulator_that_does_not_answer_while_loading_ends_the_load() {
     bench.finish(ended(run), 1);
     let trials = bench.trials();
     assert_eq!(trials.len(), 1);
-    check_failed(&trials[0], "the emulator ended (signal: 9 (SIGKILL)): it did not answer and was killed");
+    let ended = "the emulator ended (signal: 9 (SIGKILL)): it did not answer and was killed";
+    check_failed(&trials[0], &format!("loading the database: {ended}"));
     drop(emulator);
     bench.assert_clean();
 }

@@ -66,11 +66,7 @@ impl Bed {
 
     /// On an empty database.
     pub(crate) fn empty(&self) -> Option<OwnServer> {
-        let server = self.server()?;
-        let directory = directory();
-        let instance = self.instance(directory.path());
-        server.prepare(&instance).unwrap();
-        Some(OwnServer::start(server, instance, directory, None))
+        Some(OwnServer::empty(self.server()?, self.settings))
     }
 
     /// On a copy of the loaded database.
@@ -146,6 +142,13 @@ pub(crate) struct Counted {
 }
 
 impl OwnServer {
+    pub(crate) fn empty(server: Box<dyn Server>, settings: &[(&str, &str)]) -> OwnServer {
+        let directory = directory();
+        let instance = instance(directory.path(), settings);
+        server.prepare(&instance).unwrap();
+        OwnServer::start(server, instance, directory, None)
+    }
+
     fn start(
         server: Box<dyn Server>,
         instance: Instance,
