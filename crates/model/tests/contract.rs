@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::contract::{
-    LATE, Promise, check_each_once, history, late_history, lateness, run_until_cut, steps,
-};
+use common::contract::{Promise, check_histories, lateness, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, PartitionParameters,
@@ -78,26 +76,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_completes_exactly_once_and_in_order(steps in steps(1, 120), seed: u64) {
+    fn every_request_completes_exactly_once_and_one_seed_gives_one_history(steps in steps(1, 120), seed: u64) {
         for stack in every_stack() {
-            check_each_once(&history(&mut *build(&stack, seed), &steps), &steps, &stack)?;
-        }
-    }
-
-    #[test]
-    fn late_requests_complete_exactly_once_too(steps in steps(1, 120), seed: u64) {
-        for stack in every_stack() {
-            let once = || late_history(&mut *build(&stack, seed), &steps, LATE);
-            check_each_once(&once(), &steps, &stack)?;
-            prop_assert_eq!(once(), once(), "{:?}", stack);
-        }
-    }
-
-    #[test]
-    fn one_seed_gives_one_history(steps in steps(1, 120), seed: u64) {
-        for stack in every_stack() {
-            let once = || history(&mut *build(&stack, seed), &steps);
-            prop_assert_eq!(once(), once(), "{:?}", stack);
+            check_histories(|| build(&stack, seed), &steps, &stack)?;
         }
     }
 

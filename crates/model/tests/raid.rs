@@ -3,9 +3,7 @@
 
 mod common;
 
-use common::contract::{
-    LATE, Promise, Step, check_each_once, drain, history, late_history, lateness, run_until_cut, steps,
-};
+use common::contract::{Promise, Step, check_histories, drain, lateness, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Cache, CacheParameters, CachePolicy, Completion, Device, FlashParameters, Instant, MICROSECOND,
@@ -252,28 +250,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_completes_exactly_once_and_in_order(steps in steps(1, 80), seed: u64) {
+    fn every_request_completes_exactly_once_and_one_seed_gives_one_history(steps in steps(1, 80), seed: u64) {
         for stack in every_stack() {
-            let done = history(&mut *stack.build(seed), &steps);
+            let (done, _) = check_histories(|| stack.build(seed), &steps, &stack)?;
             prop_assert!(all_succeed(&done), "{:?}", stack);
-            check_each_once(&done, &steps, &stack)?;
-        }
-    }
-
-    #[test]
-    fn late_requests_complete_exactly_once_too(steps in steps(1, 80), seed: u64) {
-        for stack in every_stack() {
-            let once = || late_history(&mut *stack.build(seed), &steps, LATE);
-            check_each_once(&once(), &steps, &stack)?;
-            prop_assert_eq!(once(), once(), "{:?}", stack);
-        }
-    }
-
-    #[test]
-    fn one_seed_gives_one_history(steps in steps(1, 80), seed: u64) {
-        for stack in every_stack() {
-            let once = || history(&mut *stack.build(seed), &steps);
-            prop_assert_eq!(once(), once(), "{:?}", stack);
         }
     }
 
@@ -293,11 +273,8 @@ proptest! {
     fn a_controller_that_reads_ahead_keeps_the_contract(steps in steps(1, 80), lateness in lateness(), cut_after_ns in 0..20_000_000_u64, seed: u64) {
         let steps = reading_on(&steps);
         for stack in reading_ahead() {
-            let once = || history(&mut *stack.build(seed), &steps);
-            let done = once();
+            let (done, _) = check_histories(|| stack.build(seed), &steps, &stack)?;
             prop_assert!(all_succeed(&done), "{:?}", stack);
-            check_each_once(&done, &steps, &stack)?;
-            prop_assert_eq!(&done, &once(), "{:?}", stack);
             let mut device = stack.build(seed);
             let mut aftermath = run_until_cut(&mut *device, &steps, lateness, cut_after_ns);
             aftermath.check_fates(stack.promise(), &steps, &stack)?;

@@ -6,7 +6,8 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Device, Fate, Instant, Operation, Outcome, Request, RequestId, SECTOR_BYTES, WriteFate,
+    Completion, Counters, Device, Fate, Instant, Operation, Outcome, Request, RequestId, SECTOR_BYTES,
+    WriteFate,
 };
 
 /// Small, so that requests overlap.
@@ -63,7 +64,7 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
 pub(crate) type Lateness = u64;
 
 const IN_TIME: Lateness = 0;
-pub(crate) const LATE: Lateness = 300_000;
+const LATE: Lateness = 300_000;
 
 /// All in time, or some late.
 pub(crate) fn lateness() -> impl Strategy<Value = Lateness> {
@@ -83,16 +84,9 @@ fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lat
     );
 }
 
-/// All completions, in order. Afterwards the device is idle, also by its counters.
-pub(crate) fn history(device: &mut dyn Device, steps: &[Step]) -> Vec<Completion> {
-    let done = late_history(device, steps, IN_TIME);
-    assert!(done.is_sorted_by_key(|completion| completion.at), "completions out of order");
-    done
-}
-
-/// As [`history`], with requests that were on their way for a while. Some complete before others that were
-/// collected earlier.
-pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> Vec<Completion> {
+/// All completions, and the counters of the device, which is idle afterwards. Late requests may complete before
+/// others that were collected earlier.
+fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<Completion>, Counters) {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     for &(pause_ns, request) in steps {
@@ -103,18 +97,29 @@ pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: La
     drain(device, &mut now, Instant::FAR_FUTURE, &mut done);
     let counters = device.counters();
     assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{counters:?}");
-    done
+    (done, counters)
 }
 
-pub(crate) fn check_each_once(
-    done: &[Completion],
+/// Every request completes exactly once, punctual ones in order, and one seed gives one history. `build` makes
+/// the same device each time. Returns the history of punctual requests.
+pub(crate) fn check_histories(
+    build: impl Fn() -> Box<dyn Device>,
     steps: &[Step],
     stack: &dyn Debug,
-) -> Result<(), TestCaseError> {
-    let mut ids: Vec<u64> = done.iter().map(|completion| completion.id.0).collect();
-    ids.sort_unstable();
-    prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{:?}", stack);
-    Ok(())
+) -> Result<(Vec<Completion>, Counters), TestCaseError> {
+    let check = |lateness| -> Result<(Vec<Completion>, Counters), TestCaseError> {
+        let once = || history(&mut *build(), steps, lateness);
+        let found = once();
+        let mut ids: Vec<u64> = found.0.iter().map(|completion| completion.id.0).collect();
+        ids.sort_unstable();
+        prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{:?}", stack);
+        prop_assert_eq!(&found, &once(), "{:?}", stack);
+        Ok(found)
+    };
+    check(LATE)?;
+    let (done, counters) = check(IN_TIME)?;
+    prop_assert!(done.is_sorted_by_key(|completion| completion.at), "{:?}: out of order", stack);
+    Ok((done, counters))
 }
 
 /// What a device promises of a completed write when the power fails.
