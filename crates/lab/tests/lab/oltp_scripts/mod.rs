@@ -9,7 +9,7 @@ use spindle_load::workloads::oltp::{Distribution, Script, Spec};
 use spindle_load::workloads::sysbench;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
-use crate::server_support::{has_metric, measure_until, ready_client};
+use crate::server_support::{has_metric, has_seconds, measure_until, ready_client};
 
 const SEED: u64 = 20_261_122;
 
@@ -34,7 +34,7 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
         let mut client = ready_client(&spec);
         client.watch(Duration::from_millis(200), &mut |_| {}).unwrap();
-        let (summary, seconds) = measure_until(&mut client, Duration::from_secs(2), has_metric).unwrap();
+        let (summary, seconds) = measure_until(&mut client, Duration::from_secs(2), has_seconds).unwrap();
         client.stop().unwrap();
         let kind = &summary.kinds[0];
         assert!(kind.committed > 0 && summary.client_cpu_s > 0.0, "{script:?}: {summary:?}");

@@ -117,6 +117,6 @@ fn run_mysqlslap(port: u16, database: &str) {
     let spec = RunSpec::new(endpoint, workload, 1);
     let mut client = ready_client(&spec);
     let (summary, _) = measure_until(&mut client, Duration::from_secs(1), has_metric).unwrap();
-    assert!(has_metric(&summary));
+    assert!(summary.metric.value > 0.0);
     client.stop().unwrap();
 }
