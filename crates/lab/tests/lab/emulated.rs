@@ -36,7 +36,7 @@ fn a_whole_run_measures_verifies_reports_and_cleans_up() {
         measurement.metric.value
     };
     let ratio = metric("card") / metric("hdd");
-    assert!(ratio > 2.0, "the card did only {ratio} times what the disk did");
+    assert!(ratio > 2.0, "the card was only {ratio} times as fast as the disk");
     assert!(fs::metadata(bench.path("results").join("report.html")).unwrap().len() > 100_000);
     bench.assert_clean();
 }
@@ -221,7 +221,7 @@ fn a_disk_ages_without_a_write_and_forgets_when_erased() {
     // Past the kernel's cache.
     rustix::fs::fadvise(&device, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     device.read_exact_at(&mut found, 0).unwrap();
-    assert_eq!(found, [0; 4096], "nothing is left");
+    assert_eq!(found, [0; 4096], "the drive is empty");
     drop(device);
     bench.down("ssd");
     bench.assert_clean();

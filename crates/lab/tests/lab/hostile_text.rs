@@ -248,7 +248,7 @@ fn every_format_shows_hostile_text_as_text() {
             }
             let shown: Value = serde_json::from_str(shown_json).unwrap();
             let title = shown["header"]["scenario"]["title"].as_str().unwrap();
-            assert!(title.contains(hostile), "JSON says what was said: {title:?}");
+            assert!(title.contains(hostile), "JSON has the title as it is: {title:?}");
         }
     }
 }
@@ -369,7 +369,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     let kept = fs::read_to_string(results.join(records_file::FILE_NAME)).unwrap();
     assert!(!kept.contains(SECRET) && kept.contains("mysql://root:***@127.0.0.1:1/x"), "{kept}");
 
-    // As an earlier version kept it.
+    // A record of an earlier version.
     let line = |line: Value, kind: &str| {
         let Value::Object(mut fields) = line else { panic!("a record is an object") };
         fields.insert("line".to_owned(), kind.into());
@@ -384,7 +384,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     fs::write(results.join(records_file::FILE_NAME), &old).unwrap();
     drop(RecordsFile::open(&results, &header, Resume::default()).unwrap());
     let kept = fs::read_to_string(results.join(records_file::FILE_NAME)).unwrap();
-    assert!(!kept.contains(SECRET), "a run that goes on hides it in what is there: {kept}");
+    assert!(!kept.contains(SECRET), "a resumed run hides it in earlier records: {kept}");
 }
 
 #[test]

@@ -44,10 +44,10 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 #[track_caller]
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+fn wait_until(event: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
+        assert!(started.elapsed() < PATIENCE, "waited too long for {event}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
