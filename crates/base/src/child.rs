@@ -56,7 +56,10 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 ///
 /// # Errors
 /// The child was waited for before.
-#[expect(unsafe_code, reason = "what a child used is told by wait4 only, which no crate that we have offers")]
+#[expect(
+    unsafe_code,
+    reason = "only wait4 reports the CPU time of one child, and none of our crates offers it"
+)]
 pub fn wait_with_cpu(child: &Child) -> io::Result<(ExitStatus, Duration)> {
     let process_id = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;
     let mut status = 0;

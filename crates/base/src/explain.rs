@@ -17,10 +17,10 @@ pub fn explain(path: &str, message: &str) -> Mistake {
     };
     match (message, quoted.split_first()) {
         (_, Some((key, known))) if message.starts_with("unknown field") => {
-            Mistake::at(join(&parent(key), key), format!("unknown key{}", near::hint(key, known)))
+            Mistake::at(*key, format!("unknown key{}", near::hint(key, known))).under(&parent(key))
         }
         (_, Some((key, _))) if message.starts_with("missing field") => {
-            Mistake::at(join(path, key), "is missing")
+            Mistake::at(*key, "is missing").under(path)
         }
         (_, Some((word, known))) if message.starts_with("unknown variant") => {
             Mistake::at(path, format!("`{word}` is not known{}", near::hint(word, known)))
@@ -47,10 +47,6 @@ pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
 
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
-}
-
-fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 #[cfg(test)]
@@ -83,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_by_its_key() {
+    fn a_missing_key_is_named() {
         check("run", "missing field `seed`", "run.seed: is missing");
     }
 

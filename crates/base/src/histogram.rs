@@ -20,10 +20,10 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
 }
 
 pub fn decode(text: &str) -> Result<Histogram<u64>> {
-    let bytes = STANDARD.decode(text).context("the histogram is no base64")?;
+    let bytes = STANDARD.decode(text).context("the histogram is not base64")?;
     Deserializer::new()
         .deserialize(&mut bytes.as_slice())
-        .map_err(|error| anyhow!("the histogram is no HDR V2 histogram: {error}"))
+        .map_err(|error| anyhow!("the histogram is not in HDR V2 form: {error}"))
 }
 
 #[cfg(test)]

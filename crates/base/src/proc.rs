@@ -39,40 +39,51 @@ impl CpuTimes {
 
 /// User and system CPU seconds of a process with all its threads; zero if it is gone.
 pub fn process_cpu_s(process: u32) -> f64 {
-    seconds(process_ticks(process).own)
+    seconds(Status::of(process).unwrap_or_default().own_ticks)
 }
 
 /// As [`process_cpu_s`], plus its children, including those that have ended.
 pub fn family_cpu_s(process: u32) -> f64 {
-    let ProcessTicks { own, ended_children } = process_ticks(process);
-    let living: u64 = children(process).into_iter().map(|child| process_ticks(child).own).sum();
-    seconds(own + ended_children + living)
+    let Status { own_ticks, ended_children_ticks, .. } = Status::of(process).unwrap_or_default();
+    let living = children(process).into_iter().filter_map(Status::of);
+    let living: u64 = living.map(|child| child.own_ticks).sum();
+    seconds(own_ticks + ended_children_ticks + living)
 }
 
 fn seconds(ticks: u64) -> f64 {
     ticks as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
-/// User and system CPU.
+/// `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct ProcessTicks {
-    own: u64,
+struct Status {
+    /// The process has ended, but has not been waited for.
+    has_ended: bool,
+    /// User and system CPU.
+    own_ticks: u64,
     /// Of the children that the process has waited for.
-    ended_children: u64,
+    ended_children_ticks: u64,
+    /// Since boot.
+    started_at_ticks: u64,
 }
 
-fn process_ticks(process: u32) -> ProcessTicks {
-    ProcessTicks::parse(&read(&format!("{process}/stat"))).unwrap_or_default()
-}
+impl Status {
+    fn of(process: u32) -> Option<Status> {
+        Status::parse(&read(&format!("{process}/stat")))
+    }
 
-impl ProcessTicks {
     /// The name in the second field may contain spaces and parentheses, so counting starts after its last
     /// `)`.
-    fn parse(stat: &str) -> Option<ProcessTicks> {
-        let fields: Vec<&str> = stat[stat.rfind(')')? + 1..].split_whitespace().collect();
+    fn parse(stat: &str) -> Option<Status> {
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         // Numbered from 3, as in proc(5).
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        Some(ProcessTicks { own: field(14)? + field(15)?, ended_children: field(16)? + field(17)? })
+        Some(Status {
+            has_ended: matches!(*fields.first()?, "Z" | "X"),
+            own_ticks: field(14)? + field(15)?,
+            ended_children_ticks: field(16)? + field(17)?,
+            started_at_ticks: field(22)?,
+        })
     }
 }
 
@@ -134,11 +145,7 @@ pub fn name(process: u32) -> Option<String> {
 /// The kernel answers this without the process's memory. A process blocked on its own disk may hold the lock
 /// of its memory, and a reader of its arguments then blocks too.
 pub fn started_at_ticks(process: u32) -> Option<u64> {
-    let stat = read(&format!("{process}/stat"));
-    // The name before it may contain blanks and parentheses.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let has_ended = matches!(*fields.first()?, "Z" | "X");
-    fields.get(19).filter(|_| !has_ended)?.parse().ok()
+    Status::of(process).filter(|status| !status.has_ended).map(|status| status.started_at_ticks)
 }
 
 /// Whether a process of this name is alive and has this path among its arguments. The arguments of processes
@@ -207,7 +214,9 @@ mod tests {
     #[test]
     fn a_process_may_be_named_like_a_field() {
         let stat = "42 (a ) b) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 7 4 20 0 9 0 100 0 0";
-        assert_eq!(ProcessTicks::parse(stat), Some(ProcessTicks { own: 300, ended_children: 11 }));
+        let expect =
+            Status { has_ended: false, own_ticks: 300, ended_children_ticks: 11, started_at_ticks: 100 };
+        assert_eq!(Status::parse(stat), Some(expect));
     }
 
     #[test]

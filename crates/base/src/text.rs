@@ -53,13 +53,10 @@ pub fn acts(one: char) -> bool {
 
 /// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`.
 pub fn duration(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    if seconds < 10 && duration.subsec_millis() > 0 {
-        return if seconds == 0 {
-            format!("{} ms", duration.as_millis())
-        } else {
-            format!("{:.1} s", duration.as_secs_f64())
-        };
+    match (duration.as_secs(), duration.subsec_millis()) {
+        (0, 1..) => return format!("{} ms", duration.as_millis()),
+        (1..10, 1..) => return format!("{:.1} s", duration.as_secs_f64()),
+        _ => {}
     }
     // Rounded, so that 59.7 s is "1 min" rather than "59 s".
     let seconds = duration.as_secs_f64().round() as u64;
@@ -91,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_act_upon_is_shown() {
+    fn control_characters_are_escaped() {
         let check = |text: &str, expect: &str| assert_eq!(one_line(text), expect);
         check("plain, née 中", "plain, née 中");
         check("a\u{1b}]0;title\u{7}b", "a\\u{1b}]0;title\\u{7}b");

@@ -1,4 +1,4 @@
-//! Sizes, durations and rates as text: `20 GiB`, `8.5 ms`, `250 MB/s`. Parses and formats them.
+//! Parses sizes, durations and rates: `20 GiB`, `8.5 ms`, `250 MB/s`.
 //!
 //! `KB`, `MB`, ... are powers of ten, and `KiB`, `MiB`, ... powers of two. A bare letter is a power of two,
 //! as in a database server's `96M`.
@@ -37,21 +37,15 @@ const DURATION_UNITS: [(&str, u64); 7] = [
 
 /// Bytes; the error is a sentence.
 pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
-    parse(text, &SIZE_UNITS).ok_or_else(|| {
-        format!(
-            "`{text}` is not a size in whole bytes; write for example \"20 GiB\", \"16 KiB\" or \"96M\" \
-             (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)"
-        )
-    })
+    let kind = "size in whole bytes; write for example \"20 GiB\", \"16 KiB\" or \"96M\" \
+                (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB)";
+    parse_as(kind, text, &SIZE_UNITS)
 }
 
 /// Nanoseconds; the error is a sentence.
 pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
-    parse(text, &DURATION_UNITS).ok_or_else(|| {
-        format!(
-            "`{text}` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)"
-        )
-    })
+    let kind = "duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)";
+    parse_as(kind, text, &DURATION_UNITS)
 }
 
 /// The error is a sentence.
@@ -61,38 +55,37 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 
 /// Bytes per second; the error is a sentence.
 pub fn parse_rate_bytes_per_s(text: &str) -> Result<u64, String> {
-    text.trim()
-        .strip_suffix("/s")
-        .and_then(|size| parse(size, &SIZE_UNITS))
-        .ok_or_else(|| format!("`{text}` is not a rate; write for example \"250 MB/s\" or \"1.5 GiB/s\""))
+    let units = SIZE_UNITS.map(|(unit, factor)| (format!("{unit}/s"), factor));
+    parse_as("rate; write for example \"250 MB/s\" or \"1.5 GiB/s\"", text, &units)
 }
 
 /// Parts per million of a share in percent; the error is a sentence.
 pub fn parse_share_per_million(text: &str) -> Result<u64, String> {
-    parse(text, &[("%", 10_000)]).ok_or_else(|| {
-        format!("`{text}` is not a share in ten thousandths of a percent; write for example \"0.5 %\"")
-    })
+    let kind = "share in ten thousandths of a percent; write for example \"0.5 %\"";
+    parse_as(kind, text, &[("%", 10_000)])
 }
 
 /// Whole percent; the error is a sentence.
 pub fn parse_percent(text: &str) -> Result<u64, String> {
-    parse(text, &[("%", 1)])
-        .ok_or_else(|| format!("`{text}` is not a whole number of %; write for example \"50 %\""))
+    parse_as("whole number of %; write for example \"50 %\"", text, &[("%", 1)])
 }
 
 /// Rotations per minute; the error is a sentence.
 pub fn parse_rotations_per_minute(text: &str) -> Result<u64, String> {
-    parse(text, &[("rpm", 1)])
-        .ok_or_else(|| format!("`{text}` is not a whole number of rpm; write for example \"7200 rpm\""))
+    parse_as("whole number of rpm; write for example \"7200 rpm\"", text, &[("rpm", 1)])
+}
+
+fn parse_as(kind: &str, text: &str, units: &[(impl AsRef<str>, u64)]) -> Result<u64, String> {
+    parse(text, units).ok_or_else(|| format!("`{text}` is not a {kind}"))
 }
 
 /// The value of a decimal number and a unit. `None` for any other text, or when the result is not whole or
 /// too large.
-fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+fn parse(text: &str, units: &[(impl AsRef<str>, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    let (_, factor) = units.iter().find(|(name, _)| name.as_ref() == unit)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let is_plain = !whole.is_empty() && (fraction.is_empty() != number.contains('.')) && fraction.len() <= 9;
     if !is_plain || fraction.contains('.') {
@@ -106,16 +99,6 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Option<u64> {
         return None;
     }
     u64::try_from(scaled / scale).ok()
-}
-
-/// Rounded to three digits, for people: `138 MB/s`.
-pub fn format_rate_bytes_per_s(bytes_per_s: f64) -> String {
-    let megabytes_per_s = bytes_per_s / 1e6;
-    match megabytes_per_s {
-        large if large >= 100.0 => format!("{large:.0} MB/s"),
-        middle if middle >= 10.0 => format!("{middle:.1} MB/s"),
-        small => format!("{small:.2} MB/s"),
-    }
 }
 
 #[cfg(test)]
@@ -136,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_size_is_refused() {
+    fn invalid_sizes_are_refused() {
         for text in [
             "",
             "20",
@@ -180,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_formatted_reads_back() {
+    fn formatted_values_are_parsed_back() {
         for bytes in [0, 1, 512, 4_096, 20 << 30, 80_000_000_000, 64_000_000, 1_000_000_007] {
             assert_eq!(parse_size_bytes(&format_size_bytes(bytes)), Ok(bytes));
         }
@@ -188,6 +171,5 @@ mod tests {
             assert_eq!(parse_duration_ns(&format_duration_ns(nanoseconds)), Ok(nanoseconds));
         }
         assert_eq!(format_duration_ns(8_500_000), "8.5 ms");
-        assert_eq!(format_rate_bytes_per_s(138e6), "138 MB/s");
     }
 }

@@ -4,39 +4,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
-use minijinja::{AutoEscape, Environment, Value, context};
-use serde::Serialize;
+use minijinja::context;
+use serde_json::{Value, json};
 
-use super::{Access, Bench, Row};
-use crate::report::ECHARTS;
+use super::deterioration::Point;
+use super::{Access, Bench, Deterioration, Question, Row};
+use crate::report::{filled, script_safe};
 use spindle_base::units::format_size_bytes;
 
 const TEMPLATE: &str = include_str!("chart.html");
-
-#[derive(Debug, Serialize)]
-struct Chart {
-    title: &'static str,
-    x: &'static str,
-    y: &'static str,
-    x_log: bool,
-    y_log: bool,
-    /// Categories of a bar chart; without them a line chart over numbers.
-    categories: Option<Vec<String>>,
-    series: Vec<Series>,
-}
-
-#[derive(Debug, Serialize)]
-struct Series {
-    name: String,
-    data: SeriesData,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum SeriesData {
-    Bars(Vec<f64>),
-    Line(Vec<(f64, f64)>),
-}
 
 /// The page as HTML. `origin` is one line about where the numbers come from, `table` is the same bench as
 /// text.
@@ -44,87 +20,73 @@ enum SeriesData {
 /// # Errors
 /// The template does not fit the data, which is a bug.
 pub fn page(bench: &Bench, origin: &str, table: &str) -> anyhow::Result<String> {
-    let charts: Vec<Chart> =
-        [by_threads(&bench.rows), fsync(&bench.rows), deterioration(bench)].into_iter().flatten().collect();
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.add_template("chart", TEMPLATE).context("parsing the chart's template")?;
-    // JSON inside a script element must not close the element. JSON itself never needs a bare `<`.
-    let data = serde_json::to_string(&charts)?.replace('<', "\\u003c");
-    environment
-        .get_template("chart")
-        .and_then(|template| {
-            template.render(context! {
-                title => &bench.target,
-                summary => &bench.summary,
-                provenance => origin,
-                charts => Value::from(minijinja::value::Serde(&charts)),
-                table,
-                data => Value::from_safe_string(data),
-                echarts => Value::from_safe_string(ECHARTS.to_owned()),
-            })
-        })
-        .context("laying out the chart")
+    let charts =
+        [by_iodepth(&bench.rows), fsync(&bench.rows), bench.deterioration.as_ref().map(deterioration)];
+    let charts: Vec<Value> = charts.into_iter().flatten().collect();
+    let content = context! {
+        title => &bench.target,
+        summary => &bench.summary,
+        provenance => origin,
+        charts => minijinja::Value::from(minijinja::value::Serde(&charts)),
+        table,
+        data => script_safe(&charts)?,
+    };
+    filled(TEMPLATE, content).context("laying out the chart")
 }
 
-fn by_threads(rows: &[Row]) -> Option<Chart> {
-    let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+fn by_iodepth(rows: &[Row]) -> Option<Value> {
+    let mut lines: BTreeMap<String, Vec<(u64, f64)>> = BTreeMap::new();
     for row in rows {
-        let question = row.question;
-        if matches!(question.access, Access::RandomRead | Access::RandomWrite) && row.per_second > 0.0 {
-            let unit = format_size_bytes(question.block_bytes);
-            let name = format!("{} {unit}, {}", question.access.words(), question.place.words());
-            lines.entry(name).or_default().push((question.iodepth as f64, row.per_second));
+        let Question { access, block_bytes, place, iodepth } = row.question;
+        if matches!(access, Access::RandomRead | Access::RandomWrite) && row.per_second > 0.0 {
+            let name = format!("{} {}, {}", access.words(), format_size_bytes(block_bytes), place.words());
+            lines.entry(name).or_default().push((iodepth, row.per_second));
         }
     }
     let series = lines.into_iter().map(|(name, mut data)| {
-        data.sort_by(|left, right| left.0.total_cmp(&right.0));
-        Series { name, data: SeriesData::Line(data) }
+        data.sort_by_key(|(iodepth, _)| *iodepth);
+        json!({ "name": name, "data": data })
     });
-    let series: Vec<Series> = series.collect();
-    (!series.is_empty()).then_some(Chart {
-        title: "Random access by iodepth",
-        x: "iodepth",
-        y: "requests a second",
-        x_log: true,
-        y_log: true,
-        categories: None,
-        series,
+    let series: Vec<Value> = series.collect();
+    (!series.is_empty()).then(|| {
+        json!({
+            "title": "Random access by iodepth",
+            "x": "iodepth",
+            "y": "requests a second",
+            "x_log": true,
+            "y_log": true,
+            "series": series,
+        })
     })
 }
 
-fn fsync(rows: &[Row]) -> Option<Chart> {
-    let rows: Vec<&Row> = rows.iter().filter(|row| row.question.access == Access::Fsync).collect();
-    let name = |row: &&Row| format_size_bytes(row.question.block_bytes);
-    (!rows.is_empty()).then(|| Chart {
-        title: "Writes with fsync, one after the other",
-        x: "unit",
-        y: "a second",
-        x_log: false,
-        y_log: false,
-        categories: Some(rows.iter().map(name).collect()),
-        series: vec![Series {
-            name: "write and fsync".to_owned(),
-            data: SeriesData::Bars(rows.iter().map(|row| row.per_second).collect()),
-        }],
+/// A bar chart, because it has `categories`.
+fn fsync(rows: &[Row]) -> Option<Value> {
+    let rows = rows.iter().filter(|row| row.question.access == Access::Fsync);
+    let bars = rows.map(|row| (format_size_bytes(row.question.block_bytes), row.per_second));
+    let (categories, rates): (Vec<String>, Vec<f64>) = bars.unzip();
+    (!rates.is_empty()).then(|| {
+        json!({
+            "title": "Writes with fsync, one after the other",
+            "x": "block size",
+            "y": "a second",
+            "categories": categories,
+            "series": [{ "name": "write and fsync", "data": rates }],
+        })
     })
 }
 
-fn deterioration(bench: &Bench) -> Option<Chart> {
-    let curve = bench.deterioration.as_ref()?;
-    let line = |points: &[super::deterioration::Point]| {
-        SeriesData::Line(points.iter().map(|point| (point.at_s / 3600.0, point.per_second)).collect())
+fn deterioration(curve: &Deterioration) -> Value {
+    let line = |points: &[Point]| -> Vec<(f64, f64)> {
+        points.iter().map(|point| (point.at_s / 3600.0, point.per_second)).collect()
     };
-    Some(Chart {
-        title: "Random writes over hours, and after a pause",
-        x: "hours",
-        y: "writes a second",
-        x_log: false,
-        y_log: false,
-        categories: None,
-        series: vec![
-            Series { name: "writing".to_owned(), data: line(&curve.points) },
-            Series { name: "after the pause".to_owned(), data: line(&curve.recovery) },
+    json!({
+        "title": "Random writes over hours, and after a pause",
+        "x": "hours",
+        "y": "writes a second",
+        "series": [
+            { "name": "writing", "data": line(&curve.points) },
+            { "name": "after the pause", "data": line(&curve.recovery) },
         ],
     })
 }
@@ -132,7 +94,7 @@ fn deterioration(bench: &Bench) -> Option<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{Arm, Place, Question};
+    use crate::bench::{Arm, Place};
 
     #[test]
     fn a_page_has_its_numbers_and_asks_nobody_for_more() {

@@ -4,27 +4,27 @@
 //! when fio is missing, dies or prints something else, the error is one sentence with the last line of its
 //! output.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _, Seek as _};
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use rustix::fs::{MemfdFlags, memfd_create};
+use anyhow::{Context, Result, bail, ensure};
+use itertools::Itertools as _;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use spindle_stats::QuantileFunction;
 
 use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
+use crate::host::patience::Wait;
 use spindle_base::child::die_with_parent;
 
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(20);
 const LAST_WORDS_LENGTH: usize = 200;
-const MISSING: &str =
-    "fio is not installed, and it does the measuring; `spindle doctor` says which command installs it";
+const MISSING: &str = "fio is not installed, and it makes the measurements; `spindle doctor` prints the command that installs it";
 
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
@@ -53,6 +53,14 @@ pub struct Figures {
     pub latencies_ns: Vec<(u64, u64)>,
 }
 
+impl Figures {
+    /// In microseconds; `None` without latencies.
+    pub fn distribution(&self) -> Option<QuantileFunction> {
+        let counts = self.latencies_ns.iter().map(|&(latency_ns, count)| (latency_ns as f64 / 1e3, count));
+        QuantileFunction::of_counts(&counts.collect_vec())
+    }
+}
+
 /// The version of fio in its own words, for example `fio-3.33`.
 ///
 /// # Errors
@@ -63,7 +71,7 @@ pub fn version() -> Result<String> {
         other => other.context("asking fio for its version")?,
     };
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    ensure!(output.status.success() && text.starts_with("fio"), "fio does not tell its version: {}", {
+    ensure!(output.status.success() && text.starts_with("fio"), "fio does not print its version: {}", {
         last_words(&output.stderr, &output.stdout)
     });
     Ok(text)
@@ -78,14 +86,10 @@ pub fn run(job: &Job<'_>, interrupt: &Interrupt) -> Result<Figures> {
 }
 
 fn command(job: &Job<'_>) -> Command {
-    let mut command = match job.real_time {
-        true => {
-            let mut chrt = Command::new("chrt");
-            chrt.args(["--fifo", "5", "fio"]);
-            chrt
-        }
-        false => Command::new("fio"),
-    };
+    let mut command = Command::new(if job.real_time { "chrt" } else { "fio" });
+    if job.real_time {
+        command.args(["--fifo", "5", "fio"]);
+    }
     let question = job.question;
     let (pattern, jobs, depth, engine) = match question.access {
         Access::RandomRead => ("randread", question.iodepth, 1, "psync"),
@@ -119,63 +123,32 @@ fn command(job: &Job<'_>) -> Command {
     command
 }
 
-struct Ended {
-    status: ExitStatus,
-    output: Vec<u8>,
-    errors: Vec<u8>,
-}
-
-fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Result<Ended> {
-    let (mut output, mut errors) = (memory_file()?, memory_file()?);
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(errors.try_clone()?);
-    let mut child = match die_with_parent(command).spawn() {
+fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = match die_with_parent(command).spawn() {
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(MISSING),
         other => other.context("starting fio")?,
     };
-    let limit = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
-    let status = wait(&mut child, limit, interrupt)?;
-    let content = |file: &mut File| -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    Ok(Ended { status, output: content(&mut output)?, errors: content(&mut errors)? })
-}
-
-/// A file in memory that takes output of any length, without a thread that drains a pipe.
-fn memory_file() -> Result<File> {
-    let descriptor = memfd_create("fio", MemfdFlags::CLOEXEC).context("making room for fio's output")?;
-    Ok(File::from(descriptor))
-}
-
-/// Kills the child after `limit`, or when the user asks to stop.
-fn wait(child: &mut Child, limit: Duration, interrupt: &Interrupt) -> Result<ExitStatus> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().context("waiting for fio")? {
-            // Ctrl-C reaches fio as well. It then ends early, with figures of a shorter run.
-            interrupt.check()?;
-            return Ok(status);
-        }
-        let too_long = started.elapsed() > limit;
-        if too_long || interrupt.is_set() {
-            let _ = child.kill();
-            let _ = child.wait();
-            interrupt.check()?;
-            bail!("fio did not end within {} s and was killed", limit.as_secs());
-        }
-        std::thread::sleep(POLL);
+    let process_id = child.id();
+    let patience = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
+    let wait = Wait { patience, who: "fio", interrupt: Some(interrupt) };
+    let work = move || child.wait_with_output().context("waiting for fio");
+    let output = interrupt.kill_on_signal(process_id, || wait.for_work(work));
+    // Ctrl-C reaches fio as well. It then ends early, with figures of a shorter run.
+    interrupt.check()?;
+    if let (Err(_), Some(process)) = (&output, Pid::from_raw(process_id.cast_signed())) {
+        let _ = kill_process(process, Signal::KILL);
     }
+    output
 }
 
-fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
-    let words = || last_words(&ended.errors, &ended.output);
+fn figures(question: &Question, ended: &Output) -> Result<Figures> {
+    let words = || last_words(&ended.stderr, &ended.stdout);
     if let Some(signal) = ended.status.signal() {
         bail!("fio was killed by signal {signal}; its last words: {}", words());
     }
     ensure!(ended.status.success(), "fio failed: {}", words());
-    let text = String::from_utf8_lossy(&ended.output);
+    let text = String::from_utf8_lossy(&ended.stdout);
     // fio prints remarks before its JSON.
     let json = text.find('{').zip(text.rfind('}')).filter(|(start, end)| start < end);
     let value: Option<Value> = json.and_then(|(start, end)| serde_json::from_str(&text[start..=end]).ok());
@@ -188,14 +161,11 @@ fn figures(question: &Question, ended: &Ended) -> Result<Figures> {
 fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     let direction = &job[if question.access.is_write() { "write" } else { "read" }];
     let number = |value: &Value, name: &str| {
-        value
-            .as_f64()
-            .filter(|number| number.is_finite())
-            .ok_or_else(|| anyhow!("fio's output lacks `{name}`"))
+        let number = value.as_f64().filter(|number| number.is_finite());
+        number.with_context(|| format!("fio's output lacks `{name}`"))
     };
-    let requests =
-        direction["total_ios"].as_u64().ok_or_else(|| anyhow!("fio's output lacks `total_ios`"))?;
-    ensure!(requests > 0, "fio ended without having completed a request");
+    let requests = direction["total_ios"].as_u64().context("fio's output lacks `total_ios`")?;
+    ensure!(requests > 0, "fio completed no request");
     let per_second = number(&direction["iops"], "iops")?;
     let own_mean_ns = number(&direction["lat_ns"]["mean"], "lat_ns.mean")?;
     let is_fsync = question.access == Access::Fsync;
@@ -219,8 +189,7 @@ fn read_figures(question: &Question, job: &Value) -> Result<Figures> {
     };
     let bins = direction["lat_ns"]["bins"].as_object();
     let bin = |(latency, count): (&String, &Value)| Some((latency.parse().ok()?, count.as_u64()?));
-    let mut latencies_ns: Vec<(u64, u64)> = bins.into_iter().flatten().filter_map(bin).collect();
-    latencies_ns.sort_unstable();
+    let latencies_ns = bins.into_iter().flatten().filter_map(bin).sorted_unstable().collect();
     Ok(Figures { row, latencies_ns })
 }
 
@@ -239,6 +208,8 @@ fn last_words(errors: &[u8], output: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::ExitStatus;
+
     use super::*;
     use crate::bench::Place;
 
@@ -247,7 +218,7 @@ mod tests {
 
     fn check(raw_status: i32, output: &str, errors: &str) -> Result<Figures> {
         let status = ExitStatus::from_raw(raw_status);
-        figures(&READ, &Ended { status, output: output.into(), errors: errors.into() })
+        figures(&READ, &Output { status, stdout: output.into(), stderr: errors.into() })
     }
 
     fn complaint(raw_status: i32, output: &str, errors: &str) -> String {
@@ -294,9 +265,6 @@ mod tests {
     fn figures_that_lack_a_figure_are_none() {
         assert_eq!(complaint(0, "{}", ""), "fio's output lacks `total_ios`");
         assert_eq!(complaint(0, &GOOD.replace("iops\": 1000.5", "x\": 1"), ""), "fio's output lacks `iops`");
-        assert_eq!(
-            complaint(0, &GOOD.replace("ios\": 2001", "ios\": 0"), ""),
-            "fio ended without having completed a request"
-        );
+        assert_eq!(complaint(0, &GOOD.replace("ios\": 2001", "ios\": 0"), ""), "fio completed no request");
     }
 }

@@ -21,10 +21,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::words;
 pub use deterioration::Deterioration;
 
 /// The access pattern of a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
     RandomRead,
@@ -41,18 +42,12 @@ impl Access {
         matches!(self, Access::RandomWrite | Access::SequentialWrite | Access::Fsync)
     }
 
-    pub fn words(self) -> &'static str {
-        match self {
-            Access::RandomRead => "random read",
-            Access::RandomWrite => "random write",
-            Access::SequentialRead => "sequential read",
-            Access::SequentialWrite => "sequential write",
-            Access::Fsync => "write and fsync",
-        }
+    pub fn words(self) -> String {
+        if self == Access::Fsync { "write and fsync".to_owned() } else { words(&self) }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// The block device.
@@ -62,16 +57,13 @@ pub enum Place {
 }
 
 impl Place {
-    pub fn words(self) -> &'static str {
-        match self {
-            Place::Raw => "raw",
-            Place::FileSystem => "file system",
-        }
+    pub fn words(self) -> String {
+        words(&self)
     }
 }
 
 /// One measurement to make.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Question {
     pub place: Place,
     pub access: Access,

@@ -1,13 +1,15 @@
 //! The questions of a bench.
 
+use itertools::Itertools as _;
+use spindle_base::units::parse_size_bytes;
+
 use super::{Access, Place, Question};
-use spindle_base::Mistake;
 
 const MEBIBYTE: u64 = 1 << 20;
 const IODEPTHS_QUICK: [u64; 2] = [1, 16];
 /// The published curves have iodepths from 1 to 200.
 const IODEPTHS_FULL: [u64; 8] = [1, 2, 4, 8, 16, 32, 100, 200];
-const IODEPTHS_HIGH: u64 = 200;
+pub const IODEPTH_HIGH: u64 = 200;
 const RANDOM_UNITS_QUICK: [u64; 2] = [4 << 10, 16 << 10];
 const RANDOM_UNITS_FULL: [u64; 4] = [4 << 10, 8 << 10, 16 << 10, MEBIBYTE];
 const FSYNC_BLOCKS: [u64; 3] = [1 << 10, 8 << 10, 16 << 10];
@@ -33,48 +35,24 @@ pub struct Abilities {
     pub file_writes: bool,
 }
 
-/// Parses numbers such as `1,4,16`. The error is about `--iodepth`.
-pub fn parse_iodepths(text: &str) -> Result<Vec<u64>, Mistake> {
-    let numbers: Option<Vec<u64>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
-    match numbers {
-        Some(numbers) if numbers.iter().all(|number| (1..=IODEPTHS_HIGH).contains(number)) => {
-            Ok(distinct(numbers))
-        }
-        _ => Err(Mistake::new(format!(
-            "--iodepth: `{text}` must be numbers from 1 to {IODEPTHS_HIGH} with commas between them, for example 1,4,16"
-        ))),
+/// Parses `4K` to bytes.
+pub fn parse_block_size(text: &str) -> Result<u64, String> {
+    let bytes = parse_size_bytes(text.trim())?;
+    match (512..=MEBIBYTE).contains(&bytes) && bytes.is_power_of_two() {
+        true => Ok(bytes),
+        false => Err(format!("{bytes} bytes must be a power of two from 512 bytes to 1 MiB")),
     }
-}
-
-/// Parses `4K,16K` to bytes. The error is about `--block-sizes`.
-pub fn parse_block_sizes(text: &str) -> Result<Vec<u64>, Mistake> {
-    let sizes: Result<Vec<u64>, String> =
-        text.split(',').map(|size| spindle_base::units::parse_size_bytes(size.trim())).collect();
-    let sizes = sizes.map_err(|problem| Mistake::new(format!("--block-sizes: {problem}")))?;
-    match sizes.iter().find(|size| !(512..=MEBIBYTE).contains(*size) || !size.is_power_of_two()) {
-        Some(bad) => Err(Mistake::new(format!(
-            "--block-sizes: {bad} bytes must be a power of two from 512 bytes to 1 MiB"
-        ))),
-        None => Ok(distinct(sizes)),
-    }
-}
-
-fn distinct(mut numbers: Vec<u64>) -> Vec<u64> {
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
 }
 
 /// The questions in order: reads before writes, because writes change the state of the disk.
 pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
-    let iodepths = wishes.iodepth.clone().unwrap_or_else(|| match wishes.full {
-        true => IODEPTHS_FULL.to_vec(),
-        false => IODEPTHS_QUICK.to_vec(),
-    });
-    let block_sizes = wishes.block_sizes.clone().unwrap_or_else(|| match wishes.full {
-        true => RANDOM_UNITS_FULL.to_vec(),
-        false => RANDOM_UNITS_QUICK.to_vec(),
-    });
+    let (iodepths, block_sizes) = match wishes.full {
+        true => (&IODEPTHS_FULL[..], &RANDOM_UNITS_FULL[..]),
+        false => (&IODEPTHS_QUICK[..], &RANDOM_UNITS_QUICK[..]),
+    };
+    let iodepths = wishes.iodepth.as_deref().unwrap_or(iodepths).iter().copied().sorted().collect_vec();
+    let block_sizes =
+        wishes.block_sizes.as_deref().unwrap_or(block_sizes).iter().copied().sorted().collect_vec();
     // Without a raw device, a file takes its place.
     let place = if abilities.raw { Place::Raw } else { Place::FileSystem };
     let writes = if abilities.raw { abilities.raw_writes } else { abilities.file_writes };
@@ -86,10 +64,8 @@ pub fn questions(wishes: &Wishes, abilities: Abilities) -> Vec<Question> {
         }
     };
     let random = |ask: &mut dyn FnMut(Place, Access, u64, u64), access| {
-        for &block_bytes in &block_sizes {
-            for &iodepth in &iodepths {
-                ask(place, access, block_bytes, iodepth);
-            }
+        for (&block_bytes, &iodepth) in block_sizes.iter().cartesian_product(&iodepths) {
+            ask(place, access, block_bytes, iodepth);
         }
     };
     random(&mut ask, Access::RandomRead);
@@ -158,19 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_1_to_200() {
-        assert_eq!(parse_iodepths("16, 1,4,4").unwrap(), [1, 4, 16]);
-        for bad in ["", "0", "201", "1,,2", "four"] {
-            let sentence = parse_iodepths(bad).unwrap_err().to_string();
-            assert!(sentence.starts_with(&format!("--iodepth: `{bad}` must be")), "{sentence}");
+    fn block_sizes_are_powers_of_two_up_to_a_mebibyte() {
+        assert_eq!(parse_block_size("16K"), Ok(16 << 10));
+        assert_eq!(parse_block_size(" 4 KiB"), Ok(4 << 10));
+        for bad in ["2M", "3K", "4"] {
+            assert!(parse_block_size(bad).is_err(), "{bad}");
         }
     }
 
     #[test]
-    fn units_are_powers_of_two_up_to_a_mebibyte() {
-        assert_eq!(parse_block_sizes("16K,4 KiB").unwrap(), [4 << 10, 16 << 10]);
-        assert!(parse_block_sizes("2M").is_err());
-        assert!(parse_block_sizes("3K").is_err());
-        assert!(parse_block_sizes("4").is_err());
+    fn given_iodepths_are_asked_in_rising_order() {
+        let wishes = Wishes { iodepth: Some(vec![16, 1, 4, 4]), block_sizes: Some(vec![4 << 10]), ..QUICK };
+        let raw_only = Abilities { raw: true, raw_writes: false, file: false, file_writes: false };
+        let questions = questions(&wishes, raw_only).into_iter();
+        let random = questions.filter(|question| question.access == Access::RandomRead);
+        assert_eq!(random.map(|question| question.iodepth).collect_vec(), [1, 4, 16]);
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! They are deterministic, need no root and take seconds, so they are always available as a first answer.
 
-use spindle_model::{ClosedLoop, Device, Measured, Operation, Order, SECOND, VirtualTime};
+use spindle_model::{ClosedLoop, Device, Measured, Order, SECOND, VirtualTime};
 
 use crate::bench::{Access, Place, Question, Row};
 
 /// The mean is then within about one per cent, after seconds.
 pub const REQUEST_COUNT: u64 = 20_000;
-const SEQUENTIAL_COUNT: u64 = 5_000;
+pub const SEQUENTIAL_COUNT: u64 = 5_000;
 /// In model time. A disk serves about ten thousand reads in it.
-const TIME_LIMIT_NS: u64 = 120 * SECOND;
+pub const TIME_LIMIT_NS: u64 = 120 * SECOND;
 /// Writes run this long before they are counted, to fill caches and buffers. An empty cache would make the
 /// writes look too fast.
-const FILL_NS: u64 = 20 * SECOND;
+pub const FILL_NS: u64 = 20 * SECOND;
 
 /// Range and number of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,7 @@ pub fn sample(
         ClosedLoop { time_limit_ns: FILL_NS, seed: seed ^ 1, ..shape.clone() }.run(&mut driver);
     }
     let measured = shape.run(&mut driver);
-    let latencies_us: Vec<f64> =
-        latencies_ns(question, &measured).map(|latency| latency as f64 / 1e3).collect();
+    let latencies_us = latencies_us(&measured, question.access == Access::Fsync);
     Some((row(*question, &latencies_us, measured.elapsed_ns), latencies_us))
 }
 
@@ -84,15 +83,11 @@ fn row(question: Question, latencies_us: &[f64], elapsed_ns: u64) -> Row {
     }
 }
 
-/// One latency per request of the question. With one client, a write and its flush are adjacent samples.
-fn latencies_ns<'a>(question: &Question, measured: &'a Measured) -> Box<dyn Iterator<Item = u64> + 'a> {
-    match question.access {
-        Access::Fsync => {
-            Box::new(measured.samples.chunks_exact(2).map(|pair| pair[0].latency_ns + pair[1].latency_ns))
-        }
-        Access::RandomRead | Access::SequentialRead => Box::new(measured.latencies_ns(Operation::Read)),
-        Access::RandomWrite | Access::SequentialWrite => Box::new(measured.latencies_ns(Operation::Write)),
-    }
+/// The latencies of a run. A commit is a write and the next FLUSH; with one client the two are adjacent
+/// samples.
+pub fn latencies_us(measured: &Measured, are_commits: bool) -> Vec<f64> {
+    let parts = measured.samples.chunks_exact(if are_commits { 2 } else { 1 });
+    parts.map(|parts| parts.iter().map(|part| part.latency_ns).sum::<u64>() as f64 / 1e3).collect()
 }
 
 #[cfg(test)]

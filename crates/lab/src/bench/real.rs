@@ -1,13 +1,14 @@
 //! Answers questions with fio, on a real target or on an emulated one in real time.
 
-use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use itertools::Itertools as _;
 use spindle_model::split_mix;
 use spindle_mount::{Disk, FileSystem, Statistics};
+use tempfile::NamedTempFile;
 
 use super::fio::{self, Job};
 use super::target::{Target, is_emulated};
@@ -45,10 +46,9 @@ pub fn measure(
     interrupt: &Interrupt,
     on_row: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<Vec<String>> {
-    let of = |place| -> Vec<Question> {
-        questions.iter().filter(|question| question.place == place).copied().collect()
-    };
-    let (raw, file) = (of(Place::Raw), of(Place::FileSystem));
+    let (raw, file): (Vec<Question>, Vec<Question>) =
+        questions.iter().partition(|question| question.place == Place::Raw);
+    let file_bytes = |room_bytes: u64| options.file_bytes.unwrap_or(FILE_BYTES.min(room_bytes / FILE_SHARE));
     let mut notes = Vec::new();
     let mut ask = Ask { options, interrupt, on_row, real_time: false };
     match target {
@@ -71,9 +71,9 @@ pub fn measure(
                 let mount = disk.mount.clone().context("the emulated disk has no mount")?;
                 let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
                 disk.set_timing(false)?;
-                let own = OwnFile::create(&mount, file_bytes)?;
+                let own = own_file(&mount, file_bytes)?;
                 disk.set_timing(true)?;
-                ask.all(&file, &own.path, file_bytes, false)?;
+                ask.all(&file, own.path(), file_bytes, false)?;
                 drop(own);
                 notes.push(format!("file system: {}, a file of {} MiB", kind.name(), file_bytes / MEBIBYTE));
                 disk.set_timing(false)?;
@@ -84,9 +84,8 @@ pub fn measure(
             ask.real_time = true;
             ask.all(&raw, device, *size_bytes, true)?;
             if let Some(mount) = mount.as_deref().filter(|_| !file.is_empty()) {
-                let file_bytes = options.file_bytes.unwrap_or(FILE_BYTES.min(size_bytes / FILE_SHARE));
-                let own = OwnFile::create(mount, file_bytes)?;
-                ask.all(&file, &own.path, file_bytes, false)?;
+                let file_bytes = file_bytes(*size_bytes);
+                ask.all(&file, own_file(mount, file_bytes)?.path(), file_bytes, false)?;
             }
         }
         Target::BlockDevice { path, size_bytes } => {
@@ -95,13 +94,9 @@ pub fn measure(
         }
         Target::File { path, size_bytes } => ask.all(&file, path, *size_bytes, false)?,
         Target::Directory(path) => {
-            let file_bytes = match options.file_bytes {
-                Some(bytes) => bytes,
-                None => FILE_BYTES.min(free_bytes(path)? / FILE_SHARE),
-            };
-            let own = OwnFile::create(path, file_bytes)?;
-            ask.all(&file, &own.path, file_bytes, false)?;
-            notes.push(format!("a file of {} MiB, removed afterwards", file_bytes / MEBIBYTE));
+            let file_bytes = file_bytes(free_bytes(path)?);
+            ask.all(&file, own_file(path, file_bytes)?.path(), file_bytes, false)?;
+            notes.push(format!("a temporary file of {} MiB", file_bytes / MEBIBYTE));
         }
     }
     Ok(notes)
@@ -133,10 +128,9 @@ impl Ask<'_> {
             span_bytes: size_bytes / question.block_bytes * question.block_bytes,
             seconds: self.options.seconds,
             // Fills the write cache before the measurement, so that the first writes do not look too fast.
-            ramp: if question.access.is_write() && !is_fsync {
-                Duration::from_secs(self.options.seconds)
-            } else {
-                READ_RAMP
+            ramp: match question.access.is_write() && !is_fsync {
+                true => Duration::from_secs(self.options.seconds),
+                false => READ_RAMP,
             },
             // Logs are written through the page cache. On a raw device, that would be the cache of the device
             // node.
@@ -173,7 +167,7 @@ fn lateness_note(earlier: &Statistics, later: &Statistics) -> Result<Option<Stri
     }
     let late_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
     Ok(Some(format!(
-        "the emulator answered {:.1} us later than the model said (p50), {:.1} us (p99), raw rows only",
+        "lateness of the emulator against the model: p50 {:.1} us, p99 {:.1} us; raw rows only",
         late_us(0.50),
         late_us(0.99)
     )))
@@ -187,45 +181,27 @@ fn free_bytes(directory: &Path) -> Result<u64> {
     Ok(status.f_bavail * status.f_frsize)
 }
 
-/// A temporary file. It is written once before the measurement, so that reads find blocks and writes
-/// overwrite. It is removed on drop.
-#[derive(Debug)]
-pub struct OwnFile {
-    pub path: PathBuf,
-}
-
-impl OwnFile {
-    /// # Errors
-    /// The directory is not writable, or is full.
-    pub fn create(directory: &Path, size_bytes: u64) -> Result<OwnFile> {
-        let own = OwnFile { path: directory.join(format!("spindle-bench-{}", std::process::id())) };
-        let write = || -> std::io::Result<()> {
-            let mut file = File::create_new(&own.path)?;
-            // Random data, because drives with compression are fast with zeroes.
-            let mut state = size_bytes;
-            let block: Vec<u8> = (0..MEBIBYTE / 8)
-                .flat_map(|index| {
-                    state = split_mix(state ^ index);
-                    state.to_le_bytes()
-                })
-                .collect();
-            let mut left = size_bytes;
-            while left > 0 {
-                let part = left.min(MEBIBYTE);
-                file.write_all(&block[..part as usize])?;
-                left -= part;
-            }
-            file.sync_all()
+/// A temporary file, which is removed on drop. It is written once before the measurement, so that reads find
+/// blocks and writes overwrite.
+///
+/// # Errors
+/// The directory is not writable, or is full.
+pub fn own_file(directory: &Path, size_bytes: u64) -> Result<NamedTempFile> {
+    let write = || -> std::io::Result<NamedTempFile> {
+        let mut file = tempfile::Builder::new().prefix("spindle-bench-").tempfile_in(directory)?;
+        // Random data, because drives with compression are fast with zeroes.
+        let mut state = size_bytes;
+        let mut random = |index| {
+            state = split_mix(state ^ index);
+            state.to_le_bytes()
         };
-        write().with_context(|| {
-            format!("making a file of {} MiB at {}", size_bytes / MEBIBYTE, own.path.display())
-        })?;
-        Ok(own)
-    }
-}
-
-impl Drop for OwnFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
+        let block = (0..MEBIBYTE / 8).flat_map(&mut random).collect_vec();
+        for start in (0..size_bytes).step_by(block.len()) {
+            file.write_all(&block[..MEBIBYTE.min(size_bytes - start) as usize])?;
+        }
+        file.as_file().sync_all()?;
+        Ok(file)
+    };
+    let size = size_bytes / MEBIBYTE;
+    write().with_context(|| format!("making a file of {size} MiB in {}", directory.display()))
 }

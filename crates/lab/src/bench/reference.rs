@@ -12,6 +12,7 @@
 
 use std::path::Path;
 
+use anyhow::{Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use spindle_stats::{QuantileFunction, demerit};
 
@@ -64,20 +65,25 @@ impl Reference {
     }
 
     /// The error is one sentence.
-    pub fn parse(text: &str) -> Result<Reference, String> {
-        let read: Reference = toml::from_str(text).map_err(|error| error.message().replace('\n', " "))?;
-        parse_size_bytes(&read.block_size).map_err(|problem| format!("block_size: {problem}"))?;
-        if !(1..=IODEPTHS_HIGH).contains(&read.iodepth) {
-            return Err(format!("iodepth: is {}, must be 1 to {IODEPTHS_HIGH}", read.iodepth));
-        }
-        if read.operation == Access::Fsync {
-            return Err("operation: `fsync` has two parts; a reference is of reads or of writes".to_owned());
-        }
-        match QuantileFunction::of_quantiles(&read.quantiles) {
-            Some(_) => Ok(read),
-            None => Err("quantiles: must be at least two pairs of a probability from 0 to 1 and microseconds, both rising"
-                .to_owned()),
-        }
+    pub fn parse(text: &str) -> Result<Reference> {
+        let read: Reference =
+            toml::from_str(text).map_err(|error| anyhow!(error.message().replace('\n', " ")))?;
+        parse_size_bytes(&read.block_size).map_err(|problem| anyhow!("block_size: {problem}"))?;
+        let iodepth = read.iodepth;
+        ensure!(
+            (1..=IODEPTHS_HIGH).contains(&iodepth),
+            "iodepth: is {iodepth}, must be 1 to {IODEPTHS_HIGH}"
+        );
+        let is_simple = read.operation != Access::Fsync;
+        ensure!(
+            is_simple,
+            "operation: `fsync` consists of two requests; a reference is of reads or of writes"
+        );
+        ensure!(
+            QuantileFunction::of_quantiles(&read.quantiles).is_some(),
+            "quantiles: must be at least two pairs of a probability from 0 to 1 and microseconds, both rising"
+        );
+        Ok(read)
     }
 
     /// Makes a reference from a histogram of latencies in nanoseconds; `None` when it is empty.
@@ -177,7 +183,7 @@ mod tests {
     }
 
     fn complaint(quantiles: &str) -> String {
-        Reference::parse(&format!("{TEST_DEVICE}quantiles = {quantiles}")).unwrap_err()
+        Reference::parse(&format!("{TEST_DEVICE}quantiles = {quantiles}")).unwrap_err().to_string()
     }
 
     #[test]
@@ -216,6 +222,7 @@ mod tests {
         assert!(
             Reference::parse(&format!("{commits}quantiles = [[0.1, 1.0], [0.2, 1.0]]"))
                 .unwrap_err()
+                .to_string()
                 .starts_with("operation:")
         );
     }

@@ -28,7 +28,6 @@ fn rows(rows: &[Row]) -> String {
     );
     for row in rows {
         let question = row.question;
-        let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
         text.push_str(&format!(
             "{:<12} {:<17} {:>8} {:>8} {:>11} {:>9.1} {:>12.1} {:>12} {:>12}\n",
             question.place.words(),
@@ -43,6 +42,10 @@ fn rows(rows: &[Row]) -> String {
         ));
     }
     text
+}
+
+pub(super) fn optional(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.1}"))
 }
 
 /// At least three digits, and none beyond the precision of the measurement.
@@ -102,7 +105,7 @@ fn deterioration_lines(curve: &Deterioration) -> String {
         curve.iodepth,
         last.at_s / 3600.0,
         rate(last.written_bytes as f64 / 1e9),
-        if curve.cut_short { " (the budget of requests ended it; --full goes on)" } else { "" },
+        if curve.cut_short { " (stopped at the limit of requests; --full has a higher one)" } else { "" },
     );
     for (name, value) in [
         ("fastest", curve.fastest_per_s()),

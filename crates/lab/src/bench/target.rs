@@ -61,23 +61,16 @@ struct FileWithStacks {
 impl Target {
     pub fn find(name: Name<'_>) -> Result<Target, Mistake> {
         let target = Target::find_any(name)?;
-        match (&target, name.virtual_time, name.size) {
-            (Target::Stack(_), ..) => {}
-            (_, true, _) => {
-                return Err(Mistake::new(format!(
-                    "--virtual: `{}` is {}, and only a model has virtual time; name a profile or a stack",
-                    name.text,
-                    target.kind()
-                )));
+        let refused = |option: &str, words: &str| {
+            Err(Mistake::of_flag(option, format!("`{}` is {}, {words}", name.text, target.kind())))
+        };
+        match &target {
+            Target::Stack(_) => {}
+            _ if name.virtual_time => {
+                return refused("virtual", "and only a model has virtual time; name a profile or a stack");
             }
-            (Target::Directory(_), ..) => {}
-            (_, _, Some(_)) => {
-                return Err(Mistake::new(format!(
-                    "--size: `{}` is {}, which has its size already",
-                    name.text,
-                    target.kind()
-                )));
-            }
+            Target::Directory(_) => {}
+            _ if name.size.is_some() => return refused("size", "which has its size already"),
             _ => {}
         }
         match target.size_bytes() {
@@ -97,14 +90,11 @@ impl Target {
             }
             return stack_of_file(file, text).map(Box::new).map(Target::Stack);
         }
-        let is_built_in = built_in_stack(text).is_some();
-        if !name.virtual_time
-            && !text.contains('/')
-            && let Some(running) = running(text)
-        {
+        let may_run = !name.virtual_time && !text.contains('/');
+        if let Some(running) = may_run.then(|| running(text)).flatten() {
             return Ok(running);
         }
-        if is_built_in || text.ends_with(".toml") {
+        if built_in_stack(text).is_some() || text.ends_with(".toml") {
             return StackSpec::of_name(text, name.size, "none").map(Box::new).map(Target::Stack);
         }
         let path = Path::new(text);
@@ -190,13 +180,12 @@ impl Target {
         // On a block device, O_EXCL fails while the device is mounted or part of another device.
         let flags = if matches!(self, Target::File { .. }) { 0 } else { libc::O_EXCL };
         let opened = std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
-        match opened {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Mistake::new(format!(
-                "--destructive: {} cannot be written: {error}; a mounted device must be unmounted first",
-                path.display()
-            ))),
-        }
+        let path = path.display();
+        opened.map(drop).map_err(|error| {
+            Mistake::new(format!(
+                "--destructive: {path} cannot be written: {error}; a mounted device must be unmounted first"
+            ))
+        })
     }
 }
 
@@ -222,16 +211,16 @@ fn real(path: &Path, metadata: &std::fs::Metadata) -> Result<Target, Mistake> {
     if metadata.is_dir() {
         return Ok(Target::Directory(path.to_owned()));
     }
-    let unusable = |error| Mistake::new(format!("{}: cannot be measured: {error}", path.display()));
-    let size_bytes =
-        || std::fs::File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).map_err(unusable);
-    if metadata.file_type().is_block_device() {
-        return Ok(Target::BlockDevice { path: path.to_owned(), size_bytes: size_bytes()? });
+    let is_device = metadata.file_type().is_block_device();
+    if !is_device && !metadata.is_file() {
+        let words = "is neither a block device nor a directory nor a file";
+        return Err(Mistake::new(format!("{}: {words}", path.display())));
     }
-    if metadata.is_file() {
-        return Ok(Target::File { path: path.to_owned(), size_bytes: size_bytes()? });
-    }
-    Err(Mistake::new(format!("{}: is neither a block device nor a directory nor a file", path.display())))
+    let size_bytes = std::fs::File::open(path)
+        .and_then(|mut file| file.seek(SeekFrom::End(0)))
+        .map_err(|error| Mistake::new(format!("{}: cannot be measured: {error}", path.display())))?;
+    let path = path.to_owned();
+    Ok(if is_device { Target::BlockDevice { path, size_bytes } } else { Target::File { path, size_bytes } })
 }
 
 /// The stack of that name in a file with stack tables.

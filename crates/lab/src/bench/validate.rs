@@ -10,16 +10,16 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use spindle_model::{ClosedLoop, Operation, VirtualTime};
-use spindle_mount::{Disk, FloorCost, bare_tail, while_cores_are_busy};
+use spindle_mount::{FileSystem, FloorCost, bare_tail, while_cores_are_busy};
 use spindle_stats::{QuantileFunction, demerit, demerit_within};
 
 use crate::bench::fio::{self, Job};
-use crate::bench::{Access, Place, Question};
+use crate::bench::{Access, Place, Question, real};
 use crate::host::interrupt::Interrupt;
 use crate::observe;
 use crate::stack::StackSpec;
-use crate::volume::emulated::{self, Wishes};
 
+const HEADER: &str = "depth  cores  virtual mean     real mean   ratio            demerit        up to p99.9    real p50  virtual p99    real p99   ratio  host alone      IOPS   late p50   late p99\n";
 const QUEUE_DEPTHS: [u64; 3] = [1, 4, 32];
 /// Virtual seconds cost almost nothing. A long run removes the noise from the virtual side.
 const VIRTUAL_NS: u64 = 100_000_000_000;
@@ -64,17 +64,7 @@ pub struct Row {
 /// # Errors
 /// The disk does not come up, or fio fails.
 pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &Interrupt) -> Result<Vec<Row>> {
-    let wishes = Wishes {
-        name: format!("validate-{}", std::process::id()),
-        seed: SEED,
-        mount_at: None,
-        timing: true,
-        snapshot: None,
-        spill_directory: &std::env::temp_dir(),
-        die_with_parent: true,
-    };
-    let program = std::env::current_exe().context("looking for our own binary")?;
-    let mut disk = Disk::up(&program, &emulated::options(stack, &wishes)?)?;
+    let mut disk = real::up(stack, FileSystem::None, SEED)?;
     let floor = disk.statistics()?.floor;
     let words = |cost: FloorCost| {
         let (alone_us, other_us) = (cost.alone_ns as f64 / 1e3, cost.each_other_ns as f64 / 1e3);
@@ -120,13 +110,7 @@ pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &In
             let lateness =
                 observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
             let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
-            let measured_us: Vec<(f64, u64)> = real
-                .latencies_ns
-                .iter()
-                .map(|&(latency_ns, count)| (latency_ns as f64 / 1e3, count))
-                .collect();
-            let measured =
-                QuantileFunction::of_counts(&measured_us).context("fio's output lacks the latencies")?;
+            let measured = real.distribution().context("fio's output lacks the latencies")?;
             let distance = demerit(&model, &measured);
             let distance_p999 = demerit_within(&model, &measured, 0.0, TAIL);
             let real = real.row;
@@ -163,24 +147,7 @@ fn ratio(real_us: f64, virtual_us: f64) -> Option<f64> {
 }
 
 pub fn table(rows: &[Row]) -> String {
-    let mut text = format!(
-        "{:>5}  {:>5}  {:>12}  {:>12}  {:>6}  {:>17}  {:>17}  {:>10}  {:>11}  {:>10}  {:>6}  {:>10}  {:>8}  {:>9}  {:>9}\n",
-        "depth",
-        "cores",
-        "virtual mean",
-        "real mean",
-        "ratio",
-        "demerit",
-        "up to p99.9",
-        "real p50",
-        "virtual p99",
-        "real p99",
-        "ratio",
-        "host alone",
-        "IOPS",
-        "late p50",
-        "late p99"
-    );
+    let mut text = HEADER.to_owned();
     for row in rows {
         text.push_str(&format!(
             "{:>5}  {:>5}  {:>9.1} us  {:>9.1} us  {:>6}  {:>17}  {:>17}  {:>7.1} us  {:>8.1} us  {:>7.1} us  {:>6}  {:>10}  {:>8.0}  {:>6.1} us  {:>6.1} us\n",

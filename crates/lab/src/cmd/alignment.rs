@@ -1,35 +1,35 @@
 //! `spindle disk alignment`: the share of database pages that cross from one chunk of an array to the next.
 
-use std::io::Write as _;
-
 use anyhow::Result;
 use clap::Args;
+use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_model::{Alignment, Layer, StackSpec as Tree};
 
+use crate::cmd::output::print_answer;
 use crate::stack::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES, StackSpec};
 use spindle_base::Mistake;
 use spindle_base::units::{format_size_bytes, parse_size_bytes};
 
 #[derive(Debug, Args)]
 pub struct AlignmentArguments {
-    /// A ready-made stack with an array in it; gives the chunk.
+    /// A ready-made stack that contains an array. The chunk is taken from it.
     stack: Option<String>,
-    /// From the start of the array to the first byte of the file system; without it the usual starts of
-    /// partitions and volumes.
-    #[arg(long, value_name = "SIZE")]
-    offset: Option<String>,
-    /// Chunk (strip, stripe element) of the array.
-    #[arg(long, value_name = "SIZE", default_value = "64 KiB", conflicts_with = "stack")]
-    chunk: String,
-    /// Page of the database.
-    #[arg(long, value_name = "SIZE", default_value = "16 KiB")]
-    page: String,
-    /// What the file system aligns extents to: its block, or what `sunit` or `stride` told it; without it
-    /// both.
-    #[arg(long, value_name = "SIZE")]
-    extent_alignment: Option<String>,
-    /// As one JSON array.
+    /// Distance from the start of the array to the first byte of the file system [default: the usual starts of
+    /// partitions and volumes].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    offset: Option<u64>,
+    /// Chunk size (strip, stripe element) of the array.
+    #[arg(long, value_name = "SIZE", default_value = "64 KiB", value_parser = parse_size_bytes, conflicts_with = "stack")]
+    chunk: u64,
+    /// Page size of the database.
+    #[arg(long, value_name = "SIZE", default_value = "16 KiB", value_parser = parse_size_bytes)]
+    page: u64,
+    /// Alignment of extents in the file system: its block, or its `sunit` or `stride` [default: the block and
+    /// the chunk].
+    #[arg(long, value_name = "SIZE", value_parser = parse_size_bytes)]
+    extent_alignment: Option<u64>,
+    /// Print a JSON array.
     #[arg(long)]
     json: bool,
 }
@@ -52,23 +52,15 @@ struct Row {
 /// # Errors
 /// An argument is not a size, or no array can have it.
 pub fn run(arguments: &AlignmentArguments) -> Result<()> {
-    let size = |flag: &str, text: &str| {
-        parse_size_bytes(text).map_err(|message| Mistake::new(format!("--{flag}: {message}")))
-    };
     let chunk_bytes = match &arguments.stack {
         Some(name) => chunk_of(StackSpec::of_name(name, None, "none")?.tree())
             .ok_or_else(|| Mistake::new(format!("{name}: has no array, so no page can cross a chunk")))?,
-        None => size("chunk", &arguments.chunk)?,
+        None => arguments.chunk,
     };
-    let page_bytes = size("page", &arguments.page)?;
-    let extents = match &arguments.extent_alignment {
-        Some(text) => vec![size("extent-alignment", text)?],
-        None => vec![BLOCK_BYTES, chunk_bytes],
-    };
-    let starts = match &arguments.offset {
-        Some(text) => vec![("given".to_owned(), size("offset", text)?)],
-        None => usual_starts(),
-    };
+    let page_bytes = arguments.page;
+    let extents =
+        arguments.extent_alignment.map_or_else(|| vec![BLOCK_BYTES, chunk_bytes], |bytes| vec![bytes]);
+    let starts = arguments.offset.map_or_else(usual_starts, |bytes| vec![("given".to_owned(), bytes)]);
     let mut rows = Vec::new();
     for (start, offset_bytes) in &starts {
         for &extent_alignment_bytes in &extents {
@@ -87,20 +79,16 @@ pub fn run(arguments: &AlignmentArguments) -> Result<()> {
             });
         }
     }
-    print(&rows, arguments.json)
+    print_answer(arguments.json, &rows, || table(&rows))
 }
 
 /// Usual starts of partitions, and of logical volumes on the older kind of partition.
 fn usual_starts() -> Vec<(String, u64)> {
-    let mut starts: Vec<(String, u64)> =
-        PARTITION_STARTS_BYTES.map(|(name, bytes)| (format!("partition at {name}"), bytes)).into();
-    for (partition, partition_bytes) in PARTITION_STARTS_BYTES {
-        let volumes = LVM_DATA_STARTS_BYTES.iter();
-        starts.extend(
-            volumes.map(|(name, bytes)| (format!("{name}, at {partition}"), partition_bytes + bytes)),
-        );
-    }
-    starts
+    let partitions = PARTITION_STARTS_BYTES.map(|(name, bytes)| (format!("partition at {name}"), bytes));
+    let pairs = PARTITION_STARTS_BYTES.into_iter().cartesian_product(LVM_DATA_STARTS_BYTES);
+    let volumes =
+        pairs.map(|((partition, start), (name, bytes))| (format!("{name}, at {partition}"), start + bytes));
+    partitions.into_iter().chain(volumes).collect()
 }
 
 /// Chunk of the topmost array.
@@ -111,24 +99,24 @@ fn chunk_of(tree: &Tree) -> Option<u64> {
     }
 }
 
-fn print(rows: &[Row], json: bool) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, "{}", serde_json::to_string_pretty(rows)?)?;
-        return Ok(());
-    }
-    if let Some(row) = rows.first() {
-        let (page, chunk) = (format_size_bytes(row.page_bytes), format_size_bytes(row.chunk_bytes));
-        writeln!(out, "pages of {page} on chunks of {chunk}\n")?;
-    }
-    writeln!(out, "{:<52} {:>12} {:>17} {:>16}", "start", "offset", "extents at every", "pages that cross")?;
+fn table(rows: &[Row]) -> String {
+    let (page, chunk) = rows.first().map_or((0, 0), |row| (row.page_bytes, row.chunk_bytes));
+    let mut text = format!(
+        "pages of {} on chunks of {}\n\n{:<52} {:>12} {:>17} {:>16}\n",
+        format_size_bytes(page),
+        format_size_bytes(chunk),
+        "start",
+        "offset",
+        "extents at every",
+        "pages that cross"
+    );
     for row in rows {
         let crossing = match row.crossing_share {
             0.0 => "none".to_owned(),
             share => format!("{} ({:.0} %)", row.crossing, 100.0 * share),
         };
         let extent = format_size_bytes(row.extent_alignment_bytes);
-        writeln!(out, "{:<52} {:>12} {extent:>17} {crossing:>16}", row.start, row.offset_bytes)?;
+        text += &format!("{:<52} {:>12} {extent:>17} {crossing:>16}\n", row.start, row.offset_bytes);
     }
-    Ok(())
+    text
 }

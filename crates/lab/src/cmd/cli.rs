@@ -8,13 +8,11 @@ use clap::{Parser, Subcommand};
 
 use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
-use crate::report::ReadError;
-use crate::report::compare::CompareError;
 use spindle_base::Mistake;
 use spindle_base::passwords;
 use spindle_base::text;
 
-/// Runs your real database on disks you do not own, and tells you which storage to buy.
+/// Runs your real database on emulated disks, and tells you which storage to buy.
 #[derive(Debug, Parser)]
 #[command(name = "spindle", version, disable_help_subcommand = true)]
 pub struct Cli {
@@ -24,21 +22,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a scenario; resumes where it stopped.
+    /// Run a scenario. A run that was stopped continues where it stopped.
     Run(run::RunArguments),
-    /// Show the cells of a scenario and the time they will take.
+    /// Show the cells of a scenario and an estimate of the time.
     Plan(plan::PlanArguments),
     /// Print the report of a records file.
     Report(report::ReportArguments),
     /// Compare cells of one records file or of two: ratio, interval, verdict.
+    ///
+    /// `compare FILE` compares every cell with the first. `compare FILE:a FILE:b` compares two cells.
+    /// `compare A B` compares the cells that two files share.
     Compare(compare::CompareArguments),
-    /// An emulated disk for any use.
+    /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
-    /// Drive a server that already runs with a workload.
+    /// Run a workload against a server that is already running.
     Load(load::LoadArgs),
-    /// Database servers: what is here, and how to get the others.
+    /// List the database servers of this machine, and fetch others.
     Server(server::ServerArguments),
-    /// Tell what this machine can do and what is missing.
+    /// Check whether this machine can run scenarios, and how to install what is missing.
     Doctor(doctor::DoctorArguments),
 }
 
@@ -88,8 +89,7 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
-    let is_mistake = error.is::<Mistake>() || error.is::<ReadError>() || error.is::<CompareError>();
-    ExitCode::from(if is_mistake { 2 } else { 1 })
+    ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
 }
 
 fn is_closed_pipe(error: &std::io::Error) -> bool {

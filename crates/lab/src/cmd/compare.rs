@@ -4,15 +4,12 @@ use std::path::Path;
 
 use clap::Args;
 
-use spindle_base::text;
+use spindle_base::Mistake;
 
+use crate::cmd::output::print_answer;
 use crate::report;
 use crate::report::compare::{self, Side};
 
-/// Compare cells of one records file or of two.
-///
-/// `compare FILE` sets every cell against the first; `compare FILE:a FILE:b` one cell against another;
-/// `compare A B` the cells that two files share.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
     /// The baseline: a records file, or FILE:CELL.
@@ -26,22 +23,17 @@ pub struct CompareArguments {
     pub json: bool,
 }
 
-/// Fails with [`report::ReadError`] or [`compare::CompareError`]; both are mistakes of the user.
+/// Fails with a [`Mistake`] of the user.
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
     let baseline = side(&arguments.baseline)?;
     let comparisons = match &arguments.candidate {
         Some(candidate) => compare::between(&baseline, &side(candidate)?)?,
         None => compare::within(&baseline)?,
     };
-    if arguments.json {
-        println!("{}", text::json(&comparisons)?);
-    } else {
-        print!("{}", compare::text(&comparisons));
-    }
-    Ok(())
+    print_answer(arguments.json, &comparisons, || compare::text(&comparisons))
 }
 
-fn side(argument: &str) -> Result<Side, report::ReadError> {
+fn side(argument: &str) -> Result<Side, Mistake> {
     // An existing file of the whole name takes precedence, so a colon in a file name needs no escape.
     let (file, cell) = match argument.rsplit_once(':') {
         Some((file, cell)) if !Path::new(argument).exists() => (file, Some(cell.to_owned())),

@@ -6,17 +6,16 @@ mod profile;
 mod status;
 mod up;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
-use serde::Serialize;
 use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, disk, real, serve, zfs};
 
 use super::alignment::{self, AlignmentArguments};
+use super::output::print_answer;
 use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
@@ -36,59 +35,65 @@ pub struct DiskArguments {
 
 #[derive(Debug, Subcommand)]
 enum DiskCommand {
-    /// Bring an emulated disk up: a block device, mounted unless it is raw; or a ZFS pool of several.
+    /// Bring up an emulated disk: a block device, mounted unless it is raw, or a ZFS pool of several.
     Up(up::UpArguments),
-    /// Show the disks that are up, and what they did.
+    /// Show the disks that are up, and their statistics.
     Status {
-        /// Only this disk.
+        /// Show only this disk.
         name: Option<String>,
-        /// As one JSON array.
+        /// Print a JSON array.
         #[arg(long)]
         json: bool,
     },
-    /// Switch the timing: off answers everything at memory speed.
+    /// Switch the timing on or off. When it is off, the disk answers at memory speed.
     #[command(alias = "physics")]
     Timing {
+        /// Name of the disk.
         name: String,
+        /// State of the timing.
         #[arg(value_parser = ["on", "off"])]
         state: String,
     },
-    /// Let a disk become as use leaves it: filled, then overwritten at random. No data is written.
+    /// Bring a disk into a used state: filled, then overwritten at random. Its contents do not change.
     Age {
+        /// Name of the disk.
         name: String,
-        /// Share of the disk that holds data.
+        /// Share of the disk that is filled.
         #[arg(long, default_value_t = 100, value_name = "PERCENT")]
         fill: u64,
-        /// Overwritten at random within that share, in percent of the disk's size.
+        /// Amount of random overwriting in the filled share, as a percentage of the disk's size.
         #[arg(long, default_value_t = 300, value_name = "PERCENT")]
         overwrite: u64,
     },
-    /// Let a raw disk forget everything, as ATA SECURITY ERASE or NVMe Format does: the opposite of `age`.
-    SecureErase { name: String },
-    /// Unmount, detach and end a disk; what was written on it is gone.
+    /// Erase a raw disk, as ATA SECURITY ERASE or NVMe Format does. It is then as new.
+    SecureErase {
+        /// Name of the disk.
+        name: String,
+    },
+    /// Unmount and detach a disk, and end its emulator. Its contents are lost.
     Down {
-        /// The disk.
+        /// Name of the disk or pool.
         #[arg(required_unless_present = "all")]
         name: Option<String>,
-        /// Every disk, also what a crash has left behind.
+        /// Take down every disk, including the remains of crashed ones.
         #[arg(long, conflicts_with = "name")]
         all: bool,
     },
-    /// Measure raw figures of an emulated or a real disk: random and sequential, by unit and threads, fsync,
-    /// file system.
+    /// Measure an emulated or a real disk: random and sequential access by block size and iodepth, fsync, and
+    /// the file system against the raw device.
     Bench(bench::BenchArguments),
-    /// Measure a device that is at hand and write a profile that does the same.
+    /// Measure a device, and write a profile that behaves like it.
     Clone(clone::CloneArguments),
-    /// Show every parameter of a profile or a stack: its value, and the source or the assumption behind it.
+    /// Show every parameter of a profile or stack: its value, and its source or assumption.
     Profile(profile::ProfileArguments),
-    /// Check real time against virtual time, or a profile against a stored distribution; gives the demerit
-    /// figure.
+    /// Compare real time with virtual time, or a profile with a stored distribution.
     ///
-    /// Without --reference: read latencies of the mounted disk at several queue depths, with idle and with
-    /// busy cores, against those of the model alone. The demerit figure is the root mean square of the
-    /// horizontal distance between two distributions of response times (Ruemmler and Wilkes 1994).
+    /// Without --reference, it compares the read latencies of the mounted disk with those of the model alone,
+    /// at several queue depths, with idle and with busy cores. The distance is the demerit figure: the root
+    /// mean square of the horizontal distance between two distributions of response times (Ruemmler and Wilkes
+    /// 1994).
     Validate(ValidateArguments),
-    /// Say which share of a database's pages crosses a chunk of an array.
+    /// Compute the share of a database's pages that cross a chunk boundary of an array.
     Alignment(AlignmentArguments),
     #[command(hide = true)]
     Serve { state_directory: PathBuf },
@@ -107,11 +112,11 @@ struct ValidateArguments {
     /// Size of each read in bytes.
     #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u64).range(512..=1_048_576))]
     read_bytes: u64,
-    /// Hold the profile in virtual time (no root) against this distribution of measured response times
-    /// (TOML).
+    /// Compare the profile in virtual time with this distribution of measured response times (TOML). Needs no
+    /// root.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes"])]
     reference: Option<PathBuf>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -135,11 +140,8 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::SecureErase { name } => {
             let (_, _, mount) = disk::inspect(&name)?;
             if let Some(at) = mount {
-                return Err(Mistake::new(format!(
-                    "{name} is mounted at {}; only a raw disk can be erased",
-                    at.display()
-                ))
-                .into());
+                let at = at.display();
+                bail!(Mistake::new(format!("{name} is mounted at {at}; only a raw disk can be erased")));
             }
             disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
         }
@@ -158,11 +160,11 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
     let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
     if let Some(path) = &arguments.reference {
         let agreement = Reference::read(path)?.hold_against(&stack, VALIDATE_SEED)?;
-        return if arguments.json { print_json(&agreement) } else { print(&reference::table(&agreement)) };
+        return print_answer(arguments.json, &agreement, || reference::table(&agreement));
     }
     let interrupt = Interrupt::listen()?;
     let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
-    if arguments.json { print_json(&rows) } else { print(&validate::table(&rows)) }
+    print_answer(arguments.json, &rows, || validate::table(&rows))
 }
 
 /// Takes a pool down before its disks.
@@ -206,12 +208,4 @@ fn serve_disk(state_directory: &std::path::Path) -> Result<()> {
         .map_err(|error| Mistake::new(format!("{}: no disk to serve: {error}", state_directory.display())))?;
     let options: DiskOptions = serde_json::from_slice(&text).context("reading what to serve")?;
     serve(emulated::device(&options)?, &options.serve)
-}
-
-fn print_json(value: &impl Serialize) -> Result<()> {
-    print(&format!("{}\n", serde_json::to_string(value)?))
-}
-
-fn print(text: &str) -> Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes()).context("writing to standard output")
 }

@@ -2,13 +2,13 @@
 
 pub mod examine;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
+use super::output::print_answer;
 use spindle_base::text;
 
 #[derive(Debug, Args)]
@@ -23,26 +23,23 @@ pub fn run(arguments: &DoctorArguments) -> Result<ExitCode> {
     let checks = examine::examine();
     let ready = examine::can_run_scenarios(&checks);
     let install = examine::install_command(&checks);
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
-        let all = json!({ "ready": ready, "checks": checks, "install": install });
-        writeln!(output, "{}", text::json(&all)?)?;
-    } else {
-        for check in &checks {
+    let all = json!({ "ready": ready, "checks": checks, "install": install });
+    print_answer(arguments.json, &all, || {
+        let rows = checks.iter().map(|check| {
             let state = match (check.passed, check.required) {
                 (true, _) => "ok",
                 (false, true) => "missing",
                 (false, false) => "optional",
             };
-            writeln!(output, "{state:8}  {:18}  {}", check.name, text::one_line(&check.detail))?;
-        }
-        writeln!(output)?;
-        match (ready, &install) {
-            (true, None) => writeln!(output, "Ready: every scenario can run here.")?,
-            (true, Some(install)) => writeln!(output, "Ready. For the optional rest: {install}")?,
-            (false, Some(install)) => writeln!(output, "Not ready. Install what is missing with: {install}")?,
-            (false, None) => writeln!(output, "Not ready: see the lines that say `missing`.")?,
-        }
-    }
+            format!("{state:8}  {:18}  {}\n", check.name, text::one_line(&check.detail))
+        });
+        let conclusion = match (ready, &install) {
+            (true, None) => "Ready: every scenario can run here.".to_owned(),
+            (true, Some(install)) => format!("Ready. To install the optional programs: {install}"),
+            (false, Some(install)) => format!("Not ready. To install the missing programs: {install}"),
+            (false, None) => "Not ready: see the lines marked `missing`.".to_owned(),
+        };
+        format!("{}\n{conclusion}\n", rows.collect::<String>())
+    })?;
     Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

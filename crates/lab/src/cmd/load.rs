@@ -4,7 +4,7 @@ mod arguments;
 mod mistake;
 mod output;
 
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -16,6 +16,7 @@ pub use arguments::LoadArgs;
 use arguments::{LoadCommand, RunArgs};
 use output::Output;
 
+use crate::cmd::output::print_answer;
 use crate::run::client::ClientProcess;
 use spindle_base::text;
 
@@ -66,12 +67,7 @@ fn run_workload(mut spec: WorkloadSpec, args: &RunArgs) -> Result<()> {
     let checks = if args.verify { workload.verify(&spec.endpoint)? } else { Vec::new() };
     let output = Output::new(&spec.workload, &*workload, args.seed, summary, checks)?;
 
-    let mut stdout = std::io::stdout().lock();
-    if args.json {
-        writeln!(stdout, "{}", text::json(&output)?)?;
-    } else {
-        write!(stdout, "{}", text::lines(&output.text()))?;
-    }
+    print_answer(args.json, &output, || text::lines(&output.text()))?;
     match output.failed_checks() {
         0 => Ok(()),
         failed => bail!("the database violates {failed} of its conditions"),

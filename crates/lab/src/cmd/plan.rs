@@ -1,14 +1,15 @@
 //! `spindle plan SCENARIO`: the cells and the time they will take.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use itertools::Itertools as _;
 use serde_json::json;
 
+use crate::cmd::output::{columns, print_answer};
 use crate::host::provenance;
-use crate::record::{Cell, MountHead, StartState};
+use crate::record::{Cell, MountHead, spelling};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -18,7 +19,7 @@ use spindle_base::text;
 pub struct PlanArguments {
     /// Scenario file (TOML).
     scenario: PathBuf,
-    /// Print cells and trials as JSON, trials in the order in which they run.
+    /// Print cells and trials as JSON. Trials are in the order in which they run.
     #[arg(long)]
     json: bool,
 }
@@ -29,49 +30,29 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
     for (name, server) in &scenario.servers {
         if let Source::Program(path) = &server.source {
             eprintln!(
-                "spindle: servers.{name}: a plan does not run {}, so it takes it for the newest release that it knows",
+                "spindle: servers.{name}: a plan does not run {}, and assumes the newest release that it knows",
                 path.display()
             );
         }
     }
     let plan = plan(&scenario);
-    let mut output = std::io::stdout().lock();
-    if arguments.json {
-        writeln!(output, "{}", text::json(&json(&scenario, &plan))?)?;
-    } else {
-        write!(output, "{}", table(&scenario, &plan))?;
-    }
-    Ok(())
+    print_answer(arguments.json, &json(&scenario, &plan), || table(&scenario, &plan))
 }
 
 fn table(scenario: &Scenario, plan: &Plan) -> String {
     let heads = ["cell", "server", "workload", "storage"].map(str::to_owned);
     let rows = std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell));
-    let rows: Vec<[String; 4]> = rows.map(|row| row.map(|field| text::one_line(&field))).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2)];
-    let mut text = format!("{}\n\n", text::one_line(&scenario.title));
-    for [cell, server, workload, storage] in rows {
-        let [first, second, third] = widths;
-        text.push_str(&format!("{cell:first$}  {server:second$}  {workload:third$}  {storage}\n"));
-    }
+    let mut text = format!("{}\n\n{}", text::one_line(&scenario.title), columns(rows));
     let run = &scenario.run;
-    let measured = if run.once { "at most for a list" } else { "measured" };
-    let phases: Vec<String> = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)]
-        .iter()
-        .filter(|(_, duration)| !duration.is_zero())
-        .map(|(name, duration)| format!("{} {name}", text::duration(*duration)))
-        .collect();
-    let start = match run.start {
-        StartState::Cold => "cold",
-        StartState::Warm => "warm",
-        StartState::WarmFast => "warm-fast",
-    };
+    let measured = if run.once { "at most for the fixed work" } else { "measured" };
+    let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
+    let phases = phases.filter(|(_, duration)| !duration.is_zero());
+    let start = spelling(&run.start);
     text.push_str(&format!(
         "\n{} trials in {} shuffled blocks, start {start}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plan.trials.len(),
         run.trials,
-        phases.join(", "),
+        phases.map(|(name, duration)| format!("{} {name}", text::duration(duration))).join(", "),
         if run.once { "at most" } else { "about" },
         text::duration(plan.estimate.total),
         text::duration(plan.estimate.per_trial),
@@ -85,7 +66,7 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
 fn rows_of_cell(cell: &Cell) -> Vec<[String; 4]> {
     let mut storage = rows_of_server("", &cell.mounts);
     if let Some(replication) = &cell.replication {
-        let mode = replication.mode.name();
+        let mode = spelling(&replication.mode);
         for (index, replica) in replication.replicas.iter().enumerate() {
             let whose = format!("{mode} replica {}: ", index + 1);
             storage.extend(rows_of_server(&whose, &replica.mounts));
@@ -108,7 +89,7 @@ fn rows_of_server(whose: &str, mounts: &[MountHead]) -> Vec<String> {
             (0, 1) => format!("{whose}{summary}"),
             (0, _) => format!("{whose}data on {}: {summary}", stack.name),
             _ => {
-                let classes = classes.iter().map(|class| class.key()).collect::<Vec<_>>().join(", ");
+                let classes = classes.iter().map(|class| class.key()).join(", ");
                 format!("{whose}{classes} ({files}) on {}: {summary}", stack.name)
             }
         }
@@ -117,20 +98,16 @@ fn rows_of_server(whose: &str, mounts: &[MountHead]) -> Vec<String> {
 }
 
 fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {
-    let trials: Vec<_> = plan
-        .trials
-        .iter()
-        .map(|trial| {
-            let cell = &plan.cells[trial.cell_index].name;
-            json!({ "cell": cell, "trial": trial.trial, "block": trial.block, "seed": trial.seed })
-        })
-        .collect();
+    let trials = plan.trials.iter().map(|trial| {
+        let cell = &plan.cells[trial.cell_index].name;
+        json!({ "cell": cell, "trial": trial.trial, "block": trial.block, "seed": trial.seed })
+    });
     json!({
         "title": scenario.title,
         "scenario_hash": scenario.hash(),
         "seed": scenario.run.seed,
         "cells": plan.cells,
-        "trials": trials,
+        "trials": trials.collect_vec(),
         "estimate_s": {
             "load": plan.estimate.load.as_secs_f64(),
             "per_trial": plan.estimate.per_trial.as_secs_f64(),

@@ -1,18 +1,14 @@
 //! `spindle report RECORDS`: prints a report again.
 
-use std::{
-    io::{IsTerminal as _, Write as _},
-    path::PathBuf,
-};
+use std::{io::IsTerminal as _, path::PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::cmd::output::check_output_file;
+use crate::cmd::output::{allows_colour, check_output_file, print};
 use crate::host::private_directory::write_beside;
 use crate::report::{self, Format};
 
-/// Print the report of a records file.
 #[derive(Debug, Args)]
 pub struct ReportArguments {
     /// Records file that `spindle run` wrote (JSON lines).
@@ -20,19 +16,18 @@ pub struct ReportArguments {
     /// Layout of the report.
     #[arg(long, value_enum, default_value = "html")]
     pub format: Format,
-    /// Where to write; without it to standard output, a page for a terminal next to the records.
+    /// File to write. By default the report goes to standard output, but HTML never to a terminal: it becomes
+    /// a file next to the records.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// Fails with [`report::ReadError`] when the records are unusable. This and an invalid output are mistakes of
-/// the user.
+/// Unusable records and an invalid output are mistakes of the user.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
     let records = report::read(&arguments.records)?;
     let terminal = std::io::stdout().is_terminal();
-    let colour =
-        terminal && arguments.output.is_none() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let colour = terminal && arguments.output.is_none() && allows_colour();
     let text = report::render(&records, arguments.format, colour)?;
     match &arguments.output {
         Some(output) => {
@@ -46,9 +41,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
             write_beside(&beside, &text)?;
             println!("{}", beside.display());
         }
-        None => {
-            std::io::stdout().write_all(text.as_bytes()).context("writing the report to standard output")?
-        }
+        None => print(&text)?,
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `spindle run SCENARIO`: plan, provision, load, run, verify, record; resumes where it stopped.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use crate::cmd::doctor::examine;
-use crate::cmd::output::check_output_directory;
+use crate::cmd::output::{allows_colour, check_output_directory, print};
 use crate::host::interrupt::Interrupt;
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
@@ -23,22 +23,23 @@ use spindle_base::text;
 
 const ENVIRONMENT: &str = "\
 Environment:
-  TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
-  SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
-                          without it half of the machine's memory";
+  TMPDIR                  Directory for sockets, logs, and disk contents beyond the memory limit
+                          [default: /tmp]
+  SPINDLE_OVERLAY_MEMORY  Memory for data that is written to an emulated disk, for example 4G
+                          [default: half of the machine's memory]";
 
 #[derive(Debug, Args)]
 #[command(after_help = ENVIRONMENT)]
 pub struct RunArguments {
     /// Scenario file (TOML).
     scenario: PathBuf,
-    /// Where records, report and snapshots go; without it spindle-results/NAME-HASH.
+    /// Directory for records, report and snapshots [default: spindle-results/NAME-HASH].
     #[arg(long, value_name = "DIRECTORY")]
     output: Option<PathBuf>,
     /// Run failed trials again.
     #[arg(long)]
     retry_failed: bool,
-    /// Forget the records of earlier runs in the same directory.
+    /// Delete the records of earlier runs in the output directory.
     #[arg(long, conflicts_with = "retry_failed")]
     fresh: bool,
 }
@@ -56,11 +57,11 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let blockers = examine::emulation_blockers();
     if needs_emulation && !blockers.is_empty() {
         eprintln!(
-            "spindle: no emulated disk can be mounted here ({}), so this is the storage alone in virtual time, \
-             without a database; `spindle doctor` tells what helps",
+            "spindle: no emulated disk can be mounted here ({}), so the table below is of the storage \
+             alone, in virtual time and without a database; `spindle doctor` says what is missing",
             blockers.join(", ")
         );
-        print!("{}", text::lines(&virtual_answer::table(&scenario)));
+        print(&text::lines(&virtual_answer::table(&scenario)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = run::Options {
@@ -87,8 +88,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
 fn show(path: &Path) -> Result<()> {
     let records = report::read(path)?;
     let page = records_file::write_page(path, &report::render(&records, Format::Html, false)?)?;
-    let mut output = std::io::stdout().lock();
-    let colour = output.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let colour = std::io::stdout().is_terminal() && allows_colour();
     let table = report::render(&records, Format::Text, colour)?;
-    write!(output, "{table}\nreport: {}\n", page.display()).context("writing to standard output")
+    print(&format!("{table}\nreport: {}\n", page.display()))
 }

@@ -1,12 +1,13 @@
 //! `spindle server`: the database servers at hand, and how to get the others.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use itertools::Itertools as _;
 use serde::Serialize;
 
+use crate::cmd::output::{columns, print, print_answer};
 use crate::server::option_file;
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{Source, SourceForm, catalog};
@@ -22,18 +23,20 @@ pub struct ServerArguments {
 
 #[derive(Debug, Subcommand)]
 enum ServerCommand {
-    /// Every kind of server: version and path of those that are here, and how to get the others.
+    /// List every kind of server: version and path if it is installed, otherwise how to get it.
     List {
-        /// A JSON array of objects instead of a table.
+        /// Print a JSON array of objects instead of a table.
         #[arg(long)]
         json: bool,
     },
-    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and what was left out of
-    /// it.
-    Import { file: PathBuf },
-    /// Fetch an old server; scenarios then have it with `version = "..."`.
+    /// Print the settings of a `my.cnf` or `cubrid.conf` as a table for a scenario, and list the omitted ones.
+    Import {
+        /// The `my.cnf` or `cubrid.conf`.
+        file: PathBuf,
+    },
+    /// Fetch an old server. A scenario selects it with `version = "..."`.
     Get {
-        /// As `spindle server list` names it, for example `mysql-5.6`.
+        /// Name from `spindle server list`, for example `mysql-5.6`.
         name: String,
     },
 }
@@ -62,7 +65,10 @@ struct Entry {
 
 pub fn run(arguments: &ServerArguments) -> Result<()> {
     match &arguments.command {
-        ServerCommand::List { json } => list(*json),
+        ServerCommand::List { json } => {
+            let entries = entries();
+            print_answer(*json, &entries, || columns(entries.iter().map(row)))
+        }
         ServerCommand::Import { file } => import(file),
         ServerCommand::Get { name } => get(name),
     }
@@ -72,10 +78,8 @@ fn import(file: &Path) -> Result<()> {
     let mistake = |words: String| Mistake::new(format!("{}: {words}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| mistake(error.to_string()))?;
     let settings = option_file::parse(&text).map_err(|misfit| mistake(misfit.to_string()))?;
-    let mut output = std::io::stdout().lock();
     let kind = settings.family.kind_lines();
-    write!(output, "[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}")?;
-    Ok(())
+    print(&format!("[servers.NAME]\n{kind}\n[servers.NAME.settings]\n{settings}"))
 }
 
 fn get(name: &str) -> Result<()> {
@@ -85,26 +89,9 @@ fn get(name: &str) -> Result<()> {
         Mistake::new(format!("`{name}` is no server that can be fetched{}", near::hint(name, &names)))
     })?;
     let program = package.get(&mut |words| eprintln!("{words}"))?;
-    let server = catalog::by_source(package.kind, &Source::Version(package.version.to_owned()));
+    let server = catalog::by_source(&package.kind, &Source::Version(package.version.clone()));
     let server = server.context("a package is of a known kind")?;
-    println!("{}", text::one_line(&format!("{} in {}", server.version()?, program.display())));
-    Ok(())
-}
-
-fn list(json: bool) -> Result<()> {
-    let entries: Vec<Entry> = entries();
-    let mut output = std::io::stdout().lock();
-    if json {
-        writeln!(output, "{}", text::json(&entries)?)?;
-        return Ok(());
-    }
-    let rows: Vec<[String; 3]> = entries.iter().map(row).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let (first, second) = (width(0), width(1));
-    for [name, found, more] in &rows {
-        writeln!(output, "{}", format!("{name:first$}  {found:second$}  {more}").trim_end())?;
-    }
-    Ok(())
+    print(&(text::one_line(&format!("{} in {}", server.version()?, program.display())) + "\n"))
 }
 
 fn row(entry: &Entry) -> [String; 3] {
@@ -112,12 +99,9 @@ fn row(entry: &Entry) -> [String; 3] {
         Some(version) => format!("{} version = \"{version}\"", entry.kind),
         None => entry.kind.to_owned(),
     };
-    let found = entry
-        .version
-        .clone()
-        .unwrap_or_else(|| if entry.here { "does not run" } else { "not here" }.to_owned());
-    let more = [&entry.path, &entry.problem, &entry.get].into_iter().flatten().cloned().collect::<Vec<_>>();
-    [name, found, more.join("; ")].map(|field| text::one_line(&field))
+    let no_version = if entry.here { "does not run" } else { "not here" };
+    let found = entry.version.as_deref().unwrap_or(no_version).to_owned();
+    [name, found, [&entry.path, &entry.problem, &entry.get].into_iter().flatten().join("; ")]
 }
 
 fn entries() -> Vec<Entry> {
@@ -129,7 +113,7 @@ fn entries() -> Vec<Entry> {
     });
     let fetched = PACKAGES.iter().map(|package| {
         let get = format!("spindle server get {}", package.name());
-        entry(package.kind, Some(package.version), &Source::Version(package.version.to_owned()), Some(get))
+        entry(&package.kind, Some(&package.version), &Source::Version(package.version.clone()), Some(get))
     });
     installed.chain(fetched).collect()
 }

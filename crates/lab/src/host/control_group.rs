@@ -11,27 +11,20 @@ use spindle_mount::unescape;
 
 /// The lowest limit of the process's groups and all groups above them; `None` without a limit. `root` is `/`.
 pub(crate) fn memory_limit_bytes(root: &Path) -> Option<u64> {
-    limits_bytes(root).into_iter().map(|(_, limit)| limit).min()
+    lowest_limit_bytes(root, &[Version::One, Version::Two])
 }
 
 /// As [`memory_limit_bytes`], for version 1 alone.
 pub(crate) fn memory_limit_bytes_of_version_1(root: &Path) -> Option<u64> {
-    limits_bytes(root)
-        .into_iter()
-        .filter(|(version, _)| *version == Version::One)
-        .map(|(_, limit)| limit)
-        .min()
+    lowest_limit_bytes(root, &[Version::One])
 }
 
-/// The limit of each hierarchy with a memory controller.
-fn limits_bytes(root: &Path) -> Vec<(Version, u64)> {
+fn lowest_limit_bytes(root: &Path, versions: &[Version]) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
-    mounts
-        .lines()
-        .filter_map(Hierarchy::of_mount)
-        .filter_map(|hierarchy| Some((hierarchy.version, hierarchy.limit_bytes(root, &groups)?)))
-        .collect()
+    let hierarchies = mounts.lines().filter_map(Hierarchy::of_mount);
+    let chosen = hierarchies.filter(|hierarchy| versions.contains(&hierarchy.version));
+    chosen.filter_map(|hierarchy| hierarchy.limit_bytes(root, &groups)).min()
 }
 
 /// A mounted hierarchy with a memory controller.

@@ -50,7 +50,8 @@ impl Interrupt {
     /// zero means no process.
     pub fn kill_on_signal<T>(&self, process_id: u32, work: impl FnOnce() -> T) -> T {
         let (done, is_done) = channel::<()>();
-        let children = Children::of_this_thread();
+        let thread = Thread::current();
+        let before = thread.children();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 let mut is_killed = false;
@@ -60,7 +61,8 @@ impl Interrupt {
                             kill(process_id);
                         }
                         // Repeated, because `work` may be about to start one.
-                        children.started_since().for_each(kill);
+                        let started = thread.children().into_iter().filter(|id| !before.contains(id));
+                        started.for_each(kill);
                     }
                 }
             });
@@ -80,24 +82,6 @@ impl Interrupt {
             }
             std::thread::sleep(left.min(POLL));
         }
-    }
-}
-
-/// The child processes of a thread.
-struct Children {
-    thread: Thread,
-    /// The processes that existed before.
-    before: Vec<u32>,
-}
-
-impl Children {
-    fn of_this_thread() -> Children {
-        let thread = Thread::current();
-        Children { before: thread.children(), thread }
-    }
-
-    fn started_since(&self) -> impl Iterator<Item = u32> {
-        self.thread.children().into_iter().filter(|id| !self.before.contains(id))
     }
 }
 
@@ -129,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_work_has_started_ends_with_the_signal_and_nothing_else() {
+    fn a_signal_ends_only_the_processes_of_the_work() {
         let sleep = || Command::new("sleep").arg("600").spawn().unwrap();
         let interrupt = Interrupt::default();
         let mut earlier = sleep();

@@ -3,16 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use spindle_base::passwords;
 use spindle_base::text;
 
 #[derive(Debug)]
 pub struct Progress {
-    bar: Option<ProgressBar>,
-    trials_total: usize,
-    trials_done: usize,
+    /// Hidden unless standard error is a terminal. Its length and position count trials.
+    bar: ProgressBar,
     /// Estimate by the plan, until the first trial ends.
     planned_per_trial: Duration,
     spent_on_trials: Duration,
@@ -26,19 +25,12 @@ pub struct Progress {
 impl Progress {
     /// Starts with `trials_done` trials from an earlier run.
     pub fn new(trials_total: usize, trials_done: usize, per_trial: Duration, loads: Duration) -> Progress {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let bar = terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(trials_total as u64), ProgressDrawTarget::stderr());
-            // Without colour, so that NO_COLOR needs no second style.
-            let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.set_position(trials_done as u64);
-            bar
-        });
+        // Without colour, so that NO_COLOR needs no second style.
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::new(trials_total as u64).with_style(style).with_position(trials_done as u64);
         Progress {
             bar,
-            trials_total,
-            trials_done,
             planned_per_trial: per_trial,
             spent_on_trials: Duration::ZERO,
             trials_timed: 0,
@@ -50,11 +42,7 @@ impl Progress {
 
     /// Prints a permanent line.
     pub fn say(&self, line: &str) {
-        let line = shown(line);
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
-        }
+        self.bar.suspend(|| eprintln!("{}", shown(line)));
     }
 
     /// Sets the current activity. Only a terminal shows it.
@@ -65,9 +53,7 @@ impl Progress {
 
     /// Updates the time left; called about once a second.
     pub fn tick(&self) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(format!("{}; {}", self.activity, self.left_text()));
-        }
+        self.bar.set_message(format!("{}; {}", self.activity, self.left_text()));
     }
 
     pub fn load_finished(&mut self) {
@@ -83,22 +69,27 @@ impl Progress {
             self.spent_on_trials += started.elapsed();
             self.trials_timed += 1;
         }
-        self.trials_done += 1;
-        let left = if self.trials_done < self.trials_total && self.bar.is_none() {
+        self.bar.inc(1);
+        let left = if self.trials_left() > 0 && self.bar.is_hidden() {
             format!("; {}", self.left_text())
         } else {
             String::new()
         };
-        self.say(&format!("[{}/{}] {line}{left}", self.trials_done, self.trials_total));
-        if let Some(bar) = &self.bar {
-            bar.set_position(self.trials_done as u64);
-        }
+        self.say(&format!(
+            "[{}/{}] {line}{left}",
+            self.bar.position(),
+            self.bar.length().unwrap_or_default()
+        ));
+    }
+
+    fn trials_left(&self) -> u32 {
+        self.bar.length().unwrap_or_default().saturating_sub(self.bar.position()) as u32
     }
 
     fn left(&self) -> Duration {
         let per_trial = self.spent_on_trials.checked_div(self.trials_timed).unwrap_or(self.planned_per_trial);
         let running = self.trial_started.map_or(Duration::ZERO, |started| started.elapsed().min(per_trial));
-        let trials = per_trial * (self.trials_total - self.trials_done) as u32;
+        let trials = per_trial * self.trials_left();
         self.loads_left + trials.saturating_sub(running)
     }
 
@@ -118,8 +109,6 @@ fn shown(line: &str) -> String {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 }

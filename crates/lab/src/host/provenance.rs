@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use spindle_base::proc;
+pub use spindle_base::proc::kernel;
 
 use crate::host::control_group;
 
@@ -31,10 +32,6 @@ pub fn machine() -> Machine {
         memory_bytes: memory_bytes(),
         operating_system: proc::field(&system, "PRETTY_NAME", '=').unwrap_or_else(|| "Linux".to_owned()),
     }
-}
-
-pub fn kernel() -> String {
-    proc::kernel()
 }
 
 /// Cores available to this process.

@@ -7,23 +7,16 @@
 
 use spindle_model::{
     Ageing, Branch, ClosedLoop, Completion, Device, Driver, Instant, Invalid, Measured, Operation as Command,
-    Order, Parameters, PartitionParameters, Request, RequestId, Rng, SECOND, StackSpec as Tree, Stroke,
-    VirtualTime, WriteCache,
+    Order, Parameters, PartitionParameters, Request, RequestId, Rng, StackSpec as Tree, Stroke, VirtualTime,
+    WriteCache,
 };
 
 use super::figure::{Cache, Figure, Operation, State, Zone};
 use super::unit::Sample;
+use crate::bench::raw::{FILL_NS, REQUEST_COUNT, SEQUENTIAL_COUNT, TIME_LIMIT_NS, latencies_us};
 use crate::stack::StackSpec;
 use spindle_base::units::{parse_duration_ns, parse_size_bytes};
 
-/// The mean is then within about one per cent, after seconds.
-const REQUEST_COUNT: u64 = 20_000;
-const SEQUENTIAL_COUNT: u64 = 5_000;
-/// In model time. A disk serves about ten thousand reads in it.
-const TIME_LIMIT_NS: u64 = 120 * SECOND;
-/// Writes run this long before they are counted, to fill caches and buffers. An empty cache would make the
-/// writes look too fast.
-const FILL_NS: u64 = 20 * SECOND;
 /// Before they are counted, writes fill at most the size of a fresh drive divided by this, so that a small
 /// drive stays fresh. SLC caches are smaller than that.
 const FILL_SHARE: u64 = 4;
@@ -50,11 +43,8 @@ const WRITE_DEPTH: u64 = 4;
 pub(super) fn ask(figure: &Figure, stack: &StackSpec, seed: u64) -> Result<f64, String> {
     let value = Asked::new(figure, stack, seed)?.value(figure)?;
     let Some(other) = figure.denominator() else { return Ok(value) };
-    let over = match other.profile == figure.profile {
-        true => Asked::new(&other, stack, seed)?.value(&other)?,
-        false => Asked::new(&other, &built_in(&other.profile)?, seed)?.value(&other)?,
-    };
-    Ok(value / over)
+    let own = if other.profile == figure.profile { stack } else { &built_in(&other.profile)? };
+    Ok(value / Asked::new(&other, own, seed)?.value(&other)?)
 }
 
 pub(super) fn built_in(profile: &str) -> Result<StackSpec, String> {
@@ -76,10 +66,8 @@ impl Asked {
         let of_invalid = |invalid: Invalid| format!("{}: {}", invalid.key, invalid.problem);
         let (tree, device_bytes) = partition(figure, with_cache(stack.tree(), figure.cache)?, device_bytes);
         let device = tree.build(device_bytes, seed).map_err(of_invalid)?;
-        let used_bytes = figure
-            .size
-            .as_deref()
-            .map_or(natural_bytes, |size| parse_size_bytes(size).expect("checked when the file was read"));
+        let size_bytes = |size: &String| parse_size_bytes(size).expect("checked when the file was read");
+        let used_bytes = figure.size.as_ref().map_or(natural_bytes, size_bytes);
         if used_bytes > natural_bytes {
             return Err(format!("size: is {used_bytes} bytes, and the device has {natural_bytes}"));
         }
@@ -100,7 +88,10 @@ impl Asked {
             operation if operation.is_sequential() && figure.zone.is_some() => self.stretches(figure),
             _ => self.requests(figure),
         };
-        figure.unit.of_sample(&sample).ok_or_else(|| "nothing was done in the time of the figure".to_owned())
+        figure
+            .unit
+            .of_sample(&sample)
+            .ok_or_else(|| "no request completed in the time of the figure".to_owned())
     }
 
     fn workload(&self, figure: &Figure) -> ClosedLoop {
@@ -109,10 +100,7 @@ impl Asked {
             Operation::RandomMixed => figure.read_percent.expect("checked when the file was read"),
             _ => 0,
         };
-        let is_random = matches!(
-            figure.operation,
-            Operation::RandomRead | Operation::RandomWrite | Operation::RandomMixed | Operation::Flush
-        );
+        let is_random = !figure.operation.is_sequential() && figure.operation != Operation::Fsync;
         // A far tail needs many requests, so there is no time limit.
         let tail_count = figure.unit.tail_requests();
         let time_limit_ns = if tail_count > REQUEST_COUNT { u64::MAX } else { TIME_LIMIT_NS };
@@ -200,13 +188,7 @@ impl Asked {
         for round in 0..FLUSH_ROUNDS {
             ClosedLoop { seed: self.seed + round, ..scattered.clone() }.run(&mut self.driver);
             let begin = self.driver.now();
-            self.driver.submit(Request {
-                id: RequestId(writes),
-                operation: Command::Flush,
-                offset_bytes: 0,
-                size_bytes: 0,
-                force_unit_access: false,
-            });
+            self.driver.submit(request(writes, Command::Flush, 0, 0));
             let Some(completion) = self.driver.wait() else { return sample };
             sample.latencies_us.push((completion.at - begin) as f64 / 1e3);
             sample.elapsed_ns += completion.at - begin;
@@ -222,15 +204,9 @@ impl Asked {
         let mut in_flight: Vec<(Request, Instant)> = Vec::new();
         let mut submitted = 0;
         let mut submit = |driver: &mut VirtualTime<_>, in_flight: &mut Vec<_>, operation| {
-            let is_flush = operation == Command::Flush;
-            let (offset_bytes, size_bytes) =
-                if is_flush { (0, 0) } else { (rng.below(places) * block_bytes, block_bytes) };
-            let request = Request {
-                id: RequestId(submitted),
-                operation,
-                offset_bytes,
-                size_bytes,
-                force_unit_access: false,
+            let request = match operation {
+                Command::Flush => request(submitted, operation, 0, 0),
+                _ => request(submitted, operation, rng.below(places) * block_bytes, block_bytes),
             };
             submitted += 1;
             in_flight.push((request, driver.now()));
@@ -283,17 +259,13 @@ impl Asked {
     }
 }
 
-/// The latencies of a run. A commit is a write and the next FLUSH; with one client the two are adjacent
-/// samples.
 fn sample(figure: &Figure, measured: &Measured, block_bytes: u64) -> Sample {
-    let latencies_us = match figure.operation {
-        Operation::Fsync => {
-            let commits = measured.samples.chunks_exact(2);
-            commits.map(|pair| (pair[0].latency_ns + pair[1].latency_ns) as f64 / 1e3).collect()
-        }
-        _ => measured.samples.iter().map(|sample| sample.latency_ns as f64 / 1e3).collect(),
-    };
+    let latencies_us = latencies_us(measured, figure.operation == Operation::Fsync);
     Sample { block_bytes, latencies_us, elapsed_ns: measured.elapsed_ns }
+}
+
+fn request(id: u64, operation: Command, offset_bytes: u64, size_bytes: u64) -> Request {
+    Request { id: RequestId(id), operation, offset_bytes, size_bytes, force_unit_access: false }
 }
 
 /// Shifts requests by an offset.
@@ -389,7 +361,7 @@ fn with_cache(tree: &Tree, cache: Option<Cache>) -> Result<Tree, String> {
     match &mut tree {
         Tree::Device(Parameters::Disk(disk)) => disk.write_cache = write_cache,
         Tree::Device(Parameters::Flash(flash)) => flash.write_cache = write_cache,
-        _ => return Err("cache: of a layer or a device without one cannot be changed".to_owned()),
+        _ => return Err("cache: cannot be changed on a layer, or on a device without one".to_owned()),
     }
     Ok(tree)
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
@@ -80,11 +80,10 @@ impl BenchFile {
         let path = directory.join(FILE_NAME);
         let file = match File::create_new(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                return Err(Mistake::new(format!(
+                bail!(Mistake::new(format!(
                     "--output {}: holds the records of a bench already; name another directory",
                     directory.display()
-                ))
-                .into());
+                )));
             }
             other => other.with_context(|| format!("making {}", path.display()))?,
         };

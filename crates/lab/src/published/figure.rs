@@ -1,9 +1,12 @@
 //! One published figure: its quantity, its conditions and its source.
 
+use anyhow::{Result, anyhow, ensure};
+use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
 use super::unit::Unit;
 use crate::bench::{Access, Place, Question};
+use crate::record::{spelling, words};
 use spindle_base::Mistake;
 use spindle_base::units::{format_size_bytes, parse_duration_ns, parse_size_bytes};
 
@@ -50,28 +53,16 @@ impl Operation {
     }
 
     /// Spelling in a file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::RandomRead => "random-read",
-            Operation::RandomWrite => "random-write",
-            Operation::RandomMixed => "random-mixed",
-            Operation::SequentialRead => "sequential-read",
-            Operation::SequentialWrite => "sequential-write",
-            Operation::Fsync => "fsync",
-            Operation::Flush => "flush",
-        }
+    pub fn name(self) -> String {
+        spelling(&self)
     }
 
     pub fn is_sequential(self) -> bool {
         matches!(self, Operation::SequentialRead | Operation::SequentialWrite)
     }
 
-    fn words(self) -> &'static str {
-        match (self, self.access()) {
-            (_, Some(access)) => access.words(),
-            (Operation::Flush, None) => "flush",
-            (_, None) => "random mixed",
-        }
+    fn words(self) -> String {
+        self.access().map_or_else(|| words(&self), Access::words)
     }
 }
 
@@ -86,13 +77,8 @@ pub enum Cache {
 }
 
 impl Cache {
-    fn words(self) -> &'static str {
-        match self {
-            Cache::Off => "cache off",
-            Cache::Volatile => "volatile cache",
-            Cache::Protected => "protected cache",
-            Cache::Lying => "lying cache",
-        }
+    fn words(self) -> String {
+        if self == Cache::Off { "cache off".to_owned() } else { format!("{} cache", spelling(&self)) }
     }
 }
 
@@ -230,153 +216,123 @@ impl Figure {
 
     /// The conditions in a few words.
     pub(super) fn words(&self) -> String {
-        let mut text =
-            format!("{} {}, {}", self.operation.words(), format_size_bytes(self.block_bytes()), self.threads);
-        let mut add = |words: String| {
-            text.push_str(", ");
-            text.push_str(&words);
-        };
-        self.read_percent.into_iter().for_each(|percent| add(format!("{percent} % reads")));
-        self.writes.into_iter().for_each(|writes| add(format!("after {writes} writes")));
-        self.cache.into_iter().for_each(|cache| add(cache.words().to_owned()));
-        self.size.iter().for_each(|size| add(format!("on {size}")));
-        match self.state {
-            Some(State::Used) => add("used".to_owned()),
-            Some(State::Full) => add("full".to_owned()),
-            Some(State::JustWritten) => add("just written".to_owned()),
-            None => {}
-        }
-        match self.zone {
-            Some(Zone::Inner) => add("inner zone".to_owned()),
-            Some(Zone::Whole) => add("whole surface".to_owned()),
-            None => {}
-        }
-        self.burst.iter().for_each(|burst| add(format!("first {burst}")));
-        self.partition_offset.iter().for_each(|offset| add(format!("from {offset}")));
-        self.beside.into_iter().for_each(|beside| add(format!("beside {}", beside.words())));
-        if let (Some(over), Some(other)) = (&self.over, self.denominator()) {
-            let differences = [
-                over.profile.clone(),
-                over.io_unit.clone(),
-                over.threads.map(|_| format!("{} under way", other.threads)),
-                over.cache.map(|cache| cache.words().to_owned()),
-            ];
-            add(format!("over {}", differences.into_iter().flatten().collect::<Vec<_>>().join(" ")));
-        }
-        text
+        let zone = self.zone.map(|zone| match zone {
+            Zone::Inner => "inner zone",
+            Zone::Whole => "whole surface",
+        });
+        let conditions = [
+            Some(self.operation.words() + " " + &format_size_bytes(self.block_bytes())),
+            Some(self.threads.to_string()),
+            self.read_percent.map(|percent| format!("{percent} % reads")),
+            self.writes.map(|writes| format!("after {writes} writes")),
+            self.cache.map(Cache::words),
+            self.size.as_ref().map(|size| format!("on {size}")),
+            self.state.map(|state| words(&state)),
+            zone.map(str::to_owned),
+            self.burst.as_ref().map(|burst| format!("first {burst}")),
+            self.partition_offset.as_ref().map(|offset| format!("from {offset}")),
+            self.beside.map(|beside| format!("beside {}", beside.words())),
+            self.over.as_ref().map(Over::words),
+        ];
+        conditions.into_iter().flatten().join(", ")
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<()> {
         check_io_unit(&self.io_unit)?;
-        check_threads(self.threads)?;
-        if !(self.figure.is_finite() && self.figure > 0.0) {
-            return Err(format!("figure: is {}, must be above zero", self.figure));
-        }
-        if self.source.trim().is_empty() || self.source.contains("[UNVERIFIED]") {
-            return Err("source: must name a text that has the figure".to_owned());
-        }
+        check_range("threads", self.threads, THREADS_HIGH)?;
+        let is_positive = self.figure.is_finite() && self.figure > 0.0;
+        ensure!(is_positive, "figure: is {}, must be above zero", self.figure);
+        let is_sourced = !self.source.trim().is_empty() && !self.source.contains("[UNVERIFIED]");
+        ensure!(is_sourced, "source: must name a text that has the figure");
         self.check_operation()?;
         for (key, size) in [("size", &self.size), ("partition_offset", &self.partition_offset)] {
-            let bytes = size.as_deref().map(parse_size_bytes).transpose();
-            let bytes = bytes.map_err(|problem| format!("{key}: {problem}"))?;
-            if let Some(bytes) = bytes.filter(|&bytes| bytes == 0 || !bytes.is_multiple_of(512)) {
-                return Err(format!("{key}: is {bytes} bytes, must be a multiple of 512 above zero"));
-            }
+            let Some(size) = size else { continue };
+            let bytes = parse_size_bytes(size).map_err(|problem| anyhow!("{key}: {problem}"))?;
+            let is_whole = bytes > 0 && bytes.is_multiple_of(512);
+            ensure!(is_whole, "{key}: is {bytes} bytes, must be a multiple of 512 above zero");
         }
-        let burst_ns = self.burst.as_deref().map(parse_duration_ns).transpose();
-        if burst_ns.map_err(|problem| format!("burst: {problem}"))? == Some(0) {
-            return Err("burst: is 0, must be above zero".to_owned());
+        if let Some(burst) = &self.burst {
+            let burst_ns = parse_duration_ns(burst).map_err(|problem| anyhow!("burst: {problem}"))?;
+            ensure!(burst_ns > 0, "burst: is 0, must be above zero");
         }
         self.check_ratio()
     }
 
     /// Checks the keys that belong to some operations only.
-    fn check_operation(&self) -> Result<(), String> {
+    fn check_operation(&self) -> Result<()> {
+        use Operation::{
+            Flush, Fsync, RandomMixed, RandomRead, RandomWrite, SequentialRead, SequentialWrite,
+        };
         let is = |operations: &[Operation]| operations.contains(&self.operation);
-        match self.read_percent {
-            Some(_) if !is(&[Operation::RandomMixed]) => {
-                return Err("read_percent: belongs to operation \"random-mixed\"".to_owned());
+        for (key, number, owner, high) in [
+            ("read_percent", self.read_percent, RandomMixed, 99),
+            ("writes", self.writes, Flush, WRITES_HIGH),
+        ] {
+            let name = owner.name();
+            if let Some(number) = number {
+                ensure!(is(&[owner]), "{key}: belongs to operation \"{name}\"");
+                check_range(key, number, high)?;
             }
-            Some(1..=99) => {}
-            Some(percent) => return Err(format!("read_percent: is {percent}, must be 1 to 99")),
-            None if is(&[Operation::RandomMixed]) => {
-                return Err("read_percent: is missing, and the operation is \"random-mixed\"".to_owned());
-            }
-            None => {}
+            ensure!(number.is_some() || !is(&[owner]), "{key}: is missing, and the operation is \"{name}\"");
         }
-        match self.writes {
-            Some(_) if !is(&[Operation::Flush]) => {
-                return Err("writes: belongs to operation \"flush\"".to_owned());
-            }
-            Some(1..=WRITES_HIGH) => {}
-            Some(writes) => return Err(format!("writes: is {writes}, must be 1 to {WRITES_HIGH}")),
-            None if is(&[Operation::Flush]) => {
-                return Err("writes: is missing, and the operation is \"flush\"".to_owned());
-            }
-            None => {}
-        }
-        if is(&[Operation::Fsync, Operation::Flush]) && self.threads != 1 {
-            return Err(format!("threads: is {}, must be 1 for a FLUSH", self.threads));
-        }
-        if is(&[Operation::Flush]) && !matches!(self.unit, Unit::Latency { .. }) {
-            return Err(format!("unit: is \"{}\", must be a latency for operation \"flush\"", self.unit));
-        }
-        if self.zone.is_some() && !self.operation.is_sequential() {
-            return Err("zone: belongs to a sequential operation".to_owned());
-        }
+        let threads = self.threads;
+        ensure!(threads == 1 || !is(&[Fsync, Flush]), "threads: is {threads}, must be 1 for a FLUSH");
+        let (unit, is_latency) = (self.unit, matches!(self.unit, Unit::Latency { .. }));
+        ensure!(
+            is_latency || !is(&[Flush]),
+            "unit: is \"{unit}\", must be a latency for operation \"flush\""
+        );
+        let is_stream = self.operation.is_sequential();
+        ensure!(self.zone.is_none() || is_stream, "zone: belongs to a sequential operation");
         if self.state == Some(State::JustWritten) {
-            if !is(&[Operation::RandomRead, Operation::SequentialRead]) {
-                return Err("state: \"just-written\" belongs to a read".to_owned());
-            }
-            if self.size.is_none() {
-                return Err("size: is missing, and the state is \"just-written\"".to_owned());
-            }
+            ensure!(is(&[RandomRead, SequentialRead]), "state: \"just-written\" belongs to a read");
+            ensure!(self.size.is_some(), "size: is missing, and the state is \"just-written\"");
         }
-        if self.burst.is_some() && !is(&[Operation::RandomWrite, Operation::SequentialWrite]) {
-            return Err("burst: belongs to operation \"random-write\" or \"sequential-write\"".to_owned());
+        ensure!(
+            self.burst.is_none() || is(&[RandomWrite, SequentialWrite]),
+            "burst: belongs to operation \"random-write\" or \"sequential-write\""
+        );
+        if let Some(beside) = self.beside {
+            ensure!(is(&[RandomRead]), "beside: belongs to operation \"random-read\"");
+            ensure!(beside == Fsync, "beside: is \"{}\", must be \"fsync\"", beside.name());
         }
-        match self.beside {
-            Some(_) if !is(&[Operation::RandomRead]) => {
-                Err("beside: belongs to operation \"random-read\"".to_owned())
-            }
-            Some(beside) if beside != Operation::Fsync => {
-                Err(format!("beside: is \"{}\", must be \"fsync\"", beside.name()))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
-    fn check_ratio(&self) -> Result<(), String> {
-        match (&self.over, self.unit == Unit::Ratio) {
-            (None, true) => Err("over: is missing, and the unit is \"ratio\"".to_owned()),
-            (Some(_), false) => Err(format!("unit: is \"{}\", must be \"ratio\" with `over`", self.unit)),
-            (Some(over), true) if *over == Over::default() => {
-                Err("over: is empty, must name what differs".to_owned())
-            }
-            (Some(over), true) => {
-                let in_over = |problem| format!("over.{problem}");
-                over.io_unit.as_deref().map_or(Ok(()), check_io_unit).map_err(in_over)?;
-                over.threads.map_or(Ok(()), check_threads).map_err(in_over)
-            }
-            (None, false) => Ok(()),
-        }
+    fn check_ratio(&self) -> Result<()> {
+        let is_ratio = self.unit == Unit::Ratio;
+        let Some(over) = &self.over else {
+            ensure!(!is_ratio, "over: is missing, and the unit is \"ratio\"");
+            return Ok(());
+        };
+        ensure!(is_ratio, "unit: is \"{}\", must be \"ratio\" with `over`", self.unit);
+        ensure!(*over != Over::default(), "over: is empty, must name what differs");
+        over.io_unit.as_deref().map_or(Ok(()), check_io_unit).map_err(|problem| anyhow!("over.{problem}"))?;
+        over.threads.map_or(Ok(()), |threads| check_range("over.threads", threads, THREADS_HIGH))
     }
 }
 
-fn check_io_unit(text: &str) -> Result<(), String> {
-    let block_bytes = parse_size_bytes(text).map_err(|problem| format!("io_unit: {problem}"))?;
-    if !block_bytes.is_power_of_two() || !(512..=1 << 24).contains(&block_bytes) {
-        return Err(format!(
-            "io_unit: is {block_bytes} bytes, must be a power of two from 512 bytes to 16 MiB"
-        ));
+impl Over {
+    fn words(&self) -> String {
+        let differences = [
+            self.profile.clone(),
+            self.io_unit.clone(),
+            self.threads.map(|threads| format!("{threads} under way")),
+            self.cache.map(Cache::words),
+        ];
+        format!("over {}", differences.into_iter().flatten().join(" "))
     }
+}
+
+fn check_io_unit(text: &str) -> Result<()> {
+    let bytes = parse_size_bytes(text).map_err(|problem| anyhow!("io_unit: {problem}"))?;
+    let is_unit = bytes.is_power_of_two() && (512..=1 << 24).contains(&bytes);
+    ensure!(is_unit, "io_unit: is {bytes} bytes, must be a power of two from 512 bytes to 16 MiB");
     Ok(())
 }
 
-fn check_threads(threads: u64) -> Result<(), String> {
-    if !(1..=THREADS_HIGH).contains(&threads) {
-        return Err(format!("threads: is {threads}, must be 1 to {THREADS_HIGH}"));
-    }
+fn check_range(key: &str, number: u64, high: u64) -> Result<()> {
+    ensure!((1..=high).contains(&number), "{key}: is {number}, must be 1 to {high}");
     Ok(())
 }
 

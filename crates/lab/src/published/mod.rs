@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
-use crate::bench::{Bench, Place, Question, Row};
+use crate::bench::{Bench, Place, Question};
 use crate::stack::{StackSpec, built_in_stack, known_deviations_of};
 pub use figure::{Cache, Figure, Operation, Over, State, Zone, built_in, parse};
 use spindle_base::Mistake;
@@ -56,14 +57,11 @@ impl Against {
         if name == "all" {
             return Ok(Against { figures, all: true });
         }
-        let mut known: Vec<String> = figures.iter().map(|figure| figure.profile.clone()).collect();
+        let known = figures.iter().map(|figure| &figure.profile).sorted().dedup().join(", ");
         figures.retain(|figure| figure.profile == name);
         if figures.is_empty() {
-            known.sort_unstable();
-            known.dedup();
             return Err(Mistake::new(format!(
-                "--against: there are no published figures of `{name}`; there are figures of {}; or write `all`, or give the path of a .toml file",
-                known.join(", ")
+                "--against: there are no published figures of `{name}`; there are figures of {known}; or write `all`, or give the path of a .toml file",
             )));
         }
         Ok(Against { figures, all: false })
@@ -82,18 +80,18 @@ impl Against {
             Err(missing) => without(figure, missing),
         };
         let figures = self.in_order(&target.head().name);
-        let (next, cores) =
-            (AtomicUsize::new(0), std::thread::available_parallelism().map_or(1, usize::from));
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicUsize::new(0);
         let work = || -> Vec<(usize, Comparison)> {
             let indices = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
             indices.map_while(|index| Some((index, compare(figures.get(index)?)))).collect()
         };
-        let mut answers: Vec<(usize, Comparison)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("models do not panic")).collect()
+        let answers: Vec<(usize, Comparison)> = std::thread::scope(|scope| {
+            let workers = (0..cores).map(|_| scope.spawn(work)).collect_vec().into_iter();
+            workers.flat_map(|worker| worker.join().expect("models do not panic")).collect()
         });
-        answers.sort_unstable_by_key(|(index, _)| *index);
-        answers.into_iter().map(|(_, comparison)| comparison).collect()
+        let in_order = answers.into_iter().sorted_unstable_by_key(|(index, _)| *index);
+        in_order.map(|(_, comparison)| comparison).collect()
     }
 
     /// Compares with existing rows of a bench. Figures with special conditions stay without a measurement.
@@ -102,11 +100,11 @@ impl Against {
             self.in_order(profile).into_iter().filter(|figure| !self.all || figure.profile == profile);
         let compare = |figure: &Figure| {
             let Some(question) = figure.question() else {
-                let missing = "needs a device in a state of its own; ask with --virtual";
-                return without(figure, missing.to_owned());
+                let missing = "needs a preconditioned device; use --virtual";
+                return without(figure, missing);
             };
             let in_files = Question { place: Place::FileSystem, ..question };
-            let row: Option<&Row> = bench.find(&question).or_else(|| bench.find(&in_files));
+            let row = bench.find(&question).or_else(|| bench.find(&in_files));
             compared(figure, row.and_then(|row| figure.unit.of_row(row)))
         };
         figures.map(compare).collect()
@@ -143,28 +141,24 @@ impl Comparison {
 }
 
 fn compared(figure: &Figure, measured: Option<f64>) -> Comparison {
-    let Some(measured) = measured else { return without(figure, "was not measured".to_owned()) };
-    let comparison = Comparison {
-        figure: figure.clone(),
-        measured: Some(measured),
-        ratio: Some(measured / figure.figure),
-        missing: None,
-        reason: None,
-    };
-    let reason = if comparison.is_met() == Some(false) { reason(figure) } else { None };
-    Comparison { reason, ..comparison }
+    let Some(measured) = measured else { return without(figure, "was not measured") };
+    let ratio = Some(measured / figure.figure);
+    let mut comparison = Comparison { measured: Some(measured), ratio, missing: None, ..without(figure, "") };
+    let is_missed = comparison.is_met() == Some(false);
+    comparison.reason = known_deviations_of(&figure.profile)
+        .into_iter()
+        .find(|deviation| {
+            is_missed
+                && deviation.operation == figure.operation.name()
+                && figure.source.starts_with(&deviation.source)
+        })
+        .map(|deviation| deviation.reason);
+    comparison
 }
 
-fn reason(figure: &Figure) -> Option<String> {
-    let misses = known_deviations_of(&figure.profile).into_iter();
-    let operation = figure.operation.name();
-    let mut mine =
-        misses.filter(|miss| miss.operation == operation && figure.source.starts_with(&miss.source));
-    mine.next().map(|miss| miss.reason)
-}
-
-fn without(figure: &Figure, missing: String) -> Comparison {
-    Comparison { figure: figure.clone(), measured: None, ratio: None, missing: Some(missing), reason: None }
+fn without(figure: &Figure, missing: impl Into<String>) -> Comparison {
+    let missing = Some(missing.into());
+    Comparison { figure: figure.clone(), measured: None, ratio: None, missing, reason: None }
 }
 
 /// One line per figure with or without a measurement, and the counts at the end.
@@ -175,44 +169,35 @@ pub fn table(comparisons: &[Comparison]) -> String {
         "\n{:<22} {:<58} {:>11} {:>11} {:<10} {:>6}  {}\n",
         "profile", "published figure", "published", "measured", "", "ratio", "source"
     );
-    for comparison in &with_profile {
-        text.push_str(&line(comparison));
-    }
+    text.extend(with_profile.iter().map(|comparison| line(comparison)));
     if !waiting.is_empty() {
-        let mut names: Vec<&str> =
-            waiting.iter().map(|comparison| comparison.figure.profile.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        text.push_str(&format!("{} more figures wait for a profile: {}\n", waiting.len(), names.join(", ")));
+        let names = waiting.iter().map(|comparison| &comparison.figure.profile).sorted().dedup().join(", ");
+        text.push_str(&format!("{} more figures wait for a profile: {names}\n", waiting.len()));
     }
     let unasked = with_profile.iter().filter(|comparison| comparison.ratio.is_none()).count();
     if unasked > 0 {
-        text.push_str(&format!("{unasked} figures could not be asked for and do not count\n"));
+        text.push_str(&format!("{unasked} figures have no measurement and are not counted\n"));
     }
-    let of = |fitted| {
-        let such = comparisons.iter().filter(|comparison| comparison.figure.fitted == fitted);
-        such.cloned().collect::<Vec<_>>()
-    };
-    text.push_str(&format!("predicted: {}\n", count(&of(false))));
-    text.push_str(&format!("a parameter of the profile was set from the figure: {}\n", count(&of(true))));
-    text.push_str(&format!("{}\n", count(comparisons)));
-    text
+    let of = |fitted| count(comparisons.iter().filter(|comparison| comparison.figure.fitted == fitted));
+    text + &format!(
+        "predicted: {}\na parameter of the profile was set from the figure: {}\n{}\n",
+        of(false),
+        of(true),
+        count(comparisons)
+    )
 }
 
 fn line(comparison: &Comparison) -> String {
     let figure = &comparison.figure;
-    let outcome = match (comparison.measured, comparison.ratio) {
-        (Some(measured), Some(ratio)) => (short(measured), format!("{ratio:.2}")),
-        _ => ("-".to_owned(), "-".to_owned()),
-    };
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let mut text = format!(
         "{:<22} {:<58} {:>11} {:>11} {:<10} {:>6}  {}{}{}\n",
         figure.profile,
         figure.words(),
         short(figure.figure),
-        outcome.0,
+        or_dash(comparison.measured.map(short)),
         figure.unit.to_string(),
-        outcome.1,
+        or_dash(comparison.ratio.map(|ratio| format!("{ratio:.2}"))),
         figure.source,
         if figure.fitted { " (the profile was set from it)" } else { "" },
         comparison.missing.as_ref().map_or(String::new(), |missing| format!(": {missing}")),
@@ -225,8 +210,8 @@ fn line(comparison: &Comparison) -> String {
 }
 
 /// `N of M within 25 %`, where M is the number of measured figures.
-pub fn count(comparisons: &[Comparison]) -> String {
-    let outcomes: Vec<bool> = comparisons.iter().filter_map(Comparison::is_met).collect();
+pub fn count<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> String {
+    let outcomes: Vec<bool> = comparisons.into_iter().filter_map(Comparison::is_met).collect();
     let near = outcomes.iter().filter(|&&is_met| is_met).count();
     format!("{near} of {} within {:.0} %", outcomes.len(), TOLERANCE * 100.0)
 }

@@ -52,7 +52,7 @@ fn reasons_without_a_miss(known: &[&Comparison]) -> Vec<String> {
 #[test]
 fn a_figure_is_met_within_a_quarter() {
     let comparison = |ratio| compared(&figure(), Some(ratio));
-    let missing = without(&figure(), NO_PROFILE.to_owned());
+    let missing = without(&figure(), NO_PROFILE);
     let comparisons = [comparison(0.75), comparison(1.25), comparison(0.7), comparison(1.3), missing];
     assert_eq!(count(&comparisons), "2 of 4 within 25 %");
     let table = table(&comparisons);

@@ -13,46 +13,36 @@ pub enum Unit {
     RequestsPerS,
     MegabytesPerS,
     MebibytesPerS,
+    /// The mean without a percentile.
     Latency {
         scale: Scale,
-        statistic: Statistic,
+        percentile: Option<f64>,
     },
     /// Requests a second, divided by those of the figure's `over`.
     Ratio,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    Microseconds,
-    Milliseconds,
-}
+const NAMES: [(&str, Unit); 4] = [
+    ("requests/s", Unit::RequestsPerS),
+    ("MB/s", Unit::MegabytesPerS),
+    ("MiB/s", Unit::MebibytesPerS),
+    ("ratio", Unit::Ratio),
+];
 
+/// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Statistic {
-    Mean,
-    Percentile(f64),
+pub struct Scale {
+    name: &'static str,
+    length_us: f64,
 }
 
-impl Scale {
-    fn name_and_us(self) -> (&'static str, f64) {
-        match self {
-            Scale::Microseconds => ("us", 1.0),
-            Scale::Milliseconds => ("ms", 1e3),
-        }
-    }
-}
+const SCALES: [Scale; 2] = [Scale { name: "us", length_us: 1.0 }, Scale { name: "ms", length_us: 1e3 }];
 
 /// Latencies of requests, and their elapsed time together.
 pub(super) struct Sample {
     pub(super) block_bytes: u64,
     pub(super) latencies_us: Vec<f64>,
     pub(super) elapsed_ns: u64,
-}
-
-impl Sample {
-    pub(super) fn per_second(&self) -> f64 {
-        self.latencies_us.len() as f64 * 1e9 / self.elapsed_ns.max(1) as f64
-    }
 }
 
 /// Number of samples beyond a quantile.
@@ -62,7 +52,7 @@ impl Unit {
     /// Requests that a quantile needs; zero for other quantities.
     pub(super) fn tail_requests(self) -> u64 {
         match self {
-            Unit::Latency { statistic: Statistic::Percentile(percent), .. } => {
+            Unit::Latency { percentile: Some(percent), .. } => {
                 (TAIL_SAMPLES / (1.0 - percent / 100.0)) as u64
             }
             _ => 0,
@@ -71,43 +61,39 @@ impl Unit {
 
     /// The quantity of measured requests; `None` if there are none.
     pub(super) fn of_sample(self, sample: &Sample) -> Option<f64> {
-        if sample.latencies_us.is_empty() {
-            return None;
-        }
-        let bytes_per_s = sample.per_second() * sample.block_bytes as f64;
-        match self {
-            Unit::RequestsPerS | Unit::Ratio => Some(sample.per_second()),
-            Unit::MegabytesPerS => Some(bytes_per_s / 1e6),
-            Unit::MebibytesPerS => Some(bytes_per_s / f64::from(1 << 20)),
-            Unit::Latency { scale, statistic } => {
-                let us = match statistic {
-                    Statistic::Mean => spindle_stats::mean(&sample.latencies_us),
-                    Statistic::Percentile(percent) => {
-                        spindle_stats::quantile(&sample.latencies_us, percent / 100.0)
-                    }
-                };
-                us.map(|us| us / scale.name_and_us().1)
-            }
-        }
+        let latencies_us = &sample.latencies_us;
+        let mean_us = spindle_stats::mean(latencies_us)?;
+        let per_second = latencies_us.len() as f64 * 1e9 / sample.elapsed_ns.max(1) as f64;
+        let latency_us = |percentile: Option<f64>| match percentile {
+            None => Some(mean_us),
+            Some(percent) => spindle_stats::quantile(latencies_us, percent / 100.0),
+        };
+        self.of(per_second, per_second * sample.block_bytes as f64, latency_us)
     }
 
     /// The quantity of a row of a bench; `None` if the row lacks it.
     pub(super) fn of_row(self, row: &Row) -> Option<f64> {
+        let latency_us = |percentile| match percentile {
+            None => Some(row.latency_us_mean),
+            Some(50.0) => row.latency_us_p50,
+            Some(99.0) => row.latency_us_p99,
+            Some(99.9) => row.latency_us_p999,
+            Some(_) => None,
+        };
+        self.of(row.per_second, row.bytes_per_s, latency_us)
+    }
+
+    fn of(
+        self,
+        per_second: f64,
+        bytes_per_s: f64,
+        latency_us: impl Fn(Option<f64>) -> Option<f64>,
+    ) -> Option<f64> {
         match self {
-            Unit::RequestsPerS => Some(row.per_second),
-            Unit::MegabytesPerS => Some(row.bytes_per_s / 1e6),
-            Unit::MebibytesPerS => Some(row.bytes_per_s / f64::from(1 << 20)),
-            Unit::Ratio => None,
-            Unit::Latency { scale, statistic } => {
-                let us = match statistic {
-                    Statistic::Mean => Some(row.latency_us_mean),
-                    Statistic::Percentile(50.0) => row.latency_us_p50,
-                    Statistic::Percentile(99.0) => row.latency_us_p99,
-                    Statistic::Percentile(99.9) => row.latency_us_p999,
-                    Statistic::Percentile(_) => None,
-                };
-                us.map(|us| us / scale.name_and_us().1)
-            }
+            Unit::RequestsPerS | Unit::Ratio => Some(per_second),
+            Unit::MegabytesPerS => Some(bytes_per_s / 1e6),
+            Unit::MebibytesPerS => Some(bytes_per_s / f64::from(1 << 20)),
+            Unit::Latency { scale, percentile } => Some(latency_us(percentile)? / scale.length_us),
         }
     }
 }
@@ -115,16 +101,14 @@ impl Unit {
 impl fmt::Display for Unit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unit::RequestsPerS => formatter.write_str("requests/s"),
-            Unit::MegabytesPerS => formatter.write_str("MB/s"),
-            Unit::MebibytesPerS => formatter.write_str("MiB/s"),
-            Unit::Ratio => formatter.write_str("ratio"),
-            Unit::Latency { scale, statistic: Statistic::Mean } => {
-                write!(formatter, "{} mean", scale.name_and_us().0)
+            Unit::Latency { scale, percentile: None } => write!(formatter, "{} mean", scale.name),
+            Unit::Latency { scale, percentile: Some(percent) } => {
+                write!(formatter, "{} p{percent}", scale.name)
             }
-            Unit::Latency { scale, statistic: Statistic::Percentile(percent) } => {
-                write!(formatter, "{} p{percent}", scale.name_and_us().0)
-            }
+            other => NAMES
+                .iter()
+                .filter(|(_, unit)| unit == other)
+                .try_for_each(|(name, _)| formatter.write_str(name)),
         }
     }
 }
@@ -139,14 +123,8 @@ impl TryFrom<String> for Unit {
     type Error = String;
 
     fn try_from(text: String) -> Result<Unit, String> {
-        match text.as_str() {
-            "requests/s" => return Ok(Unit::RequestsPerS),
-            "MB/s" => return Ok(Unit::MegabytesPerS),
-            "MiB/s" => return Ok(Unit::MebibytesPerS),
-            "ratio" => return Ok(Unit::Ratio),
-            _ => {}
-        }
-        latency(&text).ok_or_else(|| {
+        let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, unit)| *unit);
+        named.or_else(|| latency(&text)).ok_or_else(|| {
             format!(
                 "unit: `{text}` must be \"requests/s\", \"MB/s\", \"MiB/s\", \"ratio\", or a latency such as \
                  \"us mean\", \"ms p50\" or \"ms p99.9\""
@@ -157,17 +135,13 @@ impl TryFrom<String> for Unit {
 
 fn latency(text: &str) -> Option<Unit> {
     let (scale, statistic) = text.split_once(' ')?;
-    let scale = match scale {
-        "us" => Scale::Microseconds,
-        "ms" => Scale::Milliseconds,
-        _ => return None,
-    };
+    let scale = SCALES.into_iter().find(|known| known.name == scale)?;
     if statistic == "mean" {
-        return Some(Unit::Latency { scale, statistic: Statistic::Mean });
+        return Some(Unit::Latency { scale, percentile: None });
     }
     let percent: f64 = statistic.strip_prefix('p')?.parse().ok()?;
     let is_one = percent > 0.0 && percent < 100.0;
-    is_one.then_some(Unit::Latency { scale, statistic: Statistic::Percentile(percent) })
+    is_one.then_some(Unit::Latency { scale, percentile: Some(percent) })
 }
 
 #[cfg(test)]

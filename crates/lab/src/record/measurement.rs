@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use spindle_load::Check;
+
 use super::{MountView, ReplicationView};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -11,6 +13,8 @@ pub struct Measurement {
     /// Length of the measured window.
     pub duration_s: f64,
     /// The workload's own metric, by which cells are compared.
+    /// Named `headline` in older records.
+    #[serde(alias = "headline")]
     pub metric: Metric,
     /// One per transaction type, in the workload's order.
     pub transactions: Vec<TransactionSummary>,
@@ -22,6 +26,7 @@ pub struct Measurement {
     pub cpu: CpuSummary,
     pub per_transaction: PerTransaction,
     /// Named `limiter` in older records.
+    #[serde(alias = "limiter")]
     pub bottleneck: Bottleneck,
     /// `None` without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,12 +141,4 @@ pub struct Bottleneck {
     pub shares: BTreeMap<String, f64>,
     /// The figures behind the verdict, in one sentence.
     pub reason: String,
-}
-
-/// One verification of the database after the trial.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Check {
-    pub name: String,
-    pub passed: bool,
-    pub detail: String,
 }

@@ -12,7 +12,8 @@ use crate::host::provenance::Machine;
 
 mod cell;
 mod file_class;
-pub(crate) mod masking;
+pub mod input;
+mod masking;
 mod measurement;
 mod old_formats;
 pub mod records_file;
@@ -23,13 +24,14 @@ mod warning;
 pub use cell::{Cell, MountHead, StackHead, ZfsDeviceHead, ZfsHead};
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, Check, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
+    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
     TransactionSummary,
 };
 pub use replication::{
     ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
     WaitPoint,
 };
+pub use spindle_load::Check;
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
 
@@ -158,4 +160,14 @@ pub struct Trial {
     pub measurement: Option<Measurement>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+/// The same as words in a sentence.
+pub(crate) fn words(variant: &impl Serialize) -> String {
+    spelling(variant).replace('-', " ")
+}
+
+/// The spelling of a variant in a file.
+pub(crate) fn spelling(variant: &impl Serialize) -> String {
+    serde_json::to_value(variant).ok().and_then(|name| Some(name.as_str()?.to_owned())).unwrap_or_default()
 }

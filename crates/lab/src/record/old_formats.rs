@@ -1,8 +1,7 @@
 //! Converts records of formats 1 and 2 to format 3.
 //!
 //! Format 2 kept the data's mount in fields of the cell and of the measurement, and further mounts in
-//! `other_mounts`. Format 1 had no further mounts. The metric was called `headline`, the bottleneck
-//! `limiter`.
+//! `other_mounts`. Format 1 had no further mounts.
 
 use serde_json::{Map, Value, json};
 
@@ -57,11 +56,6 @@ fn put_first(holder: &mut Map<String, Value>, data: Value) {
 }
 
 fn convert_measurement(measurement: &mut Map<String, Value>) {
-    for (old, new) in [("headline", "metric"), ("limiter", "bottleneck")] {
-        if let Some(value) = measurement.remove(old) {
-            measurement.insert(new.to_owned(), value);
-        }
-    }
     let mut data = Map::new();
     for key in ["emulator", "host", "devices"] {
         data.extend(measurement.remove(key).map(|value| (key.to_owned(), value)));
@@ -96,16 +90,12 @@ mod tests {
     #[test]
     fn what_the_datas_storage_did_moves_into_its_mount() {
         let trial = json!({ "measurement": {
-            "headline": { "value": 7 },
-            "limiter": { "kind": "cpu" },
             "emulator": null,
             "host": { "reads": 1 },
             "series": { "transactions_per_s": [1.0], "read_iops": [2.0], "queue_depth": [3.0] },
             "other_mounts": [{ "host": { "reads": 4 } }],
         }});
         let measurement = &converted(trial)["measurement"];
-        assert_eq!(measurement["metric"]["value"], 7);
-        assert_eq!(measurement["bottleneck"]["kind"], "cpu");
         assert_eq!(measurement["series"], json!({ "transactions_per_s": [1.0] }));
         let data = &measurement["mounts"][0];
         assert_eq!(data["series"], json!({ "read_iops": [2.0], "queue_depth": [3.0] }));

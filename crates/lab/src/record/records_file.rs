@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use rustix::fs::FlockOperation;
 
+use super::input::parse_unmasked;
+use super::{Header, Line, Trial, masking};
 use crate::host::private_directory::PrivateDirectory;
-use crate::record::masking;
-use crate::record::{FORMAT, Header, Line, Trial};
 use spindle_base::Mistake;
 
 pub const FILE_NAME: &str = "records.jsonl";
@@ -40,7 +40,8 @@ pub struct Resume {
 impl RecordsFile {
     /// Opens or creates `directory/records.jsonl`, and returns the trials that are kept.
     pub fn open(directory: &Path, header: &Header, resume: Resume) -> Result<(RecordsFile, Vec<Trial>)> {
-        let header = &masked(header);
+        let mut header = header.clone();
+        masking::mask_header(&mut header);
         let place = open_directory(directory)?;
         let lock = lock(&place, directory)?;
         let path = directory.join(FILE_NAME);
@@ -48,22 +49,21 @@ impl RecordsFile {
         let mut text = String::new();
         file.read_to_string(&mut text).with_context(|| format!("reading {}", path.display()))?;
         let whole = if resume.fresh { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
-        let (old_header, mut trials) = parse(&text[..whole], &path)?;
-        let mut rewrite = resume.fresh;
-        if let Some(old) = &old_header {
-            if old.provenance.scenario_hash != header.provenance.scenario_hash {
-                return Err(Mistake::new(format!(
+        let (mut rewrite, mut trials) = (true, Vec::new());
+        if whole > 0 {
+            let old = parse_unmasked(&text[..whole], path.display())?;
+            ensure!(
+                old.header.provenance.scenario_hash == header.provenance.scenario_hash,
+                Mistake::new(format!(
                     "--output {}: holds the records of another scenario (`{}`); name another directory, or start over with --fresh",
                     directory.display(),
-                    old.scenario.name,
+                    old.header.scenario.name,
                 ))
-                .into());
-            }
+            );
             // The prose or the number of trials may have changed since.
-            rewrite |=
-                old.format != header.format || old.scenario != header.scenario || old.cells != header.cells;
-        } else {
-            rewrite = true;
+            let state = |header: &Header| (header.format, header.scenario.clone(), header.cells.clone());
+            rewrite = state(&old.header) != state(&header);
+            trials = old.trials;
         }
         if resume.retry_failed {
             let before = trials.len();
@@ -71,8 +71,7 @@ impl RecordsFile {
             rewrite |= trials.len() < before;
         }
         if rewrite {
-            let lines =
-                std::iter::once(Line::Header(header.clone())).chain(trials.iter().cloned().map(Line::Trial));
+            let lines = std::iter::once(Line::Header(header)).chain(trials.iter().cloned().map(Line::Trial));
             place.replace(FILE_NAME, |file| {
                 lines.map(encode).try_for_each(|line| file.write_all(line.as_bytes()))
             })?;
@@ -95,16 +94,6 @@ impl RecordsFile {
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
             .with_context(|| format!("writing a record to {}", self.path.display()))
-    }
-}
-
-/// Reads header and trials of a file.
-pub fn read(path: &Path) -> Result<(Header, Vec<Trial>)> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    match parse(&text[..whole], path)? {
-        (Some(header), trials) => Ok((header, trials)),
-        (None, _) => bail!("{} holds no records", path.display()),
     }
 }
 
@@ -142,41 +131,6 @@ fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
         .into()),
         Err(error) => Err(error).with_context(|| format!("locking {}", directory.join(LOCK_NAME).display())),
     }
-}
-
-/// # Errors
-/// A line that is not a record: the file is of another kind, or has been changed.
-fn parse(text: &str, path: &Path) -> Result<(Option<Header>, Vec<Trial>), Mistake> {
-    let mut header: Option<Header> = None;
-    let mut trials = Vec::new();
-    let mut format = None;
-    for (index, text) in text.lines().enumerate() {
-        let mistake =
-            |words: String| Mistake::new(format!("{}, line {}: {words}", path.display(), index + 1));
-        let no_record = |error: serde_json::Error| mistake(format!("not a record: {error}"));
-        let format = match format {
-            Some(format) => format,
-            None => *format.insert(Line::format_of(text).map_err(no_record)?),
-        };
-        if format > u64::from(FORMAT) {
-            return Err(mistake(format!(
-                "format {format} of a later version of spindle; this one reads up to {FORMAT}"
-            )));
-        }
-        match Line::parse(text, format).map_err(no_record)? {
-            Line::Header(head) if header.is_none() => header = Some(head),
-            Line::Header(_) => return Err(mistake("a second header".to_owned())),
-            Line::Trial(_) if header.is_none() => return Err(mistake("a trial without a header".to_owned())),
-            Line::Trial(trial) => trials.push(trial),
-        }
-    }
-    Ok((header, trials))
-}
-
-fn masked(header: &Header) -> Header {
-    let mut header = header.clone();
-    masking::mask_header(&mut header);
-    header
 }
 
 fn encode(mut line: Line) -> String {

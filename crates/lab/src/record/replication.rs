@@ -16,16 +16,6 @@ pub enum ReplicationMode {
     SemiSync,
 }
 
-impl ReplicationMode {
-    /// Key in a scenario.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReplicationMode::Async => "async",
-            ReplicationMode::SemiSync => "semi-sync",
-        }
-    }
-}
-
 /// Where a semi-synchronous commit waits (`rpl_semi_sync_master_wait_point`).
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]

@@ -49,18 +49,18 @@ impl Warning {
     pub fn sentence(&self) -> String {
         match self {
             Warning::Late { p99_us, share } => format!(
-                "The emulator answered late (p99 {p99_us:.0} us), which is {:.1} % of the time that requests took: \
-                 latencies are upper bounds; use fewer terminals or a machine with idle cores.",
+                "The emulator answered late (p99 {p99_us:.0} us, {:.1} % of all request time): latencies are upper bounds. \
+                 Use fewer terminals, or a machine with idle cores.",
                 share * 100.0
             ),
             Warning::CpuSaturated { busy, client } => format!(
-                "The cores were {:.0} % busy, {:.0} % with the load generator: this cell shows what the machine can do, not what the storage can; \
-                 the true difference may be larger.",
+                "The cores were {:.0} % busy, {:.0} % with the load generator: this cell shows the limit of the machine, \
+                 not of the storage. The true difference may be larger.",
                 busy * 100.0,
                 client * 100.0
             ),
             Warning::ClientSaturated { share } => format!(
-                "The load generator used {:.0} % of the cores that its threads can use: it may have set the pace; add threads or cores.",
+                "The load generator used {:.0} % of the cores available to its threads, so it may be the bottleneck: add threads or cores.",
                 share * 100.0
             ),
             Warning::NoRealTime => {
@@ -69,8 +69,8 @@ impl Warning {
                     .to_owned()
             }
             Warning::NoIoFlusher => {
-                "The emulator is not spared by memory reclaim (PR_SET_IO_FLUSHER was refused): under a memory limit it can come to wait for \
-                 its own disk, and is ended then; grant CAP_SYS_RESOURCE, or leave memory free."
+                "The kernel refused PR_SET_IO_FLUSHER to the emulator: under a memory limit, the emulator can wait for its \
+                 own disk, and is then killed. Grant CAP_SYS_RESOURCE, or leave memory free."
                     .to_owned()
             }
             Warning::NotSteady { drift } => format!(
@@ -81,29 +81,29 @@ impl Warning {
                 format!("{:.2} % of the transactions failed and were not counted.", share * 100.0)
             }
             Warning::BehindSchedule { behind_s } => format!(
-                "The server did less than it was asked: at the end of the window transactions began {behind_s:.1} s after their time, and latencies \
-                 are as long as the window makes them; ask for a lower rate.",
+                "The server was slower than the requested rate: at the end of the window, transactions started {behind_s:.1} s \
+                 late, and latencies grow with the length of the window. Ask for a lower rate.",
             ),
             Warning::SemiSyncFellBack { transactions, share } => format!(
-                "{transactions} commits ({:.1} %) went on without the acknowledgement of a replica, because none came in time: this number \
-                 is in part of asynchronous replication; raise `timeout`, or give the replica faster storage.",
+                "{transactions} commits ({:.1} %) continued without a replica's acknowledgement, because none came in time: \
+                 the figure is partly that of asynchronous replication. Raise `timeout`, or give the replica faster storage.",
                 share * 100.0
             ),
             Warning::ReplicaBehind { replica, catch_up_s: Some(seconds), .. } => format!(
-                "{replica} needed {seconds:.1} s after the window to apply what was written in it: it does not keep up with this load, and the \
-                 number is the primary's alone."
+                "{replica} needed {seconds:.1} s after the window to apply the window's writes: it does not keep up with this \
+                 load, and the figure is the primary's alone."
             ),
             Warning::ReplicaBehind { replica, catch_up_s: None, waited_s } => format!(
-                "{replica} had not applied what was written in the window {waited_s:.0} s after it: it does not keep up with this load, and the \
-                 number is the primary's alone.",
+                "{replica} had not applied the window's writes {waited_s:.0} s after the window: it does not keep up with this \
+                 load, and the figure is the primary's alone.",
             ),
             Warning::ReplicaSilent { replica, share } => format!(
-                "{replica} did not answer in {:.0} % of the seconds, so that its lag is not known there: it stood still, or waited for its storage.",
+                "{replica} did not answer in {:.0} % of the seconds, so its lag is unknown then: it stood still, or waited for its storage.",
                 share * 100.0
             ),
             Warning::HostDiskReads { major_faults } => format!(
-                "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk): \
-                 latencies contain the real disk; use a smaller data set."
+                "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
+                 include the real disk: use a smaller data set."
             ),
         }
     }

@@ -5,9 +5,13 @@ use spindle_base::text::one_line;
 
 use super::TrialTable;
 
-pub(super) fn rows(table: &TrialTable) -> String {
-    let rows = table.rows.iter().map(|row| line(row.iter().map(field)));
-    std::iter::once(line(table.columns.iter().cloned())).chain(rows).collect()
+pub(super) fn rows(table: &TrialTable) -> anyhow::Result<String> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(table.columns.iter().map(|name| safe(name)))?;
+    for row in &table.rows {
+        writer.write_record(row.iter().map(|value| safe(&field(value))))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
 }
 
 fn field(value: &Value) -> String {
@@ -23,20 +27,8 @@ fn field(value: &Value) -> String {
 }
 
 /// Puts an apostrophe before a field that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
-fn not_a_formula(field: &str) -> String {
+fn safe(field: &str) -> String {
+    let field = one_line(field);
     let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
-    if is_formula { format!("'{field}") } else { field.to_owned() }
-}
-
-fn line(fields: impl Iterator<Item = String>) -> String {
-    fields.map(|field| quoted(&field)).collect::<Vec<_>>().join(",") + "\n"
-}
-
-fn quoted(field: &str) -> String {
-    let field = &not_a_formula(&one_line(field));
-    if field.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
+    if is_formula { format!("'{field}") } else { field }
 }

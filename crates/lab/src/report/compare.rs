@@ -4,12 +4,15 @@
 //! two runs at different times: their trials are not paired, and all other differences between the runs are
 //! listed.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
 use serde::Serialize;
+use spindle_base::{Mistake, near};
 use spindle_stats::{CONFIDENCE, Sample, compare};
 
-use crate::report::{self, Ratio, Records, format};
+use crate::report::{self, Ratio, Records};
 
 /// One pair of cells.
 #[derive(Debug, Clone, Serialize)]
@@ -41,35 +44,22 @@ pub struct Side {
     pub cell: Option<String>,
 }
 
-/// Mistakes of the user.
-#[derive(Debug, thiserror::Error)]
-pub enum CompareError {
-    #[error("{file}: has no cell `{cell}`; its cells are {known}")]
-    UnknownCell { file: String, cell: String, known: String },
-    #[error("{left} and {right} have no cell of the same name; name them as {left}:CELL and {right}:CELL")]
-    NothingInCommon { left: String, right: String },
-    #[error("{file}: has one cell only; name a second file or cell to compare it with")]
-    OneCell { file: String },
-}
-
 /// Compares every cell of one file with its first cell.
-pub fn within(side: &Side) -> Result<Comparisons, CompareError> {
+pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
     let names: Vec<&str> = side.records.header.cells.iter().map(|cell| cell.name.as_str()).collect();
     let [first, _, ..] = names.as_slice() else {
-        return Err(CompareError::OneCell { file: side.file.clone() });
+        let words = "has one cell only; name a second file or cell to compare it with";
+        return Err(Mistake::new(format!("{}: {words}", side.file)));
     };
     let first = side.cell.as_deref().unwrap_or(first);
     check_cell(side, first)?;
-    let pairs = names
-        .iter()
-        .filter(|name| **name != first)
-        .map(|other| pair((side, first), (side, other), true))
-        .collect();
+    let others = names.iter().filter(|name| **name != first);
+    let pairs = others.map(|other| pair((side, first), (side, other), true)).collect();
     Ok(Comparisons { pairs, differences: Vec::new() })
 }
 
 /// Compares two named cells, or the cells that two files share.
-pub fn between(left: &Side, right: &Side) -> Result<Comparisons, CompareError> {
+pub fn between(left: &Side, right: &Side) -> Result<Comparisons, Mistake> {
     let same_run = left.records.header.created_at == right.records.header.created_at
         && left.records.header.provenance == right.records.header.provenance;
     let names = |side: &Side| -> Vec<String> {
@@ -85,32 +75,30 @@ pub fn between(left: &Side, right: &Side) -> Result<Comparisons, CompareError> {
         }
     }
     let chosen: Vec<(&String, &String)> = if left.cell.is_some() || right.cell.is_some() {
-        lefts.iter().flat_map(|left| rights.iter().map(move |right| (left, right))).collect()
+        lefts.iter().cartesian_product(&rights).collect()
     } else {
-        lefts.iter().filter_map(|name| Some((name, rights.iter().find(|other| *other == name)?))).collect()
+        lefts.iter().filter(|name| rights.contains(name)).map(|name| (name, name)).collect()
     };
     if chosen.is_empty() {
-        return Err(CompareError::NothingInCommon { left: left.file.clone(), right: right.file.clone() });
+        let (left, right) = (&left.file, &right.file);
+        return Err(Mistake::new(format!(
+            "{left} and {right} have no cell of the same name; name them as {left}:CELL and {right}:CELL"
+        )));
     }
-    let pairs = chosen
-        .iter()
-        .map(|(baseline, candidate)| pair((left, baseline), (right, candidate), same_run))
-        .collect();
+    let pair =
+        |(baseline, candidate): (&String, &String)| pair((left, baseline), (right, candidate), same_run);
+    let pairs = chosen.into_iter().map(pair).collect();
     let differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
     Ok(Comparisons { pairs, differences })
 }
 
-fn check_cell(side: &Side, name: &str) -> Result<(), CompareError> {
+fn check_cell(side: &Side, name: &str) -> Result<(), Mistake> {
     let cells = &side.records.header.cells;
     if cells.iter().any(|cell| cell.name == name) {
         return Ok(());
     }
-    let known: Vec<String> = cells.iter().map(|cell| format!("`{}`", cell.name)).collect();
-    Err(CompareError::UnknownCell {
-        file: side.file.clone(),
-        cell: name.to_owned(),
-        known: format::list(&known),
-    })
+    let known = near::list(&cells.iter().map(|cell| cell.name.as_str()).collect_vec());
+    Err(Mistake::new(format!("{}: has no cell `{name}`; its cells are {known}", side.file)))
 }
 
 fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same_run: bool) -> Pair {
@@ -124,29 +112,28 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
             sample.block += last + 1;
         }
     }
-    let metrics =
-        (report::metric_name(&left.records, baseline), report::metric_name(&right.records, candidate));
+    let metrics = (report::metric(&left.records, baseline), report::metric(&right.records, candidate));
     let mean = |samples: &[Sample]| {
         spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
     };
     let (ratio, reason) = match &metrics {
         (None, _) => (None, Some(format!("{baseline} has no measurement"))),
         (_, None) => (None, Some(format!("{candidate} has no measurement"))),
-        (Some(left), Some(right)) if left != right => {
-            (None, Some(format!("they count different things ({left}; {right})")))
+        (Some(left), Some(right)) if left.name != right.name => {
+            (None, Some(format!("their metrics differ ({}; {})", left.name, right.name)))
         }
-        _ => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
-            Some(comparison) => {
-                let lower_is_better = report::lower_is_better(&left.records, baseline);
-                (Some(Ratio::new(comparison, lower_is_better)), None)
-            }
-            None => (None, Some("one of them did no work at all".to_owned())),
+        (Some(metric), _) => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
+            Some(comparison) => (Some(Ratio::new(comparison, metric.lower_is_better)), None),
+            None => (None, Some("one of them did no work".to_owned())),
         },
     };
     Pair {
         baseline: baseline.to_owned(),
         candidate: candidate.to_owned(),
-        metric: metrics.0.filter(|name| metrics.1.as_ref() == Some(name)),
+        metric: metrics
+            .0
+            .map(|metric| metric.name.clone())
+            .filter(|name| metrics.1.is_some_and(|other| other.name == *name)),
         baseline_mean: mean(&baseline_samples),
         candidate_mean: mean(&candidate_samples),
         ratio,
@@ -156,23 +143,19 @@ fn pair((left, baseline): (&Side, &str), (right, candidate): (&Side, &str), same
 
 fn differences(left: &Records, right: &Records) -> Vec<String> {
     let (left, right) = (origins(left), origins(right));
-    let mut names: Vec<&String> = left.iter().chain(&right).map(|(name, _)| name).collect();
-    names.sort();
-    names.dedup();
-    let value = |side: &[(String, String)], name: &str| {
-        side.iter()
-            .find(|(other, _)| other == name)
-            .map_or_else(|| "not recorded".to_owned(), |(_, v)| v.clone())
+    let names = left.keys().chain(right.keys()).sorted().dedup();
+    let value = |side: &BTreeMap<String, String>, name: &str| {
+        side.get(name).cloned().unwrap_or_else(|| "not recorded".to_owned())
     };
     names
-        .into_iter()
         .filter(|name| *name != "recorded" && *name != "seed of the run")
-        .filter(|name| value(&left, name) != value(&right, name))
-        .map(|name| format!("{name} differs: {} | {}", value(&left, name), value(&right, name)))
+        .map(|name| (name, value(&left, name), value(&right, name)))
+        .filter(|(_, left, right)| left != right)
+        .map(|(name, left, right)| format!("{name} differs: {left} | {right}"))
         .collect()
 }
 
-fn origins(records: &Records) -> Vec<(String, String)> {
+fn origins(records: &Records) -> BTreeMap<String, String> {
     let view = report::View::new(records);
     view.provenance.into_iter().chain(view.settings).map(|setting| (setting.name, setting.value)).collect()
 }

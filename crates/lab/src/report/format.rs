@@ -1,5 +1,14 @@
 //! Numbers for readers: three significant digits, and separated thousands.
 
+use std::fmt::Display;
+
+use itertools::Itertools as _;
+
+/// A dash without a number.
+pub fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), number)
+}
+
 /// Three significant digits, all digits of the whole part: `12,346`, `988`, `9.88`, `0.0123`.
 pub fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -23,18 +32,9 @@ pub fn number(value: f64) -> String {
 
 fn separate_thousands(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, part)| (whole, Some(part)));
-    let mut separated = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            separated.push(',');
-        }
-        separated.push(digit);
-    }
-    match fraction {
-        Some(fraction) => format!("{sign}{separated}.{fraction}"),
-        None => format!("{sign}{separated}"),
-    }
+    let (whole, fraction) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+    let thousands = whole.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).join(",");
+    format!("{sign}{thousands}{fraction}")
 }
 
 pub fn count(value: u64) -> String {
@@ -51,23 +51,16 @@ pub fn percent(share: f64) -> String {
 }
 
 pub fn bytes(value: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = value as f64;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < units.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    format!("{} {}", number(scaled), units[unit])
+    let exponent = (value.max(1).ilog2() / 10).min(4);
+    let unit = ["B", "KiB", "MiB", "GiB", "TiB"][exponent as usize];
+    format!("{} {unit}", number(value as f64 / 1024_f64.powf(f64::from(exponent))))
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [start @ .., last] => format!("{} and {last}", start.join(", ")),
-    }
+pub fn list(items: impl IntoIterator<Item = impl Display>) -> String {
+    let mut items = items.into_iter().collect_vec();
+    let Some(last) = items.pop() else { return String::new() };
+    if items.is_empty() { last.to_string() } else { format!("{} and {last}", items.iter().join(", ")) }
 }
 
 pub fn plural(count: usize, noun: &str) -> String {

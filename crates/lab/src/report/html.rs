@@ -2,22 +2,38 @@
 //! missing.
 
 use anyhow::Context as _;
-use minijinja::{AutoEscape, Environment, Value, context, escape_formatter};
+use minijinja::{Environment, Value, context, escape_formatter};
+use serde::Serialize;
 
 use super::{
     View, format,
-    view::{PANEL_TITLES, PROBABILITIES},
+    view::{PROBABILITIES, panel_titles},
 };
 
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 /// Apache ECharts 6.1.0, see `vendor/README.md`.
-pub(crate) const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
+const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 
 pub(super) fn page(view: &View) -> anyhow::Result<String> {
+    let question = view.header.scenario.question.split("\n\n").map(str::trim);
+    let percent = |probability: f64| format!("{} %", (probability * 1e6).round() / 1e4);
+    let content = context! {
+        view => Value::from(minijinja::value::Serde(view)),
+        paragraphs => question.filter(|text| !text.is_empty()).map(str::to_owned).collect::<Vec<_>>(),
+        probabilities => PROBABILITIES.map(percent),
+        panels => panel_titles().collect::<Vec<_>>(),
+        data => script_safe(&view.charts)?,
+        style => Value::from_safe_string(STYLE.to_owned()),
+        script => Value::from_safe_string(SCRIPT.to_owned()),
+    };
+    filled(TEMPLATE, content).context("laying out the report")
+}
+
+/// Fills in a template for a page that has [`ECHARTS`] as `echarts`. Foreign text is escaped.
+pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_formatter(|output, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => {
             escape_formatter(output, state, &Value::from(spindle_base::text::lines(text)))
@@ -31,28 +47,9 @@ pub(super) fn page(view: &View) -> anyhow::Result<String> {
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
-    environment.add_template("report", TEMPLATE).context("parsing the report's template")?;
-    let data = script_safe(&serde_json::to_string(&view.charts)?);
-    let question = view.header.scenario.question.split("\n\n");
-    let paragraphs: Vec<String> =
-        question.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect();
-    let probabilities: Vec<String> =
-        PROBABILITIES.iter().map(|p| format!("{} %", (p * 1e6).round() / 1e4)).collect();
-    environment
-        .get_template("report")
-        .and_then(|template| {
-            template.render(context! {
-                view => Value::from(minijinja::value::Serde(view)),
-                paragraphs,
-                probabilities,
-                panels => PANEL_TITLES,
-                data => Value::from_safe_string(data),
-                style => Value::from_safe_string(STYLE.to_owned()),
-                script => Value::from_safe_string(SCRIPT.to_owned()),
-                echarts => Value::from_safe_string(ECHARTS.to_owned()),
-            })
-        })
-        .context("laying out the report")
+    let echarts = Value::from_safe_string(ECHARTS.to_owned());
+    // The name tells the template engine to escape for HTML.
+    Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
 }
 
 /// A dash without a number.
@@ -61,8 +58,9 @@ fn optional(value: &Value, format: impl Fn(f64) -> String) -> String {
 }
 
 /// JSON inside a script element must not contain `</script` or `<!--`. JSON itself never needs a bare `<`.
-fn script_safe(json: &str) -> String {
-    spindle_base::text::json_escaped(&json.replace('<', "\\u003c"))
+pub(crate) fn script_safe(data: &impl Serialize) -> serde_json::Result<Value> {
+    let json = serde_json::to_string(data)?.replace('<', "\\u003c");
+    Ok(Value::from_safe_string(spindle_base::text::json_escaped(&json)))
 }
 
 #[cfg(test)]
@@ -71,7 +69,7 @@ mod tests {
 
     #[test]
     fn data_cannot_close_its_script_element() {
-        let safe = script_safe(r#"{"name":"</script><!--"}"#);
+        let safe = script_safe(&serde_json::json!({ "name": "</script><!--" })).unwrap().to_string();
         assert!(!safe.contains('<'));
         let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
         assert_eq!(value["name"], "</script><!--");

@@ -18,7 +18,7 @@ pub(super) fn page(view: &View) -> String {
         .iter()
         .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
-    titled(&mut page, "What each storage did", &storages(view));
+    titled(&mut page, "Storage activity", &storages(view));
     page += &operations(view);
     titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
@@ -33,14 +33,10 @@ pub(super) fn page(view: &View) -> String {
     titled(&mut page, "Failed trials", &failures);
     titled(&mut page, "About these records", &view.notes);
     titled(&mut page, "Assumptions of the profiles", &view.assumptions);
-    titled(&mut page, "Where the workload differs from its specification", &view.header.deviations);
+    titled(&mut page, "Deviations of the workload from its specification", &view.header.deviations);
     let mut origins = vec![format!("start: {}", view.start)];
-    origins.extend(
-        view.provenance
-            .iter()
-            .chain(&view.settings)
-            .map(|setting| format!("{}: {}", setting.name, setting.value)),
-    );
+    let settings = view.provenance.iter().chain(&view.settings);
+    origins.extend(settings.map(|setting| format!("{}: {}", setting.name, setting.value)));
     titled(&mut page, "How it was measured", &origins);
     let _ = writeln!(page, "Printed by {}.", code(&one_line(&view.header.report_command)));
     page
@@ -78,23 +74,25 @@ fn operations(view: &View) -> String {
     if operations.is_empty() {
         return String::new();
     }
-    let (head, rule) = if view.lower_is_better { (" s in the list |", "--:|") } else { ("", "") };
+    let (head, rule) = if view.lower_is_better { (" total s |", "--:|") } else { ("", "") };
     let mut table = format!(
         "## Client CPU per operation\n\n\
          | cell | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n"
     );
-    let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), format::number);
     for (cell, operation) in operations {
-        let in_list =
-            if view.lower_is_better { format!(" {} |", number(operation.list_s)) } else { String::new() };
+        let total_s = if view.lower_is_better {
+            format!(" {} |", format::optional(operation.list_s))
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             table,
-            "| {} | {} | {} | {} | {} |{in_list}",
+            "| {} | {} | {} | {} | {} |{total_s}",
             escaped(&cell.name),
             escaped(&operation.name),
             format::count(operation.committed),
-            number(operation.latency.as_ref().map(|latency| latency.mean_ms)),
-            number(operation.client_cpu_us),
+            format::optional(operation.latency.as_ref().map(|latency| latency.mean_ms)),
+            format::optional(operation.client_cpu_us),
         );
     }
     table + "\n"
@@ -129,12 +127,9 @@ fn table(view: &View) -> String {
             let _ = writeln!(table, "| {} | no measurement | | | | | | | |", escaped(&cell.name));
             continue;
         };
-        let interval = throughput.interval.map_or_else(
-            || "one trial".to_owned(),
-            |range| format!("{} to {}", format::number(range.low), format::number(range.high)),
-        );
+        let interval = throughput.interval.map_or_else(|| "one trial".to_owned(), |range| range.to_string());
         let latency = |pick: fn(&super::Quantiles) -> Option<f64>| {
-            cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
+            format::optional(cell.latency.as_ref().and_then(pick))
         };
         let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);
         let _ = writeln!(

@@ -7,16 +7,15 @@ mod comma;
 pub mod compare;
 pub mod format;
 mod html;
-mod input;
 mod markdown;
 mod text;
 mod view;
 
-pub(crate) use html::ECHARTS;
-pub use input::{ReadError, Records, parse, read};
+pub use crate::record::input::{Records, parse, read};
+pub(crate) use html::{filled, script_safe};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{lower_is_better, metric_name, samples};
+pub(crate) use view::{metric, samples};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -44,7 +43,7 @@ impl View {
         Ok(match format {
             Format::Html => html::page(self)?,
             Format::Md => markdown::page(self),
-            Format::Csv => comma::rows(&self.trials),
+            Format::Csv => comma::rows(&self.trials)?,
             Format::Json => spindle_base::text::json(self)? + "\n",
             Format::Text => text::page(self, colour),
         })

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
+
 use super::{CellView, Quantiles, Ratio, View, format};
 
 use spindle_base::text::one_line;
@@ -26,37 +28,28 @@ pub(super) fn page(view: &View, colour: bool) -> String {
         let _ = writeln!(page, "{}", if index == 0 { bold(line) } else { line.to_owned() });
     }
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
-    for detail in &view.verdict.details {
-        let _ = writeln!(page, "{}", wrapped(&format!("- {detail}"), "  "));
-    }
-    for sentence in &view.replication {
-        let _ = writeln!(page, "{}", wrapped(&format!("- {sentence}"), "  "));
-    }
-    for warning in &view.warnings {
+    let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
+    let warnings = view.warnings.iter().map(|warning| {
         let trials = format::plural(warning.trial_count, "trial");
-        let text = format!("warning: {} ({trials}): {}", warning.cell, warning.sentence);
-        let _ = writeln!(page, "{}", wrapped(&text, "  "));
-    }
-    for failure in &view.failures {
+        format!("warning: {} ({trials}): {}", warning.cell, warning.sentence)
+    });
+    let failures = view.failures.iter().map(|failure| {
         let again = if failure.repeated { " (was run again)" } else { "" };
-        let text = format!("failed: {}, trial {}{again}: {}", failure.cell, failure.trial, failure.error);
-        let _ = writeln!(page, "{}", wrapped(&text, "  "));
-    }
-    for note in &view.notes {
-        let _ = writeln!(page, "{}", wrapped(&format!("note: {note}"), "  "));
+        format!("failed: {}, trial {}{again}: {}", failure.cell, failure.trial, failure.error)
+    });
+    let notes = view.notes.iter().map(|note| format!("note: {note}"));
+    for text in sentences.chain(warnings).chain(failures).chain(notes) {
+        page += &(wrapped(&text, "  ") + "\n");
     }
     page
 }
 
 fn trials(view: &View) -> String {
-    let counts: Vec<usize> = view.cells.iter().map(|cell| cell.trials.len()).collect();
-    match counts.split_first() {
-        Some((first, rest)) if rest.iter().all(|count| count == first) => {
-            format!("{} per cell", format::plural(*first, "trial"))
-        }
-        _ => {
+    match view.cells.iter().map(|cell| cell.trials.len()).all_equal_value() {
+        Ok(count) => format!("{} per cell", format::plural(count, "trial")),
+        Err(_) => {
             let parts = view.cells.iter().map(|cell| format!("{} {}", cell.name, cell.trials.len()));
-            format!("trials: {}", parts.collect::<Vec<_>>().join(", "))
+            format!("trials: {}", parts.format(", "))
         }
     }
 }
@@ -88,9 +81,8 @@ fn table(view: &View) -> Vec<String> {
         rows[0][1] = "seconds".to_owned();
     }
     for cell in &view.cells {
-        let latency = |pick: fn(&Quantiles) -> Option<f64>| {
-            cell.latency.as_ref().and_then(pick).map_or_else(|| "-".to_owned(), format::number)
-        };
+        let latency =
+            |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
         let throughput = cell.throughput.as_ref();
         let ratio = match &cell.ratio {
             Some(ratio) => terse(ratio),
@@ -117,23 +109,18 @@ fn table(view: &View) -> Vec<String> {
 }
 
 fn terse(ratio: &Ratio) -> String {
-    match ratio.interval {
-        Some(range) => format!(
-            "{} ({}-{})",
-            format::number(ratio.ratio),
-            format::number(range.low),
-            format::number(range.high)
-        ),
-        None => format!("{} (one trial)", format::number(ratio.ratio)),
-    }
+    let interval = match ratio.interval {
+        Some(range) => format!("{}-{}", format::number(range.low), format::number(range.high)),
+        None => "one trial".to_owned(),
+    };
+    format!("{} ({interval})", format::number(ratio.ratio))
 }
 
 fn aligned(row: &[String; 8]) -> String {
     let mut line = String::new();
     for ((_, width, right), text) in COLUMNS.iter().zip(row) {
         let text = shortened(&one_line(text), *width);
-        let fill = " ".repeat(width - text.chars().count());
-        line += &if *right { format!("{fill}{text} ") } else { format!("{text}{fill} ") };
+        line += &if *right { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
     }
     line
 }
@@ -144,11 +131,9 @@ fn shortened(text: &str, width: usize) -> String {
     if characters.len() <= width {
         return text.to_owned();
     }
-    let head = (width - 1) / 2;
-    let tail = width - 1 - head;
-    let start: String = characters[..head].iter().collect();
-    let end: String = characters[characters.len() - tail..].iter().collect();
-    format!("{start}…{end}")
+    let (start, rest) = characters.split_at((width - 1) / 2);
+    let end = &rest[rest.len() - (width - 1 - start.len())..];
+    format!("{}…{}", String::from_iter(start), String::from_iter(end))
 }
 
 /// Wraps at spaces before [`WIDTH`]; further lines start with `indent`.

@@ -23,7 +23,7 @@ use crate::host::progress::Progress;
 use crate::record::FileClass;
 use crate::record::ZfsHead;
 use crate::scenario::content_hash;
-use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source};
+use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::{Layout, LayoutMount};
 use crate::volume::mounts::{Mounts, MountsRequest};
@@ -203,7 +203,7 @@ impl Load<'_> {
         let mut mounts = Mounts::up(&MountsRequest {
             layout: self.storage.layout,
             stacks: self.storage.stacks,
-            plain_directories: self.server.kind().is_for_tests,
+            plain_directories: catalog::find(self.recipe.server_kind).is_some_and(|kind| kind.is_for_tests),
             snapshot: None,
             work_directory: self.work_directory,
             seed: self.recipe.seed,

@@ -116,7 +116,7 @@ impl Laboratory<'_> {
             Mounts::up(&MountsRequest {
                 layout,
                 stacks: &self.scenario.stacks,
-                plain_directories: server.kind().is_for_tests,
+                plain_directories: self.scenario.servers[&self.cell.server].facts().is_for_tests,
                 snapshot: Some(snapshot),
                 work_directory: self.work_directory,
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
@@ -285,10 +285,7 @@ impl Laboratory<'_> {
         if let Some(failed) = checks.iter().find(|check| !check.passed) {
             bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
         }
-        let checks = checks.into_iter();
-        Ok(checks
-            .map(|check| Check { name: check.name, passed: check.passed, detail: check.detail })
-            .collect())
+        Ok(checks)
     }
 
     /// A wait for the server, with patience for the size of its data.
@@ -310,7 +307,7 @@ impl Laboratory<'_> {
     ) -> Result<PathBuf> {
         let storage = Storage { layout, stacks: &self.scenario.stacks };
         let recipe = Recipe {
-            server_kind: server.kind().name,
+            server_kind: &self.scenario.servers[&self.cell.server].kind,
             server_version: &self.versions[&self.cell.server],
             server_source: &self.scenario.servers[&self.cell.server].source,
             settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),

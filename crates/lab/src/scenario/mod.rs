@@ -59,8 +59,7 @@ pub struct ServerSpec {
 
 impl ServerSpec {
     pub fn server(&self) -> Box<dyn Server> {
-        catalog::with_trust(&self.kind, &self.source, self.trust)
-            .expect("a scenario is read with known kinds only")
+        (self.facts().make)(&self.source, self.trust).expect("a scenario is read with known kinds only")
     }
 
     pub fn facts(&self) -> &'static Kind {

@@ -82,7 +82,7 @@ fn the_program_of_a_server_is_named_once_and_by_kinds_that_have_one() {
     );
     check(
         "kind = \"mariadb\"\nprogram = \"mariadbd\"",
-        "servers.mariadb.program: mariadbd is no absolute path",
+        "servers.mariadb.program: mariadbd is not an absolute path",
     );
     check(
         "kind = \"sqlite\"\nversion = \"3\"",

@@ -100,7 +100,8 @@ fn add_default_server(file: &mut ScenarioFile) -> Result<(), Mistake> {
         return Ok(());
     }
     let workloads: Vec<&str> = file.workloads.values().map(WorkloadSpec::kind).collect();
-    let kind = catalog::default_for(&workloads, |server| server.version().is_ok()).ok_or_else(|| {
+    let is_here = |name: &str| catalog::by_kind(name).is_some_and(|server| server.version().is_ok());
+    let kind = catalog::default_for(&workloads, is_here).ok_or_else(|| {
         Mistake::at("servers", "is missing; no server that is here runs all of the workloads")
     })?;
     file.servers.insert(kind.to_owned(), ServerTable { kind: kind.to_owned(), ..ServerTable::default() });
@@ -120,7 +121,7 @@ fn check_name(table: &str, name: &str) -> Result<(), Mistake> {
 
 fn check_server(name: &str, table: &ServerTable, bounds: &Bounds) -> Result<ServerSpec, Mistake> {
     let kind = catalog::find(&table.kind).ok_or_else(|| {
-        let hint = near::hint(&table.kind, &catalog::names());
+        let hint = near::hint(&table.kind, &catalog::names_where(|_| true));
         Mistake::at(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
     })?;
     let keys = SourceKeys {
@@ -148,7 +149,7 @@ fn check_workload(name: &str, workload: &WorkloadSpec) -> Result<(), Mistake> {
 /// Checks every server of the matrix with every workload.
 fn check_pairs(file: &ScenarioFile, servers: &BTreeMap<String, ServerSpec>) -> Result<(), Mistake> {
     for server in &file.matrix.server {
-        let accepted = servers[server].server().accepted_workloads();
+        let accepted = servers[server].facts().accepted_workloads();
         for workload in &file.matrix.workload {
             let kind = file.workloads[workload].kind();
             let spec = &servers[server];

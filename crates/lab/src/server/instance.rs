@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use spindle_load::Endpoint;
 
+use super::settings::Settings;
 use super::telemetry::{Durability, Silent, Telemetry};
 use crate::record::FileClass;
 
@@ -21,29 +22,39 @@ pub struct Instance {
     /// Socket, process id, error log; never on the storage under test.
     pub runtime_directory: PathBuf,
     /// By the server's own names and spelling.
-    pub settings: BTreeMap<String, String>,
+    pub settings: Settings,
 }
 
-/// A started server. Dropping it kills the process.
+/// A started server. Dropping it kills the process. The defaults are those of a server without a process.
 pub trait Running: Debug {
     /// Returns once the server answers. The error, if it dies or takes too long, has the last words of its
     /// log.
-    fn wait_ready(&mut self, timeout: Duration) -> Result<()>;
+    fn wait_ready(&mut self, _timeout: Duration) -> Result<()> {
+        Ok(())
+    }
 
     /// An error with the last words of its log if the process is gone, or is gone within `dying_time`.
-    fn check_alive(&mut self, dying_time: Duration) -> Result<()>;
+    fn check_alive(&mut self, _dying_time: Duration) -> Result<()> {
+        Ok(())
+    }
 
     fn endpoint(&self) -> Endpoint;
 
-    /// Zero when there is no process (files, mock).
-    fn process_id(&self) -> u32;
+    /// Zero when there is no process, or none of ours.
+    fn process_id(&self) -> u32 {
+        0
+    }
 
     /// Values of these settings as the server reports them, by the same names.
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
+    fn settings(&mut self, _names: &[String]) -> Result<Settings> {
+        Ok(BTreeMap::new())
+    }
 
     /// Cumulative counters and levels by the server's own names, for the record. [`Running::telemetry`]
     /// interprets them.
-    fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
+    fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
+        Ok(BTreeMap::new())
+    }
 
     fn telemetry(&self) -> &'static dyn Telemetry {
         &Silent
@@ -57,8 +68,12 @@ pub trait Running: Debug {
     }
 
     /// Shuts the server down cleanly.
-    fn stop(&mut self, timeout: Duration) -> Result<()>;
+    fn stop(&mut self, _timeout: Duration) -> Result<()> {
+        Ok(())
+    }
 
     /// Sends SIGKILL. This simulates a crash of the process, not of the storage.
-    fn crash(&mut self) -> Result<()>;
+    fn crash(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

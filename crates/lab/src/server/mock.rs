@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::Refusal;
+use super::settings::{Refusal, Settings};
 use super::verbs::{Kind, Server};
 use crate::record::FileClass;
 
@@ -18,23 +17,18 @@ use crate::record::FileClass;
 /// with it.
 const FAIL: &str = "fail";
 
-pub(super) static KIND: Kind =
-    Kind { is_default: true, is_for_tests: true, ..Kind::new("mock", |_, _| Some(Box::new(Mock))) };
+pub(super) static KIND: Kind = Kind {
+    is_default: true,
+    is_for_tests: true,
+    ..Kind::new("mock", &[Target::Mock], |_, _| Some(Box::new(Mock)))
+};
 
 #[derive(Debug)]
 struct Mock;
 
 impl Server for Mock {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Mock])
-    }
-
     /// It has as many logs as are asked for, and no undo.
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         match class {
             FileClass::Redo | FileClass::Binlog => Ok("mock".to_owned()),
             _ => Err(Refusal(format!("cannot keep {} apart from its data", class.words()))),
@@ -45,11 +39,7 @@ impl Server for Mock {
         Ok("mock".to_owned())
     }
 
-    fn check(&self, _: &Instance) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn load_settings(&self, _: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, _: &Settings) -> Settings {
         BTreeMap::new()
     }
 
@@ -78,28 +68,16 @@ fn directories(instance: &Instance) -> impl Iterator<Item = &PathBuf> {
 
 #[derive(Debug)]
 struct RunningMock {
-    settings: BTreeMap<String, String>,
+    settings: Settings,
     questions: f64,
 }
 
 impl Running for RunningMock {
-    fn wait_ready(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    fn check_alive(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint::Mock
     }
 
-    fn process_id(&self) -> u32 {
-        0
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
         Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
@@ -107,13 +85,5 @@ impl Running for RunningMock {
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         self.questions += 1.0;
         Ok(BTreeMap::from([("Questions".to_owned(), self.questions)]))
-    }
-
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    fn crash(&mut self) -> Result<()> {
-        Ok(())
     }
 }

@@ -2,30 +2,35 @@
 //! counters and files stay in here. Code of a kind knows no scenario, no trial, no report, and no other kind;
 //! [`catalog`] lists the kinds.
 
+#[macro_use]
 pub mod catalog;
 mod connection;
-mod files;
-pub mod foreign;
 mod instance;
-mod mock;
-mod mysql;
 pub mod option_file;
 pub mod package;
-mod postgres;
 mod process;
 pub mod replication;
 mod settings;
 mod source;
-mod sqlite;
 pub mod telemetry;
 mod verbs;
+
+macro_rules! modules {
+    ($($module:ident: $($kind:ident),+;)+) => {
+        $(mod $module;)+
+    };
+}
+
+for_each_server!(modules);
 
 use spindle_base::child::RunAs;
 
 pub use catalog::{by_kind, by_source};
 pub use connection::endpoint;
+#[cfg(test)]
+pub(crate) use foreign::telemetry_of;
 pub use instance::{Instance, Running};
-pub use settings::{MemorySetting, Refusal, Reserved, reserved};
+pub use settings::{MemorySetting, Refusal, Reserved, Settings, reserved};
 pub use source::{Source, SourceForm, SourceKeys, Trust};
 pub use verbs::{Kind, Program, Server};
 

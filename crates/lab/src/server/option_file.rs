@@ -36,17 +36,9 @@ pub enum Family {
 
 impl Family {
     fn of(text: &str) -> Family {
-        let is_cubrids = |line: &str| {
-            let group = line
-                .trim()
-                .strip_prefix('[')
-                .and_then(|rest| rest.split_once(']'))
-                .map(|(name, _)| name.trim());
-            group.is_some_and(|name| {
-                [CUBRID_COMMON, CUBRID_SERVICE].contains(&name) || name.starts_with(CUBRID_DATABASE)
-            })
-        };
-        if text.lines().any(is_cubrids) { Family::Cubrid } else { Family::Mysql }
+        let is_cubrids =
+            |name: &str| [CUBRID_COMMON, CUBRID_SERVICE].contains(&name) || name.starts_with(CUBRID_DATABASE);
+        if text.lines().filter_map(group).any(is_cubrids) { Family::Cubrid } else { Family::Mysql }
     }
 
     /// The first lines of the table of such a server in a scenario.
@@ -94,11 +86,12 @@ pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
                  `my_print_defaults --mysqld`"
             )));
         }
-        if let Some(name) = line.strip_prefix('[') {
-            let Some((name, _)) = name.split_once(']') else {
-                return Err(misfit(format!("`{line}` is no group: the bracket is not closed")));
-            };
-            group = Some(name.trim().to_ascii_lowercase());
+        if line.starts_with('[') {
+            let name = self::group(line);
+            group = Some(
+                name.map(str::to_ascii_lowercase)
+                    .ok_or_else(|| misfit(format!("`{line}` is not a group: the bracket is not closed")))?,
+            );
             continue;
         }
         let Some(group) = &group else {
@@ -107,6 +100,11 @@ pub fn parse(text: &str) -> Result<OptionFile, Misfit> {
         file.take(group, line);
     }
     Ok(file)
+}
+
+/// The name of a group, from its line.
+fn group(line: &str) -> Option<&str> {
+    line.trim().strip_prefix('[')?.split_once(']').map(|(name, _)| name.trim())
 }
 
 impl OptionFile {
@@ -120,50 +118,38 @@ impl OptionFile {
             return self.take_cubrids(group, name, value);
         }
         let base = group.split('-').next().unwrap_or(group);
-        if !GROUPS.contains(&base) {
-            return;
-        }
-        if base == WRAPPER {
-            return self.dropped.push(format!("{name}: of [{group}], a wrapper around the server"));
-        }
-        if group != base {
-            return self.dropped.push(format!("{name}: of [{group}], which is for one version only"));
-        }
         // `skip_name_resolve` and `skip_log_bin` are names of their own, or switch `name_resolve` off. The
         // server knows both forms.
-        if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) {
-            self.dropped.push(
-                "log_bin: its path; the log is on, and where it lies is for a layout to say".to_owned(),
-            );
-            return self.set(name, "ON".to_owned());
-        }
-        if let Some(objection) = objection(&name) {
-            let reason = match objection.ends_with("remove it") {
-                true => "a server of a run is private, so Spindle decides this one",
-                false => &objection,
-            };
-            return self.dropped.push(format!("{name}: {reason}"));
-        }
-        self.set(name, value.unwrap_or_else(|| "ON".to_owned()));
+        let reason = match objection(&name) {
+            _ if !GROUPS.contains(&base) => return,
+            _ if base == WRAPPER => format!("of [{group}], a wrapper around the server"),
+            _ if group != base => format!("of [{group}], which is for one version only"),
+            _ if name == "log_bin" && value.as_deref().is_some_and(|value| !is_switch(value)) => {
+                self.set(name.clone(), "ON".to_owned());
+                "its path; the log is on, and a layout decides its location".to_owned()
+            }
+            Some(objection) if objection.ends_with("remove it") => {
+                "a server of a run is private, so Spindle decides this one".to_owned()
+            }
+            Some(objection) => objection,
+            None => return self.set(name, value.unwrap_or_else(|| "ON".to_owned())),
+        };
+        self.dropped.push(format!("{name}: {reason}"));
     }
 
     fn take_cubrids(&mut self, group: &str, name: String, value: Option<String>) {
-        if group == CUBRID_SERVICE {
-            return self
-                .dropped
-                .push(format!("{name}: of [{group}], which says what `cubrid service` starts"));
-        }
-        if group.starts_with(CUBRID_DATABASE) {
-            return self.dropped.push(format!("{name}: of [{group}], which is for one database only"));
-        }
-        if CUBRID_OWN.contains(&name.as_str()) {
-            return self
-                .dropped
-                .push(format!("{name}: a server of a run is private, so its adapter decides this one"));
-        }
-        if group == CUBRID_COMMON {
-            self.set(name, value.unwrap_or_else(|| "yes".to_owned()));
-        }
+        let reason = match group {
+            CUBRID_SERVICE => format!("of [{group}], which lists what `cubrid service` starts"),
+            _ if group.starts_with(CUBRID_DATABASE) => {
+                format!("of [{group}], which is for one database only")
+            }
+            _ if CUBRID_OWN.contains(&name.as_str()) => {
+                "a server of a run is private, so its adapter decides this one".to_owned()
+            }
+            CUBRID_COMMON => return self.set(name, value.unwrap_or_else(|| "yes".to_owned())),
+            _ => return,
+        };
+        self.dropped.push(format!("{name}: {reason}"));
     }
 
     /// Warnings for a comparison with another server: the settings by which an acknowledged commit may be
@@ -260,16 +246,15 @@ fn unescaped(text: &str) -> String {
     let mut result = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        match (letter, letter == '\\') {
-            (_, false) => result.push(letter),
-            _ => match letters.next() {
-                Some('n') => result.push('\n'),
-                Some('t') => result.push('\t'),
-                Some('s') => result.push(' '),
-                Some(other) => result.push(other),
-                None => result.push('\\'),
+        result.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('s') => ' ',
+                other => other.unwrap_or('\\'),
             },
-        }
+            _ => letter,
+        });
     }
     result
 }
@@ -295,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn what_spindle_decides_is_left_out_and_said_so() {
+    fn settings_that_spindle_decides_are_left_out_with_the_reason() {
         check(
             "[mysqld]\ndatadir=/var/lib/mysql\nmax_connections=200\nlog-bin = /var/log/mysql/bin\n[mysqld_safe]\nnice=0\n",
             "# left out: datadir: a server of a run is private, so Spindle decides this one\n\
-             # left out: log_bin: its path; the log is on, and where it lies is for a layout to say\n\
+             # left out: log_bin: its path; the log is on, and a layout decides its location\n\
              # left out: nice: of [mysqld_safe], a wrapper around the server\n\
              max_connections = 200\nlog_bin = \"ON\"\n",
         );
@@ -328,7 +313,7 @@ mod tests {
         check(
             "[service]\nservice=server,broker\n[common]\n# pages\ndata_buffer_pages=250000\nsort_buffer_pages = 16\n\
              cubrid_port_id=1523\nasync_commit=yes\nmax_clients=50\nmax_clients=100\n[@demodb]\nmax_clients=10\n",
-            "# left out: service: of [service], which says what `cubrid service` starts\n\
+            "# left out: service: of [service], which lists what `cubrid service` starts\n\
              # left out: cubrid_port_id: a server of a run is private, so its adapter decides this one\n\
              # left out: max_clients = 50: a later line says 100\n\
              # left out: max_clients: of [@demodb], which is for one database only\n\

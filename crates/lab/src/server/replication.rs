@@ -1,6 +1,5 @@
 //! Replication by its verbs: a primary and the servers that copy it.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::Read as _;
@@ -12,7 +11,7 @@ use serde::Serialize;
 use spindle_load::Check;
 
 use super::instance::{Instance, Running};
-use super::settings::Refusal;
+use super::settings::{Refusal, Settings};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::stack::layout::Layout;
 
@@ -29,7 +28,7 @@ pub struct ReplicationSpec {
     /// Maximum wait of a trial, with the timing on, until the replicas have applied the writes of the window.
     pub catch_up: Duration,
     /// Settings of every replica: the primary's, overridden by the replica's own.
-    pub settings: BTreeMap<String, String>,
+    pub settings: Settings,
     /// Names of the replica's own settings.
     pub own_settings: Vec<String>,
 }
@@ -73,8 +72,8 @@ pub trait Replication {
     fn settings(
         &self,
         mode: ReplicationMode,
-        primary: &BTreeMap<String, String>,
-        own: &BTreeMap<String, String>,
+        primary: &Settings,
+        own: &Settings,
     ) -> Result<MemberSettings, Refusal>;
 
     /// Settings besides the user's that describe the measured configuration.
@@ -109,8 +108,8 @@ pub trait Replication {
 /// See [`Replication::settings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSettings {
-    pub primary: BTreeMap<String, String>,
-    pub replica: BTreeMap<String, String>,
+    pub primary: Settings,
+    pub replica: Settings,
 }
 
 /// A primary with replicas that were told to follow it.

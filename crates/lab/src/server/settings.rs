@@ -9,9 +9,32 @@ use crate::host::provenance;
 #[error("{0}")]
 pub struct Refusal(pub String);
 
+/// A server's settings by its own names and spelling.
+pub type Settings = BTreeMap<String, String>;
+
 /// A name as servers compare it: a dash equals an underscore, and case is ignored.
 pub(super) fn plain_name(name: &str) -> String {
     name.replace('-', "_").to_ascii_lowercase()
+}
+
+/// Whether a list of a data file has this name.
+pub(super) fn has(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known == name)
+}
+
+/// The value of a setting, however its name is written.
+pub(super) fn setting<'a>(settings: &'a Settings, plain: &str) -> Option<&'a str> {
+    settings.iter().find(|(name, _)| plain_name(name) == plain).map(|(_, value)| value.as_str())
+}
+
+/// Settings for loading a database: those whose plain name `shapes` the files, and `loading`.
+pub(super) fn for_loading<'a>(
+    settings: &'a Settings,
+    shapes: impl Fn(&str) -> bool,
+    loading: impl IntoIterator<Item = (&'a String, &'a String)>,
+) -> Settings {
+    let shaping = settings.iter().filter(|(name, _)| shapes(&plain_name(name)));
+    shaping.chain(loading).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// A server's own setting that reserves memory. A setting by another server's name is left to the server to
@@ -36,7 +59,7 @@ pub struct Reserved<'a> {
     pub example: &'static str,
 }
 
-pub fn reserved<'a>(settings: &'a BTreeMap<String, String>, known: &[MemorySetting]) -> Vec<Reserved<'a>> {
+pub fn reserved<'a>(settings: &'a Settings, known: &[MemorySetting]) -> Vec<Reserved<'a>> {
     let found = settings.iter().filter_map(|(name, value)| {
         let plain = plain_name(name);
         let MemorySetting { bytes, example, .. } = known.iter().find(|setting| setting.name == plain)?;
@@ -49,14 +72,11 @@ pub fn reserved<'a>(settings: &'a BTreeMap<String, String>, known: &[MemorySetti
 ///
 /// # Errors
 /// A setting whose value is not a size, or exceeds this machine's memory.
-pub(super) fn check_memory(
-    settings: &BTreeMap<String, String>,
-    known: &[MemorySetting],
-) -> Result<(), Refusal> {
+pub(super) fn check_memory(settings: &Settings, known: &[MemorySetting]) -> Result<(), Refusal> {
     let memory_bytes = provenance::memory_bytes();
     for Reserved { name, value, bytes, example } in reserved(settings, known) {
         let words = match bytes {
-            None => format!("is no size; write for example \"{example}\""),
+            None => format!("is not a size; write for example \"{example}\""),
             Some(bytes) if bytes > memory_bytes => {
                 format!("is larger than this machine's memory of {} MiB; choose less", memory_bytes >> 20)
             }
@@ -93,7 +113,7 @@ mod tests {
         assert_eq!(check("other", "many"), Ok(()));
         for name in ["pool_size", "Pool-Size"] {
             let words = check(name, "many").unwrap_err().0;
-            assert_eq!(words, format!("setting `{name}` = \"many\" is no size; write for example \"1\""));
+            assert_eq!(words, format!("setting `{name}` = \"many\" is not a size; write for example \"1\""));
             let words = check(name, &u64::MAX.to_string()).unwrap_err().0;
             assert!(words.contains("larger than this machine's memory"), "{words}");
         }

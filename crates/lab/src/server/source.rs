@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::foreign::commands::Commands;
+use super::foreign::Commands;
 
 /// The source of a server's program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

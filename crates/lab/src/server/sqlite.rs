@@ -1,4 +1,5 @@
-//! SQLite: a library in the clients' process, so there is nothing to start. Its settings are pragmas.
+//! SQLite: a library in the clients' process, so there is nothing to start, stop or crash. Its settings
+//! are pragmas.
 //!
 //! It reads through the machine's page cache, which no setting bounds. The storage under test is read only
 //! for pages that were never read or do not fit into memory. Writes and the fsync of every commit always
@@ -10,10 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::sqlite;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::Refusal;
+use super::settings::{Refusal, Settings, for_loading};
 use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
@@ -30,20 +31,12 @@ const TRUE: [&str; 3] = ["ON", "TRUE", "YES"];
 const FALSE: [&str; 3] = ["OFF", "FALSE", "NO"];
 
 pub(super) static KIND: Kind =
-    Kind { is_default: true, ..Kind::new("sqlite", |_, _| Some(Box::new(Sqlite))) };
+    Kind { is_default: true, ..Kind::new("sqlite", &[Target::Sqlite], |_, _| Some(Box::new(Sqlite))) };
 
 #[derive(Debug)]
 struct Sqlite;
 
 impl Server for Sqlite {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Sqlite])
-    }
-
     fn version(&self) -> Result<String> {
         Ok(sqlite::version().to_owned())
     }
@@ -53,7 +46,7 @@ impl Server for Sqlite {
         let failed = |error: anyhow::Error| Refusal(format!("SQLite: {error:#}"));
         for (name, value) in &instance.settings {
             if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
-                return Err(Refusal(format!("setting `{name}`: is no name of a pragma")));
+                return Err(Refusal(format!("setting `{name}`: is not a valid name of a pragma")));
             }
             let directory = tempfile::tempdir().map_err(|error| failed(error.into()))?;
             let file = directory.path().join(FILE);
@@ -72,12 +65,9 @@ impl Server for Sqlite {
         Ok(())
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &&String| SHAPING_SETTINGS.contains(&name.as_str());
-        let mut chosen: BTreeMap<String, String> =
-            settings.iter().filter(|(name, _)| shapes(name)).map(|(k, v)| (k.clone(), v.clone())).collect();
-        chosen.insert("synchronous".to_owned(), "OFF".to_owned());
-        chosen
+    fn load_settings(&self, settings: &Settings) -> Settings {
+        let loading = Settings::from([("synchronous".to_owned(), "OFF".to_owned())]);
+        for_loading(settings, |name| SHAPING_SETTINGS.contains(&name), &loading)
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
@@ -111,11 +101,11 @@ fn plain(name: &str, value: &str) -> String {
 #[derive(Debug)]
 struct Opened {
     file: PathBuf,
-    pragmas: BTreeMap<String, String>,
+    pragmas: Settings,
 }
 
 impl Opened {
-    fn read(&self, names: &[&str]) -> Result<BTreeMap<String, String>> {
+    fn read(&self, names: &[&str]) -> Result<Settings> {
         let connection = open_existing(&self.file, &self.pragmas)?;
         let mut values = BTreeMap::new();
         for name in names {
@@ -127,7 +117,7 @@ impl Opened {
     }
 }
 
-fn open_existing(file: &Path, pragmas: &BTreeMap<String, String>) -> Result<sqlite::Connection> {
+fn open_existing(file: &Path, pragmas: &Settings) -> Result<sqlite::Connection> {
     std::fs::metadata(file).with_context(|| format!("looking for {}", file.display()))?;
     sqlite::open(file, pragmas)
 }
@@ -137,34 +127,17 @@ impl Running for Opened {
         open_existing(&self.file, &self.pragmas).map(drop)
     }
 
-    fn check_alive(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn endpoint(&self) -> Endpoint {
         Endpoint::Sqlite { path: self.file.clone(), pragmas: self.pragmas.clone() }
     }
 
-    fn process_id(&self) -> u32 {
-        0
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.read(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
         let values = self.read(&["page_count", "freelist_count"])?;
         Ok(values.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
-    }
-
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
-    /// Does nothing: the clients' process is the one that crashes.
-    fn crash(&mut self) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -199,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqlite_ignores_is_refused() {
+    fn ignored_pragmas_are_refused() {
         assert_eq!(
             refusal("innodb_buffer_pool_size", "1G").unwrap(),
             "setting `innodb_buffer_pool_size`: SQLite has no such pragma"
@@ -212,6 +185,6 @@ mod tests {
             refusal("journal_mode", "fast").unwrap(),
             "setting `journal_mode`: is fast, and SQLite makes delete of it"
         );
-        assert_eq!(refusal("a b", "1").unwrap(), "setting `a b`: is no name of a pragma");
+        assert_eq!(refusal("a b", "1").unwrap(), "setting `a b`: is not a valid name of a pragma");
     }
 }

@@ -4,20 +4,30 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use super::settings::Settings;
 use crate::record::{FileClass, WaitPoint};
 
-/// The meaning of the counters and settings of a family of servers.
+/// The meaning of the counters and settings of a family of servers. The defaults are those of a server without
+/// meaningful counters.
 pub trait Telemetry: Debug + Sync {
     /// Counters that are charted.
-    fn charts(&self) -> &'static [Chart];
+    fn charts(&self) -> &'static [Chart] {
+        &[]
+    }
 
     /// Interprets the counters of a measured window.
-    fn counters(&self, readings: &Readings<'_>) -> Counters;
+    fn counters(&self, _readings: &Readings<'_>) -> Counters {
+        Counters::default()
+    }
 
     /// Names of the settings for [`Telemetry::durability`], as far as the server has them.
-    fn commit_settings(&self) -> &'static [&'static str];
+    fn commit_settings(&self) -> &'static [&'static str] {
+        &[]
+    }
 
-    fn durability(&self, settings: &BTreeMap<String, String>) -> Durability;
+    fn durability(&self, _settings: &Settings) -> Durability {
+        Durability::default()
+    }
 }
 
 /// A counter in the series of a record.
@@ -112,20 +122,4 @@ pub struct Durability {
 #[derive(Debug)]
 pub struct Silent;
 
-impl Telemetry for Silent {
-    fn charts(&self) -> &'static [Chart] {
-        &[]
-    }
-
-    fn counters(&self, _: &Readings<'_>) -> Counters {
-        Counters::default()
-    }
-
-    fn commit_settings(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn durability(&self, _: &BTreeMap<String, String>) -> Durability {
-        Durability::default()
-    }
-}
+impl Telemetry for Silent {}

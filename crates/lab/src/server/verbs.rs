@@ -1,16 +1,19 @@
 //! The facts and verbs of every kind of server: its handling of settings, its creation and its start.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use spindle_load::{Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal};
+use super::settings::{MemorySetting, Refusal, Settings};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
+
+/// Makes a server; `None` for a source of another form.
+type Make = fn(&Source, Trust) -> Option<Box<dyn Server>>;
 
 /// Facts about a kind of server, known before there is a server. Its file declares it, [`super::catalog`]
 /// lists it.
@@ -18,10 +21,11 @@ use crate::record::FileClass;
 pub struct Kind {
     /// Name in a scenario.
     pub name: &'static str,
+    /// It accepts the workloads that run on all of these.
+    pub targets: &'static [Target],
     /// The keys of a scenario for the program.
     pub source: SourceForm,
-    /// `None` for a source of another form.
-    pub make: fn(&Source, Trust) -> Option<Box<dyn Server>>,
+    pub make: Make,
     /// Available as the default of a scenario that names no server.
     pub is_default: bool,
     /// Only for tests of the code above it: directories replace emulated disks, and no list shows it.
@@ -38,9 +42,10 @@ pub struct Kind {
 
 impl Kind {
     /// A kind without programs, engines or a source.
-    pub const fn new(name: &'static str, make: fn(&Source, Trust) -> Option<Box<dyn Server>>) -> Kind {
+    pub const fn new(name: &'static str, targets: &'static [Target], make: Make) -> Kind {
         Kind {
             name,
+            targets,
             source: SourceForm::Installed,
             make,
             is_default: false,
@@ -50,6 +55,11 @@ impl Kind {
             tools: &[],
             how_to_get: None,
         }
+    }
+
+    /// Kinds of workload that it accepts, by their names in [`WorkloadSpec`].
+    pub fn accepted_workloads(&self) -> Vec<&'static str> {
+        WorkloadSpec::kinds_on(self.targets)
     }
 
     /// Whether it is neither started nor stopped: its storage, settings and process are not ours.
@@ -71,16 +81,11 @@ pub struct Program {
 
 /// A server that can be prepared and started.
 pub trait Server: Debug {
-    fn kind(&self) -> &'static Kind;
-
-    /// Kinds of workload that it accepts, by their names in [`spindle_load::WorkloadSpec`].
-    fn accepted_workloads(&self) -> Vec<&'static str>;
-
     /// Checks a workload of an accepted kind with these settings.
     ///
     /// # Errors
     /// The workload cannot run; continues a sentence that begins with the server's name.
-    fn check_workload(&self, _kind: &str, _settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    fn check_workload(&self, _kind: &str, _settings: &Settings) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -89,7 +94,7 @@ pub trait Server: Debug {
     /// # Errors
     /// The server cannot separate them, or not with these settings; continues a sentence that begins with the
     /// server's name.
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         Err(Refusal(format!("cannot keep {} apart from its data", class.words())))
     }
 
@@ -100,7 +105,7 @@ pub trait Server: Debug {
 
     /// Maximum size of the redo log under these settings; `None` for the server's default, which is included
     /// in every workload's figure.
-    fn redo_bytes(&self, _settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, _settings: &Settings) -> Option<u64> {
         None
     }
 
@@ -119,16 +124,20 @@ pub trait Server: Debug {
     fn version(&self) -> Result<String>;
 
     /// Checks the settings without side effects, before any work.
-    fn check(&self, instance: &Instance) -> Result<(), Refusal>;
+    fn check(&self, _instance: &Instance) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Settings for loading a database that will be served with `settings`: those that shape the files, and
     /// those that make loading fast. Databases that are loaded with equal settings are interchangeable.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         settings.clone()
     }
 
     /// Makes an empty database in the data directory.
-    fn prepare(&self, instance: &Instance) -> Result<()>;
+    fn prepare(&self, _instance: &Instance) -> Result<()> {
+        Ok(())
+    }
 
     /// Starts the process; it may not be ready yet.
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>>;
@@ -141,34 +150,22 @@ pub trait Server: Debug {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::collections::BTreeMap;
 
-    use spindle_load::{Endpoint, Target, WorkloadSpec};
+    use spindle_load::Endpoint;
 
     use super::super::telemetry::Durability;
     use super::*;
 
     /// The example of docs/extending.md.
-    static KIND: Kind = Kind::new("toy", |_, _| Some(Box::new(Toy)));
+    static KIND: Kind = Kind::new("toy", &[Target::Mock], |_, _| Some(Box::new(Toy)));
 
     #[derive(Debug)]
     struct Toy;
 
     impl Server for Toy {
-        fn kind(&self) -> &'static Kind {
-            &KIND
-        }
-        fn accepted_workloads(&self) -> Vec<&'static str> {
-            WorkloadSpec::kinds_on(&[Target::Mock])
-        }
         fn version(&self) -> Result<String> {
             Ok("toy 1".to_owned())
-        }
-        fn check(&self, _: &Instance) -> Result<(), Refusal> {
-            Ok(())
-        }
-        fn prepare(&self, _: &Instance) -> Result<()> {
-            Ok(())
         }
         fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
             Ok(Box::new(RunningToy { settings: instance.settings.clone() }))
@@ -177,34 +174,19 @@ mod tests {
 
     #[derive(Debug)]
     struct RunningToy {
-        settings: BTreeMap<String, String>,
+        settings: Settings,
     }
 
     impl Running for RunningToy {
-        fn wait_ready(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
-        fn check_alive(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
         fn endpoint(&self) -> Endpoint {
             Endpoint::Mock
         }
-        fn process_id(&self) -> u32 {
-            0
-        }
-        fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+        fn settings(&mut self, names: &[String]) -> Result<Settings> {
             let known = names.iter().filter_map(|name| self.settings.get_key_value(name));
             Ok(known.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
         fn counters(&mut self) -> Result<BTreeMap<String, f64>> {
             Ok(BTreeMap::from([("questions".to_owned(), 1.0)]))
-        }
-        fn stop(&mut self, _: Duration) -> Result<()> {
-            Ok(())
-        }
-        fn crash(&mut self) -> Result<()> {
-            Ok(())
         }
     }
 
@@ -212,7 +194,7 @@ mod tests {
     fn a_server_that_says_nothing_of_itself_is_run_and_nothing_is_made_up_for_it() {
         let server = (KIND.make)(&Source::Installed, Trust::MayRun).unwrap();
         let settings = BTreeMap::from([("size".to_owned(), "1".to_owned())]);
-        assert_eq!((server.kind().name, server.path().unwrap()), ("toy", None));
+        assert_eq!((KIND.name, server.path().unwrap()), ("toy", None));
         assert_eq!((server.redo_bytes(&settings), server.memory_settings().len()), (None, 0));
         assert!(server.files_of(FileClass::Redo, &settings).is_err() && server.replication().is_none());
         let instance = Instance {
@@ -225,5 +207,20 @@ mod tests {
         assert_eq!(running.settings(&["size".to_owned(), "x".to_owned()]).unwrap(), settings);
         assert_eq!(running.durability().unwrap(), Durability::default());
         assert_eq!(running.telemetry().charts().len(), 0);
+    }
+
+    #[test]
+    fn the_page_about_a_new_server_quotes_the_source() {
+        let plain = |text: &str| text.lines().map(str::trim_start).collect::<Vec<_>>().join("\n");
+        let page = include_str!("../../../../docs/extending.md");
+        let section = page.split("\n## ").find(|section| section.starts_with("A server\n")).unwrap();
+        let quotes: Vec<&str> =
+            section.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+        assert_eq!(quotes.len(), 3);
+        let sources = [include_str!("verbs.rs"), include_str!("catalog.rs")].map(plain);
+        for quote in quotes {
+            let is_there = sources.iter().any(|source| source.contains(&plain(quote)));
+            assert!(is_there, "nowhere in the source: {quote}");
+        }
     }
 }

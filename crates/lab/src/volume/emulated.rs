@@ -15,11 +15,15 @@ use spindle_base::units;
 /// Options of a disk besides its stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wishes<'a> {
+    /// Unique among the mounts that are up together.
     pub name: String,
     pub seed: u64,
     pub mount_at: Option<PathBuf>,
     pub timing: bool,
+    /// The output of [`Volume::into_snapshot`] of an earlier volume with the same size and file system;
+    /// `None` for a new, empty file system.
     pub snapshot: Option<&'a Path>,
+    /// For written data that exceeds the memory.
     pub spill_directory: &'a Path,
     pub die_with_parent: bool,
 }

@@ -22,20 +22,27 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 
-/// A volume mount that is up. Dropping it takes everything down again.
+/// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
+/// nothing emulates.
 pub trait Volume: Debug {
     /// Mount point of the file system.
     fn path(&self) -> &Path;
 
     /// With the timing off, requests are answered at memory speed. A real disk's timing is always on.
-    fn set_timing(&mut self, on: bool) -> Result<()>;
+    fn set_timing(&mut self, _on: bool) -> Result<()> {
+        Ok(())
+    }
 
     /// An error if measurements on it are meaningless from now on: it lost a write, its emulator died, or its
     /// file system is full.
-    fn check(&mut self) -> Result<()>;
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Cumulative since the volume came up; take differences. `None` when nothing is emulated.
-    fn statistics(&mut self) -> Result<Option<Statistics>>;
+    fn statistics(&mut self) -> Result<Option<Statistics>> {
+        Ok(None)
+    }
 
     /// A sample of the volume, and of each of its devices if there are several.
     fn sample(&mut self) -> Result<MountSample> {
@@ -48,10 +55,14 @@ pub trait Volume: Debug {
 
     /// The device whose counters the kernel keeps; `None` without one. A real one may have other users than
     /// us.
-    fn block_device(&self) -> Option<&Path>;
+    fn block_device(&self) -> Option<&Path> {
+        None
+    }
 
     /// The processes that emulate it, for CPU accounting.
-    fn process_ids(&self) -> Vec<u32>;
+    fn process_ids(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Unmounts, stores the content in `directory` (an immutable image, or a copy of the files) and takes the
     /// volume down.
@@ -61,48 +72,18 @@ pub trait Volume: Debug {
     fn down(self: Box<Self>) -> Result<()>;
 }
 
-/// Arguments of [`bring_up`].
-#[derive(Debug, Clone, Copy)]
-pub struct VolumeRequest<'a> {
-    pub stack: &'a StackSpec,
-    /// Name of the disk; unique among the mounts that are up together.
-    pub name: &'a str,
-    /// Mounts that are up together share the machine's memory.
-    pub mount_count: u64,
-    /// Seed of the model's random choices.
-    pub seed: u64,
-    /// The output of [`Volume::into_snapshot`] of an earlier volume with the same size and file system;
-    /// `None` for a new, empty file system.
-    pub snapshot: Option<&'a Path>,
-    /// The run's directory for the volume's files besides its store.
-    pub work_directory: &'a Path,
-}
-
-/// Brings the volume up with the timing off.
+/// Brings the volume up. `mount_count` volumes share the machine's memory.
 ///
 /// # Errors
 /// Any failure to bring up a disk, with the failed step.
-pub fn bring_up(request: &VolumeRequest<'_>) -> Result<Box<dyn Volume>> {
-    let name = match request.name {
-        "data" => format!("run-{}", std::process::id()),
-        name => format!("run-{}-{name}", std::process::id()),
-    };
-    if let Some(place) = request.stack.real() {
-        return Ok(Box::new(RealVolume::up(&name, place, request.snapshot)?));
+fn bring_up(stack: &StackSpec, wishes: &Wishes<'_>, mount_count: u64) -> Result<Box<dyn Volume>> {
+    if let Some(place) = stack.real() {
+        return Ok(Box::new(RealVolume::up(&wishes.name, place, wishes.snapshot)?));
     }
-    let wishes = Wishes {
-        name,
-        seed: request.seed,
-        mount_at: None,
-        timing: false,
-        snapshot: request.snapshot,
-        spill_directory: request.work_directory,
-        die_with_parent: true,
-    };
-    if let Some(pool) = request.stack.pool() {
-        return Ok(Box::new(ZfsVolume::up(request.stack, pool, &wishes, request.mount_count)?));
+    match stack.pool() {
+        Some(pool) => Ok(Box::new(ZfsVolume::up(stack, pool, wishes, mount_count)?)),
+        None => Ok(Box::new(EmulatedVolume::up(stack, wishes, mount_count)?)),
     }
-    Ok(Box::new(EmulatedVolume::up(request.stack, &wishes, request.mount_count)?))
 }
 
 /// The reason why a stack cannot be used, with the key at fault: a block device in use, a size that no

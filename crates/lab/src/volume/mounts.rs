@@ -11,9 +11,10 @@ use spindle_base::proc::process_cpu_s;
 
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
+use crate::volume::emulated::Wishes;
 use crate::volume::plain_directory::PlainDirectory;
 use crate::volume::sample::MountSample;
-use crate::volume::{self, Volume, VolumeRequest};
+use crate::volume::{self, Volume};
 
 /// The mounts of a layout that are up. Dropping them takes everything down again.
 #[derive(Debug)]
@@ -72,15 +73,18 @@ impl Mounts {
                     Box::new(PlainDirectory::up(&path, snapshot.as_deref())?)
                 }
                 _ => {
-                    let volume = volume::bring_up(&VolumeRequest {
-                        stack,
-                        name: &name,
-                        mount_count: request.mount_count as u64,
+                    let id = std::process::id();
+                    let wishes = Wishes {
+                        name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
+                        mount_at: None,
+                        timing: false,
                         snapshot: snapshot.as_deref(),
-                        work_directory: request.work_directory,
-                    });
+                        spill_directory: request.work_directory,
+                        die_with_parent: true,
+                    };
+                    let volume = volume::bring_up(stack, &wishes, request.mount_count as u64);
                     named(volume, mount_count, || format!("the stack `{}` for {key}", wanted.stack))?
                 }
             };

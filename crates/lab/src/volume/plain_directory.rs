@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use spindle_mount::Statistics;
 
 use crate::volume::Volume;
 
@@ -53,26 +52,6 @@ fn remove(path: &Path) -> Result<()> {
 impl Volume for PlainDirectory {
     fn path(&self) -> &Path {
         &self.path
-    }
-
-    fn set_timing(&mut self, _: bool) -> Result<()> {
-        Ok(())
-    }
-
-    fn check(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn statistics(&mut self) -> Result<Option<Statistics>> {
-        Ok(None)
-    }
-
-    fn block_device(&self) -> Option<&Path> {
-        None
-    }
-
-    fn process_ids(&self) -> Vec<u32> {
-        Vec::new()
     }
 
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()> {

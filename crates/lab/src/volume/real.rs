@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use spindle_mount::Statistics;
 use spindle_mount::real::{Place, RealDisk, write_back_and_forget};
 
 use crate::volume::Volume;
@@ -35,10 +34,6 @@ impl Volume for RealVolume {
         self.disk.path()
     }
 
-    fn set_timing(&mut self, _: bool) -> Result<()> {
-        Ok(())
-    }
-
     /// The kernel reports lost writes of a real disk to the process that wrote them.
     fn check(&mut self) -> Result<()> {
         let path = self.disk.path();
@@ -47,16 +42,8 @@ impl Volume for RealVolume {
         Ok(())
     }
 
-    fn statistics(&mut self) -> Result<Option<Statistics>> {
-        Ok(None)
-    }
-
     fn block_device(&self) -> Option<&Path> {
         self.disk.device()
-    }
-
-    fn process_ids(&self) -> Vec<u32> {
-        Vec::new()
     }
 
     fn into_snapshot(self: Box<Self>, directory: &Path) -> Result<()> {

@@ -139,12 +139,7 @@ impl Volume for ZfsVolume {
     }
 
     fn statistics(&mut self) -> Result<Option<Statistics>> {
-        let each: Result<Vec<Statistics>> = self
-            .disks
-            .iter_mut()
-            .map(|part| part.disk.statistics().with_context(|| format!("the pool's device for {}", part.key)))
-            .collect();
-        sum(&each?).map(Some)
+        Ok(self.sample()?.statistics)
     }
 
     fn sample(&mut self) -> Result<MountSample> {

@@ -175,7 +175,7 @@ fn a_load_with_a_bad_option_is_refused() {
     );
     check(
         "scan --rate 5",
-        "error: invalid value '5' for '--rate <RATE>': has no meaning for `scan`; of open loops there are `tpcc` and `oltp`",
+        "error: invalid value '5' for '--rate <RATE>': has no meaning for `scan`; the open loops are `tpcc` and `oltp`",
     );
     check("oltp --distribution even", "error: invalid value 'even' for '--distribution <DISTRIBUTION>'");
     check(
@@ -196,7 +196,7 @@ fn a_load_with_a_bad_option_is_refused() {
     );
     check(
         "sysbench --distribution uniform --duration 1500ms",
-        "spindle: --duration: 1.5 s is not a number of whole seconds, and `sysbench` can measure no other",
+        "spindle: --duration: 1.5 s is not a whole number of seconds, which `sysbench` needs",
     );
     check(
         "insert-growth --engine myisam --server sqlite:/nowhere",
@@ -210,7 +210,7 @@ fn a_load_with_a_bad_option_is_refused() {
     );
     check(
         "scan --once",
-        "spindle: --once: needs fixed work, and `scan` goes on for ever; the kinds of fixed work are `insert-growth` and `sql-bench`",
+        "spindle: --once: needs fixed work, and `scan` has no end; the workloads of fixed work are `insert-growth` and `sql-bench`",
     );
     check(
         "sql-bench --warm-up 1s",
@@ -322,11 +322,26 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
 }
 
 #[test]
+fn an_iodepth_or_a_block_size_out_of_bounds_is_refused() {
+    for bad in ["0", "201"] {
+        check_refused(
+            &format!("disk bench null --virtual --iodepth {bad},1"),
+            &format!("error: invalid value '{bad}' for '--iodepth <1,4,16,...>': {bad} is not in 1..=200"),
+        );
+    }
+    check_refused(
+        "disk bench null --virtual --block-sizes 3K",
+        "error: invalid value '3K' for '--block-sizes <4K,16K,...>': 3072 bytes must be a power of two from 512 \
+         bytes to 1 MiB",
+    );
+}
+
+#[test]
 fn an_impossible_output_is_refused() {
     check_refused("run mock.toml --output a-file", "spindle: --output: a-file is not a directory");
     check_refused(
         "run mock.toml --output results",
-        "spindle: results/records.jsonl, line 1: not a record: expected ident at line 1 column 2",
+        "spindle: results/records.jsonl:1: not a record (expected ident at line 1 column 2); is this a records file of `spindle run`?",
     );
     check_refused(
         "report a-file --output nowhere/page.html",
@@ -343,7 +358,7 @@ fn help_of_run() {
     assert_snapshot!(spindle(&["run", "--help"]), @r"
     exit code 0
     --- stdout
-    Run a scenario; resumes where it stopped
+    Run a scenario. A run that was stopped continues where it stopped
 
     Usage: spindle run [OPTIONS] <SCENARIO>
 
@@ -351,16 +366,17 @@ fn help_of_run() {
       <SCENARIO>  Scenario file (TOML)
 
     Options:
-          --output <DIRECTORY>  Where records, report and snapshots go; without it
-                                spindle-results/NAME-HASH
+          --output <DIRECTORY>  Directory for records, report and snapshots [default:
+                                spindle-results/NAME-HASH]
           --retry-failed        Run failed trials again
-          --fresh               Forget the records of earlier runs in the same directory
+          --fresh               Delete the records of earlier runs in the output directory
       -h, --help                Print help
 
     Environment:
-      TMPDIR                  Where sockets, logs and what does not fit into memory go; without it /tmp
-      SPINDLE_OVERLAY_MEMORY  How much of what is written to an emulated disk stays in memory (say 4G);
-                              without it half of the machine's memory
+      TMPDIR                  Directory for sockets, logs, and disk contents beyond the memory limit
+                              [default: /tmp]
+      SPINDLE_OVERLAY_MEMORY  Memory for data that is written to an emulated disk, for example 4G
+                              [default: half of the machine's memory]
     ");
 }
 

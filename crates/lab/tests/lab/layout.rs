@@ -12,9 +12,8 @@ use crate::server_support::{class_directories, directory, file_names, installed,
 use crate::{PATIENCE, in_check_all, wait_until};
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::FileClass;
-use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
-use spindle_lab::report;
+use spindle_lab::report::{self, Records};
 use spindle_lab::server::Instance;
 use spindle_mount::real::{self, Place, RealDisk};
 
@@ -23,7 +22,8 @@ use spindle_mount::real::{self, Place, RealDisk};
 fn run(bench: &Bench, scenario: &str) -> (Header, Vec<Trial>) {
     bench.write("test.toml", scenario);
     bench.run_scenario(&[], &[], 0);
-    records_file::read(&bench.records()).unwrap()
+    let records = report::read(&bench.records()).unwrap();
+    (records.header, records.trials)
 }
 
 /// The sentence by which a scenario is refused before any work.
@@ -447,7 +447,7 @@ fn records_of_the_first_format_are_still_read() {
     let first: BTreeMap<String, serde_json::Value> =
         serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!(first["format"], 1, "the records are of the first format");
-    let (header, trials) = records_file::read(&path).unwrap();
+    let Records { header, trials, .. } = report::read(&path).unwrap();
     assert_eq!(header.cells[0].layout_name(), header.cells[0].data().name);
     let records = report::read(&path).unwrap();
     assert_eq!(records.trials, trials);

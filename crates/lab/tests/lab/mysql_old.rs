@@ -143,10 +143,10 @@ fn a_package_is_accepted_only_if_it_is_the_expected_file() {
         let told = with_npm(&format!("{script} {file}"));
         assert!(told.contains(expect), "{told}");
     };
-    check("ln -s \"$SECRET\"", "which the client was to bring: Too many levels of symbolic links");
+    check("ln -s \"$SECRET\"", "which the client should have fetched: Too many levels of symbolic links");
     check("mkfifo", "is not a regular file");
     check("echo other >", "is not the file that was tried");
-    check("true", "which the client was to bring: No such file or directory");
+    check("true", "which the client should have fetched: No such file or directory");
 }
 
 #[test]

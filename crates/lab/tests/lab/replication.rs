@@ -10,9 +10,8 @@ use crate::{in_check_all, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::records_file;
 use spindle_lab::record::{ReplicationMode, ReplicationView, Warning};
-use spindle_lab::report;
+use spindle_lab::report::{self, Records};
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
 
@@ -81,7 +80,7 @@ fn replicas_are_measured_and_end_with_what_the_primary_has() {
     let snapshots = std::fs::read_dir(bench.path("results/snapshots")).unwrap().count();
     assert_eq!(snapshots, 1, "one load serves primaries and replicas");
 
-    let (header, trials) = records_file::read(&bench.records()).unwrap();
+    let Records { header, trials, .. } = report::read(&bench.records()).unwrap();
     let trial = |cell: &str| trials.iter().find(|trial| trial.cell == format!("card/{cell}")).unwrap();
     let replication = |cell: &str| -> ReplicationView {
         let measurement = measured(trial(cell));

@@ -183,10 +183,7 @@ fn the_page_works_in_a_browser() {
     plain.load(&full);
     let text = plain.run("return document.querySelector('main').innerText;");
     let text = text.as_str().expect("text");
-    assert!(
-        text.contains("iodrive is the fastest") && text.contains("The drawings need JavaScript"),
-        "{text}"
-    );
+    assert!(text.contains("iodrive is the fastest") && text.contains("The charts need JavaScript"), "{text}");
     let shown = "return document.querySelector('#cells').getBoundingClientRect().height > 80
         && [...document.querySelectorAll('.chart')].every(chart => chart.getBoundingClientRect().height === 0);";
     assert_eq!(plain.run(shown), json!(true), "the table is there, and no empty frames");

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::emulated_support::{self, kill};
 use crate::wait_until;
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::records_file;
 use spindle_lab::record::{Header, Trial};
+use spindle_lab::report;
 
 /// The bench of a scenario, with a directory for the files that its run must remove.
 pub(crate) struct Bench(emulated_support::Bench);
@@ -44,7 +44,8 @@ impl Bench {
     }
 
     fn read(&self) -> (Header, Vec<Trial>) {
-        records_file::read(&self.records()).unwrap()
+        let records = report::read(&self.records()).unwrap();
+        (records.header, records.trials)
     }
 
     pub(crate) fn trials(&self) -> Vec<(String, u32)> {
@@ -307,7 +308,7 @@ fn a_damaged_records_file_is_not_overwritten() {
     let damaged = text.replacen("\"trial\":", "\"trail\":", 1);
     fs::write(bench.records(), &damaged).unwrap();
     let stderr = bench.run(&[], 2);
-    assert!(stderr.contains("line 2: not a record"), "{stderr}");
+    assert!(stderr.contains("records.jsonl:2: not a record"), "{stderr}");
     assert_eq!(fs::read_to_string(bench.records()).unwrap(), damaged);
 }
 

@@ -1,7 +1,9 @@
 //! A verification of the database, and the result of one condition over many warehouses or tables.
 
+use serde::{Deserialize, Serialize};
+
 /// One verification of the database.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
     pub passed: bool,

@@ -5,7 +5,12 @@ use anyhow::{Result, bail};
 
 use super::draft::Draft;
 use super::fit::{self, Knob, Observation};
-use super::{Ask, DISK_LATENCY_US, DISTANCE_HIGH, END_SHARE, MEBIBYTE, NEAR_SHARE, ROTATIONS, Source, rate};
+use super::{
+    Ask, DISK_LATENCY_US, DISTANCE_HIGH, END_SHARE, MEBIBYTE, NEAR_SHARE, NOT_WRITTEN, ROTATIONS, Source,
+    rate,
+};
+use spindle_model::Value;
+
 use crate::bench::Access;
 use crate::stack::Origin;
 
@@ -56,15 +61,12 @@ pub(super) fn disk(
         }
     }
     let Some((error, fitted)) = best.filter(|(error, _)| error.is_finite()) else {
-        bail!("no speed of rotation makes the model do what was measured");
+        bail!("no speed of rotation makes the model match the measurements");
     };
     *draft = fitted;
-    notes.push(format!(
-        "the distribution of read times is met with a demerit of {:.1} % of the mean",
-        error * 100.0
-    ));
+    notes.push(format!("the distribution of read times has a demerit of {:.1} % of the mean", error * 100.0));
     if error > DISTANCE_HIGH {
-        notes.push("that is far: this may not be a disk with one arm".to_owned());
+        notes.push("this demerit is large: the device may not be a disk with one arm".to_owned());
     }
     seen.push(many);
     let depth = [Knob::OneOf("queue_depth", &[1, 2, 4, 8, 16, 32, 64])];
@@ -74,10 +76,7 @@ pub(super) fn disk(
         set_cache(draft, &fsync, &mut notes, by);
         seen.push(fsync);
     } else {
-        notes.push(
-            "nothing was written, so everything about writes is an assumption; --destructive measures them"
-                .to_owned(),
-        );
+        notes.push(NOT_WRITTEN.to_owned());
     }
     Ok((seen, notes))
 }
@@ -91,9 +90,10 @@ fn set_cache(draft: &mut Draft, fsync: &Observation, notes: &mut Vec<String>, by
         let origin = Origin::Source(format!(
             "{by}: {commits_per_s:.0} writes with fsync a second, more than turns of the platter"
         ));
-        draft.set_word("write_cache", "protected", &origin);
+        draft.set_value("write_cache", Value::Word("protected"), &origin);
         notes.push(
-            "it commits faster than it turns: its cache is protected, or it lies about FLUSH".to_owned(),
+            "the disk commits more often than it rotates: its cache is protected, or it ignores FLUSH"
+                .to_owned(),
         );
     }
 }

@@ -58,12 +58,7 @@ impl Draft {
         self.set_value(key, Value::Number(number), origin);
     }
 
-    /// Sets one of the key's choices.
-    pub(super) fn set_word(&mut self, key: &str, word: &'static str, origin: &Origin) {
-        self.set_value(key, Value::Word(word), origin);
-    }
-
-    fn set_value(&mut self, key: &str, value: Value, origin: &Origin) {
+    pub(super) fn set_value(&mut self, key: &str, value: Value, origin: &Origin) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.field.key == key) {
             (entry.value, entry.origin) = (value, origin.clone());
         }

@@ -114,10 +114,8 @@ pub(super) fn answer(draft: &Draft, size_bytes: u64, observation: &Observation) 
 /// Distance of the model's distribution of latencies from the observed one, as a share of the observed mean.
 pub(super) fn distance(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<f64> {
     let (_, latencies_us) = sample(draft, size_bytes, observation)?;
-    let counts: Vec<(f64, u64)> =
-        observation.figures.latencies_ns.iter().map(|&(ns, count)| (ns as f64 / 1e3, count)).collect();
-    let observed = QuantileFunction::of_counts(&counts)?;
-    demerit(&observed, &QuantileFunction::of_samples(&latencies_us)?)?.share_of_mean
+    demerit(&observation.figures.distribution()?, &QuantileFunction::of_samples(&latencies_us)?)?
+        .share_of_mean
 }
 
 fn sample(draft: &Draft, size_bytes: u64, observation: &Observation) -> Option<(Row, Vec<f64>)> {

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::draft::Draft;
 use super::fit::{self, Knob, Observation};
-use super::{Ask, CHANNELS, MEBIBYTE, Source};
+use super::{Ask, CHANNELS, MEBIBYTE, NOT_WRITTEN, Source};
 use crate::bench::Access;
 use crate::stack::Origin;
 
@@ -27,11 +27,7 @@ pub(super) fn flash(
         "{by}: fitted to random reads of 4 and 16 KiB by 1, 4 and 32 threads and to a stream of 1 MiB"
     ));
     seen.push(stream);
-    draft.set(
-        "dies_per_channel",
-        1,
-        &Origin::Assumption("One, so that channels and dies are the same.".to_owned()),
-    );
+    draft.set("dies_per_channel", 1, &assumption("One, so that channels and dies are the same."));
     let knobs = [
         Knob::OneOf("channels", &CHANNELS),
         Knob::Scaled("page_read"),
@@ -51,12 +47,13 @@ pub(super) fn flash(
     let best = starts.into_iter().min_by(|left, right| error(left).total_cmp(&error(right)));
     *draft = best
         .filter(|best| error(best).is_finite())
-        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model does what was measured"))?;
+        .ok_or_else(|| anyhow::anyhow!("no flash drive of the model matches the measurements"))?;
     let mut notes = Vec::new();
     if source.writes {
-        let mut written = vec![ask(Access::RandomWrite, 16 << 10, 1, 0, size)?];
-        written.push(ask(Access::RandomWrite, 16 << 10, 16, 0, size)?);
-        written.push(ask(Access::Fsync, 16 << 10, 1, 0, size)?);
+        let mut written = Vec::new();
+        for (access, threads) in [(Access::RandomWrite, 1), (Access::RandomWrite, 16), (Access::Fsync, 1)] {
+            written.push(ask(access, 16 << 10, threads, 0, size)?);
+        }
         let origin = Origin::Source(format!(
             "{by}: fitted to random writes of 16 KiB by 1 and 16 threads and to writes with fsync"
         ));
@@ -65,12 +62,13 @@ pub(super) fn flash(
         fit::fit(draft, size, &knobs, &written, &origin);
         seen.append(&mut written);
     } else {
-        notes.push(
-            "nothing was written, so everything about writes is an assumption; --destructive measures them"
-                .to_owned(),
-        );
+        notes.push(NOT_WRITTEN.to_owned());
     }
     Ok((seen, notes))
+}
+
+fn assumption(sentence: &str) -> Origin {
+    Origin::Assumption(sentence.to_owned())
 }
 
 /// Latency of one small read, the first of the observations.
@@ -87,13 +85,8 @@ fn start_at_the_front(draft: &mut Draft, page_bytes: u64, seen: &[Observation], 
     draft.set("link_rate", fastest.round() as u64, origin);
     draft.set("command_interval", (1e9 / commands_per_s).round() as u64, origin);
     // The page size determines the number of dies over which a request is spread.
-    let tried = Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned());
-    draft.set("page", page_bytes, &tried);
-    draft.set(
-        "mapping_unit",
-        4 << 10,
-        &Origin::Assumption("No larger than any page that was tried.".to_owned()),
-    );
+    draft.set("page", page_bytes, &assumption("Fits best among 4, 8 and 16 KiB."));
+    draft.set("mapping_unit", 4 << 10, &assumption("No larger than any page that was tried."));
     draft.set("page_read", (latency_ns * 0.5).round() as u64, origin);
     draft.set("read_overhead", (latency_ns * 0.2).round() as u64, origin);
 }
@@ -108,7 +101,7 @@ fn start_at_the_dies(draft: &mut Draft, seen: &[Observation], origin: &Origin) {
     let channels = CHANNELS.into_iter().min_by(|left, right| far(left).total_cmp(&far(right)));
     draft.set("channels", channels.unwrap_or(1), origin);
     // A request of 16 KiB then waits for one die instead of four.
-    draft.set("page", 16 << 10, &Origin::Assumption("Fits best among 4, 8 and 16 KiB.".to_owned()));
+    draft.set("page", 16 << 10, &assumption("Fits best among 4, 8 and 16 KiB."));
     draft.set("page_read", page_read_ns.round() as u64, origin);
     draft.set("read_overhead", 1_000, origin);
     draft.set("command_interval", 1_000, origin);

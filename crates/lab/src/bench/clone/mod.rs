@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::bench::fio::{self, Figures, Job};
 use crate::bench::reference::Reference;
+use crate::bench::table::optional;
 use crate::bench::{Access, Place, Question};
 use crate::host::interrupt::Interrupt;
 use crate::stack::Origin;
@@ -32,6 +33,8 @@ const DISK_LATENCY_US: f64 = 1_000.0;
 const NEAR_SHARE: u64 = 50;
 /// Size of the device divided by the range of the stream at either end.
 const END_SHARE: u64 = 20;
+const NOT_WRITTEN: &str =
+    "no write was measured, so the write parameters are assumptions; --destructive measures them";
 const CHANNELS: [u64; 14] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64];
 /// Usual rotational speeds of disks.
 const ROTATIONS: [u64; 5] = [5_400, 5_900, 7_200, 10_000, 15_000];
@@ -187,7 +190,6 @@ pub fn table(clone: &Clone) -> String {
         "", "measured/s", "clone/s", "p50 us", "clone's", "ratio"
     );
     for row in &clone.rows {
-        let optional = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
         text.push_str(&format!(
             "{:<42} {:>11.1} {:>11.1} {:>11} {:>11} {:>6.2}\n",
             row.question.to_string(),

@@ -54,7 +54,7 @@ fn a_disk_is_cloned() {
 fn flash_is_cloned() {
     let clone = check("x25m-80", true, 0.1);
     assert_eq!(clone.kind, Kind::Flash);
-    assert!(check("iodrive-160", false, 0.1).notes[0].contains("nothing was written"));
+    assert!(check("iodrive-160", false, 0.1).notes[0].contains("no write was measured"));
 }
 
 /// A device whose bottleneck is the dies instead of the front end.

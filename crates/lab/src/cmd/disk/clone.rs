@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use tempfile::NamedTempFile;
 
-use super::{print, print_json};
 use crate::bench::clone::{self, Options, Source};
 use crate::bench::fio;
-use crate::bench::real::OwnFile;
+use crate::bench::real::own_file;
 use crate::bench::target::{Name, Target, is_emulated};
+use crate::cmd::output::print_answer;
 use crate::host::interrupt::Interrupt;
 use crate::host::provenance;
 use spindle_base::Mistake;
@@ -21,21 +22,21 @@ const FILE_BYTES: u64 = 1 << 30;
 
 #[derive(Debug, Args)]
 pub(super) struct CloneArguments {
-    /// A block device, a file, a directory (a file is made there), or a disk that is up.
+    /// A block device, a file, a directory (for a temporary file), or a disk that is up.
     source: String,
-    /// What to call it: NAME.toml is the profile.
+    /// Name of the profile, which is written to NAME.toml.
     #[arg(long)]
     name: String,
-    /// Also measure writes; what is on the device or in the file is lost.
+    /// Also measure writes. The contents of the device or file are lost.
     #[arg(long)]
     destructive: bool,
-    /// Seconds per measurement, of which there are about ten.
+    /// Seconds per measurement. There are about ten measurements.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Where the profile goes.
+    /// Directory for the profile.
     #[arg(long, value_name = "DIRECTORY", default_value = ".")]
     output: PathBuf,
-    /// Print the measurements beside the clone's as one JSON object.
+    /// Print the figures of the device and of the clone as one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -61,14 +62,14 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     if let Some(distribution) = &clone.reference {
         write_new(reference, &toml::to_string(distribution)?)?;
         eprintln!(
-            "how far it is from the original: `spindle disk validate {} --size '{}' --reference {}`",
+            "to compare it with the original: `spindle disk validate {} --size '{}' --reference {}`",
             profile.display(),
             format_size_bytes(source.size_bytes),
             reference.display()
         );
     }
     eprintln!("profile: {}", profile.display());
-    if arguments.json { print_json(&clone) } else { print(&clone::table(&clone)) }
+    print_answer(arguments.json, &clone, || clone::table(&clone))
 }
 
 /// Paths of the profile and of the distribution of read times. Fails if either exists.
@@ -83,10 +84,7 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     let paths = [format!("{name}.toml"), format!("{name}.reference.toml")];
     let paths = paths.map(|file| arguments.output.join(file));
     if let Some(there) = paths.iter().find(|path| path.exists()) {
-        return Err(Mistake::new(format!(
-            "--name: {} is there already; choose another name",
-            there.display()
-        )));
+        return Err(Mistake::new(format!("--name: {} exists already; choose another name", there.display())));
     }
     if !arguments.output.is_dir() {
         return Err(Mistake::new(format!("--output: {} is not a directory", arguments.output.display())));
@@ -96,7 +94,7 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
 
 /// The source; the temporary file, if there is one, which must live as long as the measurement; and whether
 /// an emulator is behind the source.
-fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<OwnFile>, bool)> {
+fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<NamedTempFile>, bool)> {
     let of = |path: &Path, size_bytes| Source {
         path: path.to_owned(),
         size_bytes,
@@ -116,8 +114,8 @@ fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option
         Target::BlockDevice { path, size_bytes } => (of(path, *size_bytes), None, is_emulated(path)),
         Target::File { path, size_bytes } => (of(path, *size_bytes), None, false),
         Target::Directory(directory) => {
-            let own = OwnFile::create(directory, FILE_BYTES)?;
-            (Source { writes: true, ..of(&own.path, FILE_BYTES) }, Some(own), false)
+            let own = own_file(directory, FILE_BYTES)?;
+            (Source { writes: true, ..of(own.path(), FILE_BYTES) }, Some(own), false)
         }
     })
 }

@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use spindle_base::Mistake;
 
-use super::{print, print_json};
 use crate::bench::target;
+use crate::cmd::output::{print, print_answer};
 use crate::stack::{Explained, StackSpec, known_deviations_of, reference};
 
 #[derive(Debug, Args)]
@@ -16,16 +16,16 @@ pub(super) struct ProfileArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     #[arg(required_unless_present = "reference")]
     name: Option<String>,
-    /// Size of the disk; without it the stack's own.
+    /// Size of the disk [default: the stack's own].
     #[arg(long)]
     size: Option<String>,
-    /// Take NAME from the [stacks.NAME] tables of this file; a scenario will do.
+    /// File with the [stacks.NAME] table, for example a scenario.
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     stacks: Option<PathBuf>,
-    /// All keys of profiles and stack tables instead, with units, bounds and defaults, as a page of Markdown.
+    /// Print all keys of profiles and stack tables as Markdown, with units, bounds and defaults.
     #[arg(long, conflicts_with_all = ["name", "size", "stacks", "json"])]
     reference: bool,
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -45,19 +45,14 @@ pub(super) fn run(arguments: &ProfileArguments) -> Result<()> {
     let Some(name) = &arguments.name else { return print(&reference::page()) };
     let stack = find(arguments, name)?;
     let known_deviations = if arguments.stacks.is_none() { known_deviations_of(name) } else { Vec::new() };
-    if arguments.json {
-        return print_json(&Answer {
-            summary: stack.summary(),
-            explained: stack.explained(),
-            hash: stack.hash(),
-            known_deviations,
-        });
-    }
-    let mut text = format!("{}\n\n{}", stack.summary(), stack.explained().table());
-    for deviation in known_deviations {
-        text.push_str(&format!("known deviation, {}: {}\n", deviation.operation, deviation.reason));
-    }
-    print(&text)
+    let explained = stack.explained();
+    let answer = Answer { summary: stack.summary(), explained, hash: stack.hash(), known_deviations };
+    print_answer(arguments.json, &answer, || {
+        let deviations = answer.known_deviations.iter();
+        let deviations = deviations
+            .map(|deviation| format!("known deviation, {}: {}\n", deviation.operation, deviation.reason));
+        format!("{}\n\n{}{}", stack.summary(), explained.table(), deviations.collect::<String>())
+    })
 }
 
 fn find(arguments: &ProfileArguments, name: &str) -> Result<StackSpec, Mistake> {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde::Serialize;
 use spindle_mount::Disk;
 
-use super::{print, print_json};
+use crate::cmd::output::print_answer;
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume;
 use crate::volume::emulated::{self, Wishes};
@@ -18,23 +18,23 @@ use spindle_base::Mistake;
 pub(super) struct UpArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
-    /// Size of the disk, for example `20G`; without it 20 GB or the drive's capacity.
+    /// Size of the disk, for example `20G` [default: 20 GB, or the drive's capacity].
     #[arg(long)]
     size: Option<String>,
-    /// Where to mount it; without it a directory of its own.
+    /// Mount point [default: a directory of its own].
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
-    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device; without it `xfs`, or `zfs` where the
-    /// stack is a pool.
+    /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device [default: `xfs`, or `zfs` if the stack
+    /// is a pool].
     #[arg(long, value_name = "TYPE")]
     file_system: Option<String>,
-    /// What to call it; without it the profile's name.
+    /// Name of the disk [default: the profile's name].
     #[arg(long)]
     name: Option<String>,
-    /// Of the model's random choices.
+    /// Seed of the model's random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object: device, mount, socket; of a pool the data's device and socket.
+    /// Print one JSON object: device, mount, socket. For a pool, device and socket are those of the data.
     #[arg(long)]
     json: bool,
 }
@@ -77,10 +77,10 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
 
 fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {
     if arguments.at.is_some() {
-        return Err(Mistake::new("--at: a ZFS pool is mounted on a directory of its own".to_owned()).into());
+        bail!(Mistake::new("--at: a ZFS pool is mounted on a directory of its own"));
     }
     if let Some((_, complaint)) = volume::complaint(stack, wishes.spill_directory)? {
-        return Err(Mistake::new(format!("--file-system: {complaint}")).into());
+        bail!(Mistake::new(format!("--file-system: {complaint}")));
     }
     let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
     tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;
@@ -95,14 +95,13 @@ fn tell(
     disk: &Disk,
     mount: Option<&PathBuf>,
 ) -> Result<()> {
-    if arguments.json {
-        return print_json(&Answer { device: &disk.device, mount, socket: &disk.socket });
+    let answer = Answer { device: &disk.device, mount, socket: &disk.socket };
+    print_answer(arguments.json, &answer, || {
+        let on = mount.map_or_else(String::new, |mount| format!(" on {}", mount.display()));
+        format!("{}{on}: {}\n", disk.device.display(), stack.summary())
+    })?;
+    if !arguments.json {
+        eprintln!("`spindle disk down {name}` takes it down again");
     }
-    let place = match mount {
-        Some(mount) => format!("{} on {}", disk.device.display(), mount.display()),
-        None => disk.device.display().to_string(),
-    };
-    print(&format!("{place}: {}\n", stack.summary()))?;
-    eprintln!("`spindle disk down {name}` takes it down again");
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use crate::host::provenance;
@@ -27,17 +28,24 @@ pub struct Check {
 const MEMORY_BYTES: u64 = 2 << 30;
 const FREE_DISK_BYTES: u64 = 10_000_000_000;
 
+const NO_REAL_TIME: &str =
+    "not allowed: the emulator can answer late while the cores are busy; run as root or grant CAP_SYS_NICE";
+const NO_IO_FLUSHER: &str = "not allowed: under a memory limit of control groups version 1, an emulator can wait for its own disk, and is \
+     then killed; grant CAP_SYS_RESOURCE";
+const NO_RING: &str =
+    "absent (needs Linux 6.14): threads serve emulated disks, which costs one more wake-up per request";
+
 pub fn examine() -> Vec<Check> {
     let machine = vec![
         kernel(),
         memory(),
         free_disk(),
-        root(),
+        ability("root", true, is_root(), "yes", "emulated disks need root; run with sudo"),
         device("/dev/fuse", "emulated disks are FUSE files; load the module with `modprobe fuse`"),
         device("/dev/loop-control", "emulated disks need loop devices; load the module with `modprobe loop`"),
-        real_time(),
-        io_flusher(),
-        ring(),
+        ability("SCHED_FIFO", false, has_real_time(), "allowed", NO_REAL_TIME),
+        ability("PR_SET_IO_FLUSHER", false, spindle_mount::has_io_flusher(), "allowed", NO_IO_FLUSHER),
+        ability("FUSE over io_uring", false, spindle_mount::has_ring(), "present", NO_RING),
         program("fusermount3", "fuse3", true, "mounts the emulated disk's file"),
         program("losetup", "util-linux", true, "makes block devices of emulated disks"),
         program("mkfs.xfs", "xfsprogs", true, "makes xfs file systems"),
@@ -50,24 +58,19 @@ pub fn examine() -> Vec<Check> {
         program("fio", "fio", false, "measures raw disks"),
         program("sysbench", "sysbench", false, "runs the workloads `sysbench` and `fileio`"),
         program("mariadb-slap", "mariadb-client", false, "runs the workload `mysqlslap`"),
-        program("chromium", "chromium", false, "only the tests use it, to look at the report"),
+        program("chromium", "chromium", false, "shows the report in tests"),
     ];
     [machine, servers(), tools].concat()
 }
 
 /// The reasons why an emulated disk cannot come up here; empty when it can.
 pub fn emulation_blockers() -> Vec<&'static str> {
-    let mut blockers = Vec::new();
-    if !is_root() {
-        blockers.push("it is not run as root");
-    }
-    if !is_character_device("/dev/fuse") {
-        blockers.push("there is no device /dev/fuse");
-    }
-    if !is_character_device("/dev/loop-control") {
-        blockers.push("there is no device /dev/loop-control");
-    }
-    blockers
+    let needs = [
+        (is_root(), "it is not run as root"),
+        (is_character_device("/dev/fuse"), "there is no device /dev/fuse"),
+        (is_character_device("/dev/loop-control"), "there is no device /dev/loop-control"),
+    ];
+    needs.into_iter().filter(|(is_met, _)| !is_met).map(|(_, blocker)| blocker).collect()
 }
 
 pub fn can_run_scenarios(checks: &[Check]) -> bool {
@@ -76,46 +79,41 @@ pub fn can_run_scenarios(checks: &[Check]) -> bool {
 
 /// One command that installs all missing packages; `None` when packages do not help.
 pub fn install_command(checks: &[Check]) -> Option<String> {
-    let mut packages: Vec<&str> =
-        checks.iter().filter(|check| !check.passed).filter_map(|check| check.package).collect();
-    packages.sort_unstable();
-    packages.dedup();
-    (!packages.is_empty()).then(|| format!("apt-get install --yes {}", packages.join(" ")))
+    let packages = checks.iter().filter(|check| !check.passed).filter_map(|check| check.package);
+    let packages = packages.sorted().dedup().join(" ");
+    (!packages.is_empty()).then(|| format!("apt-get install --yes {packages}"))
 }
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+fn check(name: &'static str, required: bool, passed: bool, detail: impl Into<String>) -> Check {
+    Check { name, passed, required, detail: detail.into(), package: None }
+}
+
+fn ability(name: &'static str, required: bool, passed: bool, with: &str, without: &str) -> Check {
+    check(name, required, passed, if passed { with } else { without })
+}
+
 fn kernel() -> Check {
     let detail = provenance::kernel();
-    let passed = cfg!(target_os = "linux") && !detail.is_empty();
-    Check { name: "kernel", passed, required: true, detail, package: None }
+    check("kernel", true, cfg!(target_os = "linux") && !detail.is_empty(), detail)
 }
 
 fn memory() -> Check {
     let bytes = provenance::memory_bytes();
-    let passed = bytes >= MEMORY_BYTES;
-    let detail = format!("{} for {} cores", text::size(bytes), provenance::cpu_count());
-    let detail =
-        if passed { detail } else { format!("{detail}; at least {} is needed", text::size(MEMORY_BYTES)) };
-    Check { name: "memory", passed, required: true, detail, package: None }
+    let with = format!("{} for {} cores", text::size(bytes), provenance::cpu_count());
+    let without = format!("{with}; at least {} is needed", text::size(MEMORY_BYTES));
+    ability("memory", true, bytes >= MEMORY_BYTES, &with, &without)
 }
 
 /// Free space at the default place of results, snapshots and overlays.
 fn free_disk() -> Check {
     let free = rustix::fs::statvfs(".").map_or(0, |status| status.f_bavail * status.f_frsize);
-    let passed = free >= FREE_DISK_BYTES;
-    let detail = format!("{} free in the working directory", text::size(free));
-    let detail =
-        if passed { detail } else { format!("{detail}; {} is comfortable", text::size(FREE_DISK_BYTES)) };
-    Check { name: "free disk", passed, required: false, detail, package: None }
-}
-
-fn root() -> Check {
-    let passed = is_root();
-    let detail = if passed { "yes" } else { "emulated disks are mounted as root; run with sudo" };
-    Check { name: "root", passed, required: true, detail: detail.to_owned(), package: None }
+    let with = format!("{} free in the working directory", text::size(free));
+    let without = format!("{with}; {} is recommended", text::size(FREE_DISK_BYTES));
+    ability("free disk", false, free >= FREE_DISK_BYTES, &with, &without)
 }
 
 fn device(path: &'static str, without: &str) -> Check {
@@ -125,7 +123,7 @@ fn device(path: &'static str, without: &str) -> Check {
         true => format!("not a character device: {without}"),
         false => without.to_owned(),
     };
-    Check { name: path, passed, required: true, detail, package: None }
+    check(path, true, passed, detail)
 }
 
 /// Checks the type as well, because writing to a missing device creates a file of its name.
@@ -134,39 +132,10 @@ fn is_character_device(path: &str) -> bool {
 }
 
 /// Tries real-time scheduling, because limits, capabilities and containers all affect it.
-fn real_time() -> Check {
-    let allowed = Command::new("chrt")
-        .args(["--fifo", "1", "true"])
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    let detail = if allowed {
-        "allowed"
-    } else {
-        "not allowed, so emulated latencies can be late while the cores are busy; run as root or grant CAP_SYS_NICE"
-    };
-    Check { name: "SCHED_FIFO", passed: allowed, required: false, detail: detail.to_owned(), package: None }
-}
-
-fn io_flusher() -> Check {
-    let passed = spindle_mount::has_io_flusher();
-    let detail = if passed {
-        "allowed"
-    } else {
-        "not allowed, so under a memory limit (control groups of version 1) an emulator can come to wait for its own disk, and is ended; \
-         grant CAP_SYS_RESOURCE"
-    };
-    Check { name: "PR_SET_IO_FLUSHER", passed, required: false, detail: detail.to_owned(), package: None }
-}
-
-fn ring() -> Check {
-    let passed = spindle_mount::has_ring();
-    let detail = if passed {
-        "present"
-    } else {
-        "absent (Linux 6.14 has it), so threads serve emulated disks, with a wake-up more per request"
-    };
-    Check { name: "FUSE over io_uring", passed, required: false, detail: detail.to_owned(), package: None }
+fn has_real_time() -> bool {
+    let mut command = Command::new("chrt");
+    command.args(["--fifo", "1", "true"]).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 fn program(name: &'static str, package: &'static str, is_required: bool, purpose: &'static str) -> Check {
@@ -189,10 +158,8 @@ fn servers() -> Vec<Check> {
 
 fn needed(program: Program, found: Option<String>) -> Check {
     let Program { name, package, is_required: required, purpose } = program;
-    match found {
-        Some(detail) => Check { name, passed: true, required, detail, package: None },
-        None => Check { name, passed: false, required, detail: purpose.to_owned(), package },
-    }
+    let package = package.filter(|_| found.is_none());
+    Check { package, ..check(name, required, found.is_some(), found.unwrap_or_else(|| purpose.to_owned())) }
 }
 
 /// Fetched programs are started as root before they switch to another user.
@@ -201,10 +168,10 @@ fn fetched_servers() -> Check {
     let passed = wrong.is_empty();
     let detail = match right_count {
         _ if !passed => wrong.join("; "),
-        0 => "none; `spindle server list` says which there are".to_owned(),
-        count => format!("{count}, which nobody else can change"),
+        0 => "none; `spindle server list` shows the available ones".to_owned(),
+        count => format!("{count}, which only their owner can change"),
     };
-    Check { name: "fetched servers", passed, required: false, detail, package: None }
+    check("fetched servers", false, passed, detail)
 }
 
 /// Path of a program. Administrators' programs are often outside a user's PATH.
@@ -222,7 +189,7 @@ mod tests {
     use super::*;
 
     fn check(passed: bool, required: bool, package: Option<&'static str>) -> Check {
-        Check { name: "x", passed, required, detail: String::new(), package }
+        Check { package, ..super::check("x", required, passed, "") }
     }
 
     #[test]

@@ -67,7 +67,7 @@ const RATE: &str = "rate";
 fn add_run_options(command: Command, open_loops: &[String]) -> Command {
     let is_open_loop = command.get_arguments().any(|argument| argument.get_id() == RATE);
     let known = near::list(&open_loops.iter().map(String::as_str).collect::<Vec<_>>());
-    let refusal = format!("has no meaning for `{}`; of open loops there are {known}", command.get_name());
+    let refusal = format!("has no meaning for `{}`; the open loops are {known}", command.get_name());
     let refused = Arg::new(RATE)
         .long(RATE)
         .value_name("RATE")
@@ -86,33 +86,33 @@ fn add_run_options(command: Command, open_loops: &[String]) -> Command {
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// `socket:/path` or `mysql://user:password@host:port/database`, `postgres:/directory-of-the-socket` or
-    /// `postgresql://user:password@host:port/database`, `sqlite:/path`, of `fileio` `directory:/path`.
-    /// Everybody on this machine can read a password in an option; without one there, it is taken from the
-    /// environment, from MYSQL_PWD or PGPASSWORD.
+    /// The server: `socket:/path`, `mysql://user:password@host:port/database`,
+    /// `postgres:/directory-of-the-socket`, `postgresql://user:password@host:port/database` or `sqlite:/path`;
+    /// for `fileio`, `directory:/path`. Every user of this machine can read a password in an option. A URL
+    /// without a password takes it from the environment variable MYSQL_PWD or PGPASSWORD.
     #[arg(long, value_parser = parse_server)]
     pub(super) server: Endpoint,
-    /// Length of the measured window: `30s`, `5m`, `500 ms`; otherwise 30 s.
+    /// Length of the measured window, for example `30s`, `5m` or `500 ms` [default: 30 s].
     #[arg(long, value_parser = units::parse_duration, allow_hyphen_values = true)]
     pub(super) duration: Option<Duration>,
-    /// The work is measured until it is done, at most for `--duration`, otherwise for a week. A list of
-    /// operations makes its tables and is done once unless it gets a duration.
+    /// Measure fixed work until it is done, at most for `--duration` [default: a week]. A workload of fixed
+    /// work alone is prepared and done once, unless it has a duration.
     #[arg(long)]
     pub(super) once: bool,
-    /// Time before the measured window, in which the same load runs unmeasured.
+    /// Time before the measured window. The same load runs in it, but is not measured.
     #[arg(long, default_value = "0s", value_parser = units::parse_duration, allow_hyphen_values = true)]
     pub(super) warm_up: Duration,
-    /// Makes the tables first; drops what is in them.
+    /// Create the tables first. Existing ones are dropped.
     #[arg(long)]
     pub(super) prepare: bool,
-    /// Checks the consistency of the database afterwards.
+    /// Check the consistency of the database afterwards.
     #[arg(long)]
     pub(super) verify: bool,
-    /// One JSON object instead of a table (docs/load.md).
+    /// Print one JSON object instead of a table (docs/load.md).
     #[arg(long)]
     pub(super) json: bool,
-    /// Of all that is random; otherwise from the clock, because a run that repeats another one's choices
-    /// writes what is there already. It is told before anything else.
+    /// Seed of all random choices, printed first. The default comes from the clock, because a run with the
+    /// choices of an earlier one would write existing rows again.
     #[arg(long, default_value_t = seed_of_now(), hide_default_value = true)]
     pub(super) seed: u64,
 }

@@ -1,6 +1,6 @@
 //! Options of `spindle load` that cannot be satisfied. They are refused before any connection or load.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use spindle_load::foreign::Length;
 use spindle_load::sql::{NO_ENGINES, describe};
 use spindle_load::workload::Complaint;
@@ -27,34 +27,26 @@ pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> 
         .and_then(|()| workload.complaint().map_or(Ok(()), Err))
         .map_err(|complaint| at_option(workload, complaint))?;
     let target = Target::of(&args.server);
-    if workload.engine().is_some() && target != Target::Mysql {
-        return Err(at_option(workload, ("engine", NO_ENGINES.to_owned())).into());
-    }
+    let no_engines = || at_option(workload, ("engine", NO_ENGINES.to_owned()));
+    ensure!(workload.engine().is_none() || target == Target::Mysql, no_engines());
     let plan = Plan::new(workload, args);
     let kind = workload.kind();
-    if plan.once && !workload.facts().is_fixed_work {
+    if plan.once {
         let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
         let message =
-            format!("needs fixed work, and `{kind}` goes on for ever; the kinds of fixed work are {known}");
-        return Err(Mistake::of_flag("once", message).into());
-    }
-    if plan.once && !args.warm_up.is_zero() {
+            format!("needs fixed work, and `{kind}` has no end; the workloads of fixed work are {known}");
+        ensure!(workload.facts().is_fixed_work, Mistake::of_flag("once", message));
         let message = "has no meaning for fixed work that is done once; leave it out, or give a `--duration`";
-        return Err(Mistake::of_flag("warm_up", message).into());
+        ensure!(args.warm_up.is_zero(), Mistake::of_flag("warm_up", message));
     }
     if let Some(tool) = workload.build()?.tool() {
         tool.command(&args.server, args.seed, Length::Endless)
             .map_err(|error| Mistake::of_flag("server", error.to_string()))?;
-        if plan.duration.subsec_nanos() > 0 {
-            let duration = text::duration(plan.duration);
-            let message =
-                format!("{duration} is not a number of whole seconds, and `{kind}` can measure no other");
-            return Err(Mistake::of_flag("duration", message).into());
-        }
+        let duration = text::duration(plan.duration);
+        let message = format!("{duration} is not a whole number of seconds, which `{kind}` needs");
+        ensure!(plan.duration.subsec_nanos() == 0, Mistake::of_flag("duration", message));
     }
-    if !workload.facts().runs_on.contains(&target) {
-        let message = format!("`{kind}` cannot run on {}", describe(&args.server));
-        return Err(Mistake::of_flag("server", message).into());
-    }
+    let message = format!("`{kind}` cannot run on {}", describe(&args.server));
+    ensure!(workload.facts().runs_on.contains(&target), Mistake::of_flag("server", message));
     Ok(plan)
 }

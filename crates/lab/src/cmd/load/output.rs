@@ -16,7 +16,7 @@ pub(super) struct Output {
     seed: u64,
     /// `None` without a measurement.
     summary: Option<Window>,
-    verification: Vec<CheckOutput>,
+    verification: Vec<Check>,
     /// Deviations of the workload from its specification.
     deviations: Vec<&'static str>,
     /// Omitted parts, with the reasons.
@@ -61,28 +61,19 @@ struct Kind {
     is_durable: Option<bool>,
 }
 
-#[derive(Debug, Serialize)]
-struct CheckOutput {
-    name: String,
-    passed: bool,
-    detail: String,
-}
-
 impl Output {
     pub(super) fn new(
         spec: &WorkloadSpec,
         workload: &dyn Workload,
         seed: u64,
         summary: Option<Summary>,
-        checks: Vec<Check>,
+        verification: Vec<Check>,
     ) -> Result<Output> {
-        let verification =
-            checks.into_iter().map(|Check { name, passed, detail }| CheckOutput { name, passed, detail });
         Ok(Output {
             workload: spec.kind(),
             seed,
             summary: summary.map(|summary| Window::new(summary, &workload.durable_kinds())).transpose()?,
-            verification: verification.collect(),
+            verification,
             deviations: spec.deviations(),
             skipped: spec.skipped(),
         })
@@ -102,7 +93,7 @@ impl Output {
         for skipped in &self.skipped {
             text.push_str(&format!("skipped: {skipped}\n"));
         }
-        for CheckOutput { name, passed, detail } in &self.verification {
+        for Check { name, passed, detail } in &self.verification {
             let verdict = if *passed { "ok    " } else { "FAILED" };
             text.push_str(&spindle_base::text::one_line(&format!("{verdict}  {name}: {detail}")));
             text.push('\n');
@@ -213,7 +204,7 @@ impl Window {
         }
         text.push_str(&format!("{:34}{:>9}{:>12.3}\n", "all", "", self.metric.value));
         if says_durable {
-            text.push_str("* each ends with a commit, or with a table made, changed or dropped\n");
+            text.push_str("* each operation ends with a commit, or creates, alters or drops a table\n");
         }
         text
     }

@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((semi_sync.acknowledged, semi_sync.wait_mean_ms), (75, 2.0));
         let sentences = names(&quick);
         assert_eq!(sentences.len(), 1);
-        assert!(sentences[0].starts_with("25 commits (25.0 %) went on without"), "{sentences:?}");
+        assert!(sentences[0].starts_with("25 commits (25.0 %) continued without"), "{sentences:?}");
         assert_eq!(semi_sync_view(SemiSync::default()), None);
     }
 
@@ -172,7 +172,7 @@ mod tests {
             assert!(sentences[1].starts_with(expect), "{sentences:?}");
         };
         check(Some(2.1), "replica 1 (hdd) needed 2.1 s after the window");
-        check(None, "replica 1 (hdd) had not applied what was written in the window 60 s after it");
+        check(None, "replica 1 (hdd) had not applied the window's writes 60 s after the window");
         let silent = names(&replication(Some(1.9), vec![Some(0), None, None, Some(7)]));
         assert!(silent[1].starts_with("replica 1 (hdd) did not answer in 50 % of the seconds"), "{silent:?}");
     }

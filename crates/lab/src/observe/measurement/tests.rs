@@ -8,7 +8,7 @@ use super::*;
 use crate::record::BottleneckKind;
 use crate::record::FileClass;
 use crate::server::endpoint;
-use crate::server::foreign::telemetry_of;
+use crate::server::telemetry_of;
 use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
 use spindle_base::proc::CpuTimes;
 

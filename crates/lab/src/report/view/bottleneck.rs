@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_stats::mean;
 
-use crate::record::{BottleneckKind, Measurement};
+use crate::record::{BottleneckKind, Measurement, words};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CellBottleneck {
@@ -19,15 +19,11 @@ pub struct CellBottleneck {
     pub cpu: f64,
 }
 
-pub(super) fn bottleneck_name(kind: BottleneckKind) -> &'static str {
+pub(super) fn bottleneck_name(kind: BottleneckKind) -> String {
     match kind {
-        BottleneckKind::Cpu => "CPU",
-        BottleneckKind::ReadLatency => "read latency",
-        BottleneckKind::CommitLatency => "commit latency",
-        BottleneckKind::Bandwidth => "bandwidth",
-        BottleneckKind::Locks => "locks",
-        BottleneckKind::Client => "load generator",
-        BottleneckKind::Unknown => "unknown",
+        BottleneckKind::Cpu => "CPU".to_owned(),
+        BottleneckKind::Client => "load generator".to_owned(),
+        other => words(&other),
     }
 }
 
@@ -50,7 +46,7 @@ pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck
     let cpu = shares.remove("cpu");
     let busy: Vec<f64> = measurements.iter().map(|measurement| measurement.cpu.busy).collect();
     Some(CellBottleneck {
-        name: bottleneck_name(chosen.bottleneck.kind).to_owned(),
+        name: bottleneck_name(chosen.bottleneck.kind),
         trial_count: votes(chosen.bottleneck.kind),
         reason: chosen.bottleneck.reason.clone(),
         shares,

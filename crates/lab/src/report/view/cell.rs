@@ -1,8 +1,10 @@
 //! One cell, as a summary of its trials.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
-use serde::Serialize;
+use itertools::Itertools as _;
+use serde::{Serialize, de::DeserializeOwned};
 use spindle_stats::{CONFIDENCE, Comparison, Sample, Verdict, mean, mean_interval, standard_deviation};
 
 use super::{
@@ -11,13 +13,19 @@ use super::{
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
-use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, PerTransaction, Trial};
+use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, Metric, PerTransaction, Trial};
 use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
 pub struct Range {
     pub low: f64,
     pub high: f64,
+}
+
+impl Display for Range {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} to {}", format::number(self.low), format::number(self.high))
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -82,7 +90,7 @@ pub struct TransactionView {
     pub latency: Option<Quantiles>,
     /// CPU time of the client per operation, if the workload reports it.
     pub client_cpu_us: Option<f64>,
-    /// For a list: total time of all operations of this kind, as a mean over the trials.
+    /// For fixed work: total time of all operations of this kind, as a mean over the trials.
     pub list_s: Option<f64>,
 }
 
@@ -128,13 +136,9 @@ pub(super) fn failure(trial: &Trial) -> Option<String> {
 
 /// The measured trials of a cell, by number. For a repeated trial, the last run counts.
 pub(super) fn measured<'a>(records: &'a Records, cell: &str) -> Vec<(&'a Trial, &'a Measurement)> {
-    let mut by_number = BTreeMap::new();
-    for trial in records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none()) {
-        if let Some(measurement) = &trial.measurement {
-            by_number.insert(trial.trial, (trial, measurement));
-        }
-    }
-    by_number.into_values().collect()
+    let trials = records.trials.iter().filter(|trial| trial.cell == cell && failure(trial).is_none());
+    let measured = trials.filter_map(|trial| Some((trial.trial, (trial, trial.measurement.as_ref()?))));
+    measured.collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
@@ -144,13 +148,8 @@ pub(crate) fn samples(records: &Records, cell: &str) -> Vec<Sample> {
         .collect()
 }
 
-pub(crate) fn metric_name(records: &Records, cell: &str) -> Option<String> {
-    measured(records, cell).first().map(|(_, measurement)| measurement.metric.name.clone())
-}
-
-/// Whether the metric is a time.
-pub(crate) fn lower_is_better(records: &Records, cell: &str) -> bool {
-    measured(records, cell).first().is_some_and(|(_, measurement)| measurement.metric.lower_is_better)
+pub(crate) fn metric<'a>(records: &'a Records, cell: &str) -> Option<&'a Metric> {
+    measured(records, cell).first().map(|(_, measurement)| &measurement.metric)
 }
 
 impl Ratio {
@@ -177,17 +176,8 @@ impl Ratio {
 
     /// `9.81 (9.12 to 10.5)`.
     pub fn text(&self) -> String {
-        match self.interval {
-            Some(Range { low, high }) => {
-                format!(
-                    "{} ({} to {})",
-                    format::number(self.ratio),
-                    format::number(low),
-                    format::number(high)
-                )
-            }
-            None => format!("{} (no interval)", format::number(self.ratio)),
-        }
+        let interval = self.interval.map_or_else(|| "no interval".to_owned(), |range| range.to_string());
+        format!("{} ({interval})", format::number(self.ratio))
     }
 }
 
@@ -197,14 +187,9 @@ impl CellView {
         let measurements: Vec<&Measurement> = trials.iter().map(|(_, measurement)| *measurement).collect();
         let failed =
             records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
-        let mut warnings: Vec<String> = Vec::new();
-        let of_trials = trials.iter().flat_map(|(trial, _)| &trial.warnings);
-        for warning in of_trials.filter(|warning| !warning.is_of_machine()) {
-            let name = super::short_name(warning).to_owned();
-            if !warnings.contains(&name) {
-                warnings.push(name);
-            }
-        }
+        let warnings = trials.iter().flat_map(|(trial, _)| &trial.warnings);
+        let warnings = warnings.filter(|warning| !warning.is_of_machine()).map(super::short_name).unique();
+        let emulators = measurements.iter().filter_map(|measurement| measurement.mounts.first());
         Self {
             name: cell.name.clone(),
             label: cell.label.clone(),
@@ -217,11 +202,11 @@ impl CellView {
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
             ratio: None,
             bottleneck: bottleneck(&measurements),
-            warnings,
+            warnings: warnings.map(str::to_owned).collect(),
             transactions: transactions(&measurements),
-            per_transaction: average(&measurements, |measurement| Some(&measurement.per_transaction)),
-            cpu: average(&measurements, |measurement| Some(&measurement.cpu)),
-            emulator: average(&measurements, |measurement| measurement.mounts.first()?.emulator.as_ref()),
+            per_transaction: average(measurements.iter().map(|measurement| &measurement.per_transaction)),
+            cpu: average(measurements.iter().map(|measurement| &measurement.cpu)),
+            emulator: average(emulators.filter_map(|mount| mount.emulator.as_ref())),
             storages: storages(cell, &measurements),
             replication: super::replication::summary(cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
@@ -291,18 +276,11 @@ fn transactions(measurements: &[&Measurement]) -> Vec<TransactionView> {
 
 /// Mean of every number of a flat structure, over the trials that have one. Texts are taken from the first
 /// trial. The detour through JSON covers fields that are added to the record later.
-pub(super) fn average<'a, T>(
-    measurements: &[&'a Measurement],
-    part: impl Fn(&'a Measurement) -> Option<&'a T>,
-) -> Option<T>
-where
-    T: serde::Serialize + serde::de::DeserializeOwned + 'a,
-{
-    let parts: Vec<serde_json::Value> =
-        measurements.iter().filter_map(|m| part(m)).map(|part| serde_json::json!(part)).collect();
+pub(super) fn average<T: DeserializeOwned>(parts: impl Iterator<Item = impl Serialize>) -> Option<T> {
+    let parts = parts.map(|part| serde_json::json!(part)).collect_vec();
     let mut result = parts.first()?.clone();
     for (key, slot) in result.as_object_mut()? {
-        let values: Vec<f64> = parts.iter().filter_map(|part| part[key].as_f64()).collect();
+        let values = parts.iter().filter_map(|part| part[key].as_f64()).collect_vec();
         if let Some(mean) = mean(&values) {
             *slot = if slot.is_u64() { (mean.round() as u64).into() } else { mean.into() };
         }

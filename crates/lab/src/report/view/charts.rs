@@ -40,31 +40,24 @@ struct TrialCharts {
     per_s: Vec<f64>,
 }
 
-/// Series of a panel, and whether a zero means no value.
-type Panel = (fn(&StorageSeries) -> &Vec<f64>, bool);
+/// Title and series of a panel, and whether a zero means no value.
+type Panel = (&'static str, fn(&StorageSeries) -> &Vec<f64>, bool);
 
 /// The panels of the storage view. A zero latency means a second without requests.
 const PANELS: [Panel; 7] = [
-    (|series| &series.read_iops, false),
-    (|series| &series.read_latency_ms, true),
-    (|series| &series.write_iops, false),
-    (|series| &series.write_latency_ms, true),
-    (|series| &series.flushes_per_s, false),
-    (|series| &series.flush_latency_ms, true),
-    (|series| &series.queue_depth, false),
+    ("Reads per second", |series| &series.read_iops, false),
+    ("Read latency, ms", |series| &series.read_latency_ms, true),
+    ("Writes per second", |series| &series.write_iops, false),
+    ("Write latency, ms", |series| &series.write_latency_ms, true),
+    ("Flushes per second", |series| &series.flushes_per_s, false),
+    ("Flush latency, ms", |series| &series.flush_latency_ms, true),
+    ("Requests inside the device", |series| &series.queue_depth, false),
 ];
 
-/// Titles of the panels, in the same order.
-pub(in crate::report) const PANEL_TITLES: [&str; 8] = [
-    "Reads per second",
-    "Read latency, ms",
-    "Writes per second",
-    "Write latency, ms",
-    "Flushes per second",
-    "Flush latency, ms",
-    "Requests inside the device",
-    "Processor cores busy",
-];
+/// Titles of the panels. The cores come last.
+pub(in crate::report) fn panel_titles() -> impl Iterator<Item = &'static str> {
+    PANELS.into_iter().map(|(title, ..)| title).chain(["Processor cores busy"])
+}
 
 impl Charts {
     pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
@@ -103,10 +96,9 @@ fn storages(cell: &CellView, measurements: &[&Measurement]) -> Vec<StorageCharts
     let charts = |(index, storage): (usize, &StorageView)| {
         let series: Vec<&StorageSeries> =
             measurements.iter().filter_map(|measurement| storage.place.series(measurement)).collect();
-        let mut panels: Vec<Vec<Option<f64>>> = PANELS
-            .iter()
-            .map(|(select, gaps)| panel(series.iter().map(|series| select(series)), *gaps))
-            .collect();
+        let storage_panel =
+            |(_, select, gaps): Panel| panel(series.iter().map(|series| select(series)), gaps);
+        let mut panels = PANELS.map(storage_panel).to_vec();
         // The cores belong to the machine, so they are shown once.
         panels.push(if index == 0 { cpu() } else { Vec::new() });
         StorageCharts { name: storage.name.clone(), panels }

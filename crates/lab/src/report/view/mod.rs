@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, compare};
 
@@ -18,9 +19,9 @@ mod verdict;
 use self::cell::Failure;
 pub use self::cell::{CellView, Ratio};
 use self::cell::{failure, measured};
-pub(crate) use self::cell::{lower_is_better, metric_name, samples};
+pub(crate) use self::cell::{metric, samples};
 use self::charts::Charts;
-pub(super) use self::charts::PANEL_TITLES;
+pub(super) use self::charts::panel_titles;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 use self::provenance::Setting;
@@ -28,7 +29,7 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use super::{Records, format};
-use crate::record::{Header, StartState, Warning};
+use crate::record::{Cell, Header, StackHead, StartState, Trial, Warning};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
@@ -91,23 +92,16 @@ impl View {
                 cell.ratio = ratio(records, baseline, &cell.name);
             }
         }
-        let mut metrics: Vec<&String> =
-            cells.iter().filter_map(|cell| cell.throughput.as_ref()).map(|t| &t.name).collect();
-        metrics.dedup();
-        let metric = match metrics.as_slice() {
-            [only] => Some((*only).clone()),
-            _ => None,
-        };
+        let throughputs = cells.iter().filter_map(|cell| cell.throughput.as_ref()).collect_vec();
+        let metric = throughputs.iter().map(|throughput| &throughput.name).all_equal_value().ok().cloned();
+        let lower_is_better =
+            metric.is_some() && throughputs.iter().all(|throughput| throughput.lower_is_better);
         let failures = failures(records);
         let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
             baseline,
-            lower_is_better: metric.is_some()
-                && cells
-                    .iter()
-                    .filter_map(|cell| cell.throughput.as_ref())
-                    .all(|throughput| throughput.lower_is_better),
+            lower_is_better,
             warnings: warnings(records),
             failures,
             checks: checks(records),
@@ -128,77 +122,64 @@ impl View {
 
 /// `None` when either cell has no number, or when their metrics differ.
 pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Option<Ratio> {
-    if metric_name(records, baseline) != metric_name(records, candidate) {
+    let (metric, other) = (metric(records, baseline)?, metric(records, candidate)?);
+    if metric.name != other.name {
         return None;
     }
     let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;
-    Some(Ratio::new(comparison, lower_is_better(records, baseline)))
+    Some(Ratio::new(comparison, metric.lower_is_better))
 }
 
 fn failures(records: &Records) -> Vec<Failure> {
-    let mut failures = Vec::new();
-    for cell in &records.header.cells {
-        let measured: Vec<u32> = measured(records, &cell.name).iter().map(|(trial, _)| trial.trial).collect();
-        for trial in records.trials.iter().filter(|trial| trial.cell == cell.name) {
-            if let Some(error) = failure(trial) {
-                failures.push(Failure {
-                    cell: cell.name.clone(),
-                    trial: trial.trial,
-                    block: trial.block,
-                    error,
-                    repeated: measured.contains(&trial.trial),
-                });
-            }
-        }
-    }
-    failures
+    let of_cell = |cell: &Cell| {
+        let measured = measured(records, &cell.name).iter().map(|(trial, _)| trial.trial).collect_vec();
+        let trials = records.trials.iter().filter(|trial| trial.cell == cell.name);
+        let failed = trials.filter_map(|trial| Some((trial, failure(trial)?)));
+        let view = |(trial, error): (&Trial, String)| Failure {
+            cell: cell.name.clone(),
+            trial: trial.trial,
+            block: trial.block,
+            error,
+            repeated: measured.contains(&trial.trial),
+        };
+        failed.map(view).collect_vec()
+    };
+    records.header.cells.iter().flat_map(of_cell).collect()
 }
 
 pub(super) fn short_name(warning: &Warning) -> &'static str {
-    match warning {
-        Warning::Late { .. } => "late",
-        Warning::CpuSaturated { .. } => "CPU saturated",
-        Warning::ClientSaturated { .. } => "client saturated",
-        Warning::NoRealTime => "no real time",
-        Warning::NoIoFlusher => "no I/O flusher",
-        Warning::NotSteady { .. } => "not steady",
-        Warning::TransactionsFailed { .. } => "failures",
-        Warning::BehindSchedule { .. } => "behind schedule",
-        Warning::HostDiskReads { .. } => "host disk reads",
-        Warning::SemiSyncFellBack { .. } => "fell back to async",
-        Warning::ReplicaBehind { .. } => "replica behind",
-        Warning::ReplicaSilent { .. } => "replica silent",
-    }
+    name_and_severity(warning).0
 }
 
-/// Severity, comparable within one kind.
-fn severity(warning: &Warning) -> f64 {
+/// The severity is comparable within one kind.
+fn name_and_severity(warning: &Warning) -> (&'static str, f64) {
     match warning {
-        Warning::Late { p99_us, .. } => *p99_us,
-        Warning::CpuSaturated { busy, .. } => *busy,
-        Warning::ClientSaturated { share } | Warning::TransactionsFailed { share } => *share,
-        Warning::NoRealTime | Warning::NoIoFlusher => 0.0,
-        Warning::NotSteady { drift } => drift.abs(),
-        Warning::BehindSchedule { behind_s } => *behind_s,
-        Warning::HostDiskReads { major_faults } => *major_faults as f64,
-        Warning::SemiSyncFellBack { share, .. } | Warning::ReplicaSilent { share, .. } => *share,
-        Warning::ReplicaBehind { catch_up_s, .. } => catch_up_s.unwrap_or(f64::INFINITY),
+        Warning::Late { p99_us, .. } => ("late", *p99_us),
+        Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
+        Warning::ClientSaturated { share } => ("client saturated", *share),
+        Warning::NoRealTime => ("no real time", 0.0),
+        Warning::NoIoFlusher => ("no I/O flusher", 0.0),
+        Warning::NotSteady { drift } => ("not steady", drift.abs()),
+        Warning::TransactionsFailed { share } => ("failures", *share),
+        Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
+        Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
+        Warning::SemiSyncFellBack { share, .. } => ("fell back to async", *share),
+        Warning::ReplicaBehind { catch_up_s, .. } => ("replica behind", catch_up_s.unwrap_or(f64::INFINITY)),
+        Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
     }
 }
 
 fn warnings(records: &Records) -> Vec<WarningView> {
+    let severity = |warning: &Warning| name_and_severity(warning).1;
     let mut views = Vec::new();
     for cell in &records.header.cells {
         let trials = measured(records, &cell.name);
         let mut by_name: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
         for (trial, _) in &trials {
-            let mut seen = Vec::new();
-            for warning in trial.warnings.iter().filter(|warning| !warning.is_of_machine()) {
-                // Each trial counts once per kind.
-                if !seen.contains(&short_name(warning)) {
-                    seen.push(short_name(warning));
-                    by_name.entry(short_name(warning)).or_default().push(warning);
-                }
+            let warnings = trial.warnings.iter().filter(|warning| !warning.is_of_machine());
+            // Each trial counts once per kind.
+            for warning in warnings.unique_by(|warning| short_name(warning)) {
+                by_name.entry(short_name(warning)).or_default().push(warning);
             }
         }
         for (name, found) in by_name {
@@ -241,19 +222,14 @@ fn checks(records: &Records) -> Vec<CheckView> {
 fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
     let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
-    for sentence in of_machine.map(Warning::sentence) {
-        if !notes.contains(&sentence) {
-            notes.push(sentence);
-        }
-    }
+    notes.extend(of_machine.map(Warning::sentence).unique());
     let planned = records.header.scenario.trials_per_cell as usize;
     for cell in &records.header.cells {
-        let real: Vec<&str> =
-            cell.stacks().filter(|stack| stack.real).map(|stack| stack.name.as_str()).collect();
+        let real = cell.stacks().filter(|stack| stack.real).map(|stack| &stack.name).join(", ");
         if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
-            let (name, real) = (&cell.name, real.join(", "));
+            let name = &cell.name;
             notes.push(format!(
-                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up as it is."
+                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up at the speed of the disk."
             ));
         }
     }
@@ -280,24 +256,17 @@ fn start(start: StartState) -> String {
             "warm: before the measured window the workload ran on the emulated storage until the caches were filled"
         }
         StartState::WarmFast => {
-            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation came \
-             on, and the workload settled on it before the measured window"
+            "warm-fast: the caches were filled at memory speed, with the emulation switched off; then the emulation was \
+             switched on, and the workload settled on it before the measured window"
         }
     }
     .to_owned()
 }
 
 fn assumptions(header: &Header) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for cell in &header.cells {
-        for stack in cell.stacks() {
-            for assumption in &stack.assumptions {
-                let sentence = format!("{}: {assumption}", stack.name);
-                if !sentences.contains(&sentence) {
-                    sentences.push(sentence);
-                }
-            }
-        }
-    }
-    sentences
+    let stacks = header.cells.iter().flat_map(Cell::stacks);
+    let of_stack = |stack: &StackHead| {
+        stack.assumptions.iter().map(|assumption| format!("{}: {assumption}", stack.name)).collect_vec()
+    };
+    stacks.flat_map(of_stack).unique().collect()
 }

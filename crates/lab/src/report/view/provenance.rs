@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use serde::Serialize;
 
 use crate::record::Provenance;
@@ -19,12 +20,8 @@ fn setting(name: &str, value: impl Into<String>) -> Setting {
 
 /// The scenario's settings, as reported by the running servers.
 pub(super) fn settings(records: &Records) -> Vec<Setting> {
-    let mut names: Vec<&String> =
-        records.trials.iter().flat_map(|trial| trial.provenance.settings.keys()).collect();
-    names.sort();
-    names.dedup();
+    let names = records.trials.iter().flat_map(|trial| trial.provenance.settings.keys()).sorted().dedup();
     names
-        .into_iter()
         .map(|name| {
             let values = by_cell(records, |provenance| provenance.settings.get(name).cloned());
             setting(name, joined(records, &values))
@@ -77,11 +74,10 @@ fn by_cell(
 }
 
 fn joined(records: &Records, values: &BTreeMap<String, Vec<String>>) -> String {
-    if let [only] = values.keys().collect::<Vec<_>>().as_slice() {
-        return (*only).clone();
+    if let Ok(only) = values.keys().exactly_one() {
+        return only.clone();
     }
     let position = |cells: &[String]| records.header.cells.iter().position(|cell| cells.contains(&cell.name));
-    let mut parts: Vec<_> = values.iter().collect();
-    parts.sort_by_key(|(_, cells)| position(cells));
-    parts.iter().map(|(value, cells)| format!("{}: {value}", cells.join(", "))).collect::<Vec<_>>().join("; ")
+    let parts = values.iter().sorted_by_key(|(_, cells)| position(cells));
+    parts.map(|(value, cells)| format!("{}: {value}", cells.join(", "))).join("; ")
 }

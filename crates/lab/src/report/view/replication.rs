@@ -4,7 +4,9 @@ use serde::Serialize;
 use spindle_stats::mean;
 
 use super::CellView;
-use crate::record::{Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView};
+use crate::record::{
+    Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView, spelling,
+};
 use crate::report::format;
 
 /// Means over the trials.
@@ -57,7 +59,7 @@ pub(super) fn summary(cell: &Cell, measurements: &[&Measurement]) -> Option<Repl
         replica(&views)
     };
     Some(ReplicationSummary {
-        mode: head.mode.name().to_owned(),
+        mode: spelling(&head.mode),
         binlog_mb_per_s: mean(&rates)?,
         wait_ms: mean(&waits).filter(|_| is_semi_sync),
         unacknowledged: semi_sync.iter().map(|view| view.unacknowledged).sum(),
@@ -104,7 +106,7 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
         if let Some(wait_ms) = replication.wait_ms {
             let unacknowledged = match replication.unacknowledged {
                 0 => String::new(),
-                count => format!("; {count} commits went on without it"),
+                count => format!("; {count} commits continued without it"),
             };
             let wait_ms = format::number(wait_ms);
             sentences
@@ -114,7 +116,7 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
             let known =
                 |value: Option<f64>| value.map_or_else(|| "an unknown number of".to_owned(), format::number);
             sentences.push(format!(
-                "{}: {} was {} s behind (at most {} s), and {} MB of binary log when the window ended; it {}.",
+                "{}: {} was {} s behind (at most {} s), and {} MB of binary log at the end of the window; it {}.",
                 cell.name,
                 replica.name,
                 known(replica.behind_s),

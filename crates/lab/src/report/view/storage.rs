@@ -1,8 +1,9 @@
 //! The storage of a cell by mount, and by device when a mount has several.
 
-use serde::Serialize;
-use spindle_stats::mean;
+use itertools::Itertools as _;
+use serde::{Deserialize, Serialize};
 
+use super::cell::average;
 use crate::record::{
     Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, StackHead, StorageSeries,
 };
@@ -39,13 +40,9 @@ pub(super) struct Place {
 impl Place {
     fn views(self, measurement: &Measurement) -> (Option<&EmulatorSummary>, Option<&HostView>) {
         let Some(mount) = self.mount(measurement) else { return (None, None) };
-        match self.device {
-            None => (mount.emulator.as_ref(), mount.host.as_ref()),
-            Some(index) => mount
-                .devices
-                .get(index)
-                .map_or((None, None), |device| (device.emulator.as_ref(), device.host.as_ref())),
-        }
+        let Some(index) = self.device else { return (mount.emulator.as_ref(), mount.host.as_ref()) };
+        let device = mount.devices.get(index);
+        (device.and_then(|device| device.emulator.as_ref()), device.and_then(|device| device.host.as_ref()))
     }
 
     /// The series, one value per second.
@@ -70,7 +67,7 @@ impl Place {
 }
 
 /// From the emulator's figures, or the kernel's for a real disk.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Activity {
     pub reads_per_s: f64,
     pub writes_per_s: f64,
@@ -106,8 +103,8 @@ fn of_server(
             (0, 1, Some(_)) => format!("{server}: on {on}"),
             (0, ..) => format!("{server}: data on {on}"),
             _ => {
-                let classes: Vec<&str> = mount.classes.iter().map(|class| class.key()).collect();
-                format!("{server}: {} on {on}", classes.join(", "))
+                let classes = mount.classes.iter().map(|class| class.key()).join(", ");
+                format!("{server}: {classes} on {on}")
             }
         }
     };
@@ -125,10 +122,8 @@ fn with_devices(
     stack: &StackHead,
     measurements: &[&Measurement],
 ) -> Vec<StorageView> {
-    let names: Vec<&str> = measurements
-        .first()
-        .map(|measurement| place.devices(measurement).iter().map(|device| device.name.as_str()).collect())
-        .unwrap_or_default();
+    let devices = measurements.first().map_or(&[][..], |measurement| place.devices(measurement));
+    let names = devices.iter().map(|device| &device.name).collect_vec();
     let whole = if names.is_empty() { name.to_owned() } else { format!("{name}, all devices") };
     let mut storages = vec![view(place, whole, files, stack, measurements)];
     for (index, device) in names.iter().enumerate() {
@@ -145,19 +140,17 @@ fn view(
     stack: &StackHead,
     measurements: &[&Measurement],
 ) -> StorageView {
-    let activities: Vec<Activity> = measurements
-        .iter()
-        .filter_map(|measurement| {
-            let (emulator, host) = place.views(measurement);
-            activity(measurement.duration_s, emulator, host)
-        })
-        .collect();
+    let activities = measurements.iter().filter_map(|measurement| {
+        let (emulator, host) = place.views(measurement);
+        activity(measurement.duration_s, emulator, host)
+    });
+    let emulators = measurements.iter().filter_map(|measurement| place.views(measurement).0);
     StorageView {
         name,
         files: files.to_owned(),
         stack: stack.clone(),
-        activity: average(&activities),
-        emulator: super::cell::average(measurements, |measurement| place.views(measurement).0),
+        activity: average(activities),
+        emulator: average(emulators),
         is_part: place.device.is_some(),
         place,
     }
@@ -169,38 +162,24 @@ fn activity(
     host: Option<&HostView>,
 ) -> Option<Activity> {
     let per_s = |count: u64| if duration_s > 0.0 { count as f64 / duration_s } else { 0.0 };
-    match (emulator, host) {
-        (Some(view), _) => Some(Activity {
-            reads_per_s: per_s(view.reads),
-            writes_per_s: per_s(view.writes),
-            flushes_per_s: per_s(view.flushes),
-            read_ms: view.read_latency_mean_ms,
-            write_ms: view.write_latency_mean_ms,
-            flush_ms: view.flush_latency_mean_ms,
-            queue_depth: view.queue_depth_mean,
-        }),
-        (None, Some(view)) => Some(Activity {
-            reads_per_s: per_s(view.reads),
-            writes_per_s: per_s(view.writes),
-            flushes_per_s: per_s(view.flushes),
-            read_ms: view.read_latency_mean_ms,
-            write_ms: view.write_latency_mean_ms,
-            flush_ms: view.flush_latency_mean_ms,
-            queue_depth: view.queue_depth_mean,
-        }),
-        (None, None) => None,
-    }
-}
-
-fn average(activities: &[Activity]) -> Option<Activity> {
-    let of = |pick: fn(&Activity) -> f64| mean(&activities.iter().map(pick).collect::<Vec<_>>());
+    let emulated = emulator.map(|view| HostView {
+        reads: view.reads,
+        writes: view.writes,
+        flushes: view.flushes,
+        read_latency_mean_ms: view.read_latency_mean_ms,
+        write_latency_mean_ms: view.write_latency_mean_ms,
+        flush_latency_mean_ms: view.flush_latency_mean_ms,
+        queue_depth_mean: view.queue_depth_mean,
+        ..HostView::default()
+    });
+    let view = emulated.as_ref().or(host)?;
     Some(Activity {
-        reads_per_s: of(|a| a.reads_per_s)?,
-        writes_per_s: of(|a| a.writes_per_s)?,
-        flushes_per_s: of(|a| a.flushes_per_s)?,
-        read_ms: of(|a| a.read_ms)?,
-        write_ms: of(|a| a.write_ms)?,
-        flush_ms: of(|a| a.flush_ms)?,
-        queue_depth: of(|a| a.queue_depth)?,
+        reads_per_s: per_s(view.reads),
+        writes_per_s: per_s(view.writes),
+        flushes_per_s: per_s(view.flushes),
+        read_ms: view.read_latency_mean_ms,
+        write_ms: view.write_latency_mean_ms,
+        flush_ms: view.flush_latency_mean_ms,
+        queue_depth: view.queue_depth_mean,
     })
 }

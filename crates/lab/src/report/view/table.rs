@@ -3,6 +3,7 @@
 //! Columns that only some records have come last: one for each operation with known client CPU, and several
 //! for each replica.
 
+use itertools::Itertools as _;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,7 +54,7 @@ const COLUMNS: [Column; 29] = [
     ("bottleneck", |_, m| m.map(|m| bottleneck_name(m.bottleneck.kind)).into()),
     ("lateness_p99_us", |_, m| emulator(m).map(|emulator| emulator.lateness_p99_us).into()),
     ("late_share", |_, m| emulator(m).map(|emulator| emulator.late_share).into()),
-    ("warnings", |trial, _| trial.warnings.iter().map(short_name).collect::<Vec<_>>().join("; ").into()),
+    ("warnings", |trial, _| trial.warnings.iter().map(short_name).join("; ").into()),
     ("error", |trial, _| failure(trial).into()),
 ];
 
@@ -78,17 +79,13 @@ struct Further<'a> {
 impl<'a> Further<'a> {
     fn of(records: &'a Records) -> Further<'a> {
         let measurements = records.trials.iter().filter_map(|trial| trial.measurement.as_ref());
-        let mut further = Further { operations: Vec::new(), replica_count: 0 };
-        for measurement in measurements {
-            for operation in measurement.transactions.iter().filter(|kind| kind.client_cpu_us().is_some()) {
-                if !further.operations.contains(&operation.name.as_str()) {
-                    further.operations.push(&operation.name);
-                }
-            }
-            let replica_count = measurement.replication.as_ref().map_or(0, |view| view.replicas.len());
-            further.replica_count = further.replica_count.max(replica_count);
+        let operations = measurements.clone().flat_map(|measurement| &measurement.transactions);
+        let timed = operations.filter(|kind| kind.client_cpu_us().is_some());
+        let replications = measurements.filter_map(|measurement| measurement.replication.as_ref());
+        Further {
+            operations: timed.map(|kind| kind.name.as_str()).unique().collect(),
+            replica_count: replications.map(|view| view.replicas.len()).max().unwrap_or_default(),
         }
-        further
     }
 
     fn names(&self) -> impl Iterator<Item = String> {

@@ -36,7 +36,7 @@ impl VerdictView {
             }
             ([only], ..) => single(only),
             (_, Some(baseline), Some(_)) => ranking(records, &measured, baseline),
-            _ => "The cells count different things, so their figures are not compared.".to_owned(),
+            _ => "The cells have different metrics, so their figures are not compared.".to_owned(),
         };
         let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
         for cell in cells.iter().filter(|cell| cell.throughput.is_none() && !measured.is_empty()) {
@@ -44,7 +44,7 @@ impl VerdictView {
         }
         let lost = failures.iter().filter(|failure| !failure.repeated).count();
         if lost > 0 && !measured.is_empty() {
-            details.push(format!("{} failed and count for nothing here.", format::plural(lost, "trial")));
+            details.push(format!("{} failed and are left out.", format::plural(lost, "trial")));
         }
         Self { sentence, details }
     }
@@ -69,9 +69,7 @@ fn single(cell: &CellView) -> String {
     let value = format!("{} {did} {} {}", cell.name, format::number(throughput.mean), throughput.name);
     match throughput.interval {
         Some(interval) => format!(
-            "{value} (95 % interval {} to {}, {}); there is no second cell to compare it with.",
-            format::number(interval.low),
-            format::number(interval.high),
+            "{value} (95 % interval {interval}, {}); there is no second cell to compare it with.",
             format::plural(cell.trials.len(), "trial"),
         ),
         None => {
@@ -82,15 +80,8 @@ fn single(cell: &CellView) -> String {
 
 /// A ratio for the middle of a sentence.
 fn times(ratio: &Ratio, of: &str) -> String {
-    match ratio.interval {
-        Some(interval) => format!(
-            "{} times {of} (95 % interval {} to {})",
-            format::number(ratio.ratio),
-            format::number(interval.low),
-            format::number(interval.high)
-        ),
-        None => format!("{} times {of}", format::number(ratio.ratio)),
-    }
+    let interval = ratio.interval.map_or_else(String::new, |range| format!(" (95 % interval {range})"));
+    format!("{} times {of}{interval}", format::number(ratio.ratio))
 }
 
 fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String {
@@ -102,13 +93,11 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     };
     // Comparison of the leader with each other cell. The leader is the fastest only if it is faster than all
     // of them.
-    let mut against = Vec::new();
-    for other in others {
-        match ratio(records, &other.name, &leader.name) {
-            Some(ratio) => against.push((other.name.as_str(), ratio)),
-            None => return "Some cells did no work at all, so no ratio exists; see the table.".to_owned(),
-        }
-    }
+    let ratios =
+        others.iter().map(|other| Some((other.name.as_str(), ratio(records, &other.name, &leader.name)?)));
+    let Some(against) = ratios.collect::<Option<Vec<_>>>() else {
+        return "Some cells did no work, so there is no ratio; see the table.".to_owned();
+    };
     let to_baseline = against.iter().find(|(name, _)| *name == baseline);
     if against.iter().any(|(_, ratio)| ratio.interval.is_none()) {
         let (name, ratio) = to_baseline.unwrap_or(&against[0]);
@@ -128,14 +117,12 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
         }
         return sentence + ".";
     }
-    let mut names = vec![leader.name.clone()];
-    names.extend(tied.iter().map(|(name, _)| (*name).to_owned()));
-    let ratios: Vec<String> = tied.iter().map(|(name, ratio)| times(ratio, name)).collect();
+    let names = std::iter::once(leader.name.as_str()).chain(tied.iter().map(|(name, _)| *name));
     let mut sentence = format!(
         "No difference is shown between {}: {} measured {}",
-        format::list(&names),
+        format::list(names),
         leader.name,
-        format::list(&ratios)
+        format::list(tied.iter().map(|(name, ratio)| times(ratio, name)))
     );
     let is_behind = |(_, ratio): &&(&str, Ratio)| ratio.verdict == "faster";
     if let Some((name, ratio)) = to_baseline.filter(is_behind).or_else(|| against.iter().find(is_behind)) {

@@ -25,40 +25,30 @@ pub fn parse(text: &str) -> Result<Endpoint, String> {
 
 fn parse_text(text: &str) -> Result<Endpoint, String> {
     const DATABASE: &str = "spindle";
-    if let Some(path) = text.strip_prefix("socket:") {
-        if path.is_empty() {
-            return Err("the path after `socket:` is missing".to_owned());
-        }
-        return Ok(Endpoint::MysqlSocket {
-            path: path.into(),
-            user: "root".to_owned(),
-            database: DATABASE.to_owned(),
-        });
-    }
-    if let Some(path) = text.strip_prefix("sqlite:") {
-        if path.is_empty() {
-            return Err("the path after `sqlite:` is missing".to_owned());
-        }
-        return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
-    }
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
         return postgres::parse_url(text, DATABASE);
     }
-    if let Some(directory) = text.strip_prefix("postgres:") {
-        if directory.is_empty() {
-            return Err("the directory after `postgres:` is missing".to_owned());
+    let database = DATABASE.to_owned();
+    match text.split_once(':') {
+        Some(("mysql", rest)) if rest.starts_with("//") => {}
+        Some((form @ ("socket" | "sqlite" | "postgres"), "")) => {
+            return Err(format!("the path after `{form}:` is missing"));
         }
-        return Ok(Endpoint::PostgresSocket {
-            directory: directory.into(),
-            port: postgres::DEFAULT_PORT,
-            user: "postgres".to_owned(),
-            database: DATABASE.to_owned(),
-        });
-    }
-    if !text.starts_with("mysql://") {
-        let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
-                     `postgresql://user:password@host:port/database` or `sqlite:/path`";
-        return Err(format!("write {forms}"));
+        Some(("socket", path)) => {
+            return Ok(Endpoint::MysqlSocket { path: path.into(), user: "root".to_owned(), database });
+        }
+        Some(("sqlite", path)) => {
+            return Ok(Endpoint::Sqlite { path: path.into(), pragmas: BTreeMap::new() });
+        }
+        Some(("postgres", directory)) => {
+            let (port, user) = (postgres::DEFAULT_PORT, "postgres".to_owned());
+            return Ok(Endpoint::PostgresSocket { directory: directory.into(), port, user, database });
+        }
+        _ => {
+            let forms = "`socket:/path`, `mysql://user:password@host:port/database`, `postgres:/directory`, \
+                         `postgresql://user:password@host:port/database` or `sqlite:/path`";
+            return Err(format!("write {forms}"));
+        }
     }
     let options = mysql::Opts::from_url(text).map_err(|error| error.to_string())?;
     Ok(Endpoint::MysqlTcp {

@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use spindle_load::Endpoint;
 
+use super::settings::Settings;
 use super::telemetry::Telemetry;
 use crate::host::patience::Wait;
 
 /// An open connection.
 pub(super) trait Monitor: Debug + Send {
     /// See [`super::Running::settings`].
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>>;
+    fn settings(&mut self, names: &[String]) -> Result<Settings>;
 
     /// See [`super::Running::counters`].
     fn counters(&mut self) -> Result<BTreeMap<String, f64>>;
@@ -60,7 +61,7 @@ impl Inquiry {
         self.monitor = None;
     }
 
-    pub(super) fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    pub(super) fn settings(&mut self, names: &[String]) -> Result<Settings> {
         let names = names.to_vec();
         self.ask(move |monitor| monitor.settings(&names)).context("asking the server for its settings")
     }

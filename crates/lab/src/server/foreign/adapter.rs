@@ -1,6 +1,5 @@
 //! Any server, run by the commands of a TOML file: see docs/adapters.md.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::commands::{Commands, SETTINGS};
 use super::inquiry;
@@ -17,8 +16,8 @@ use crate::server::instance::{Instance, Running};
 use crate::server::process::log::quote;
 use crate::server::process::own_user::OwnUser;
 use crate::server::process::started::{Started, Ways};
-use crate::server::process::{PREPARE_PATIENCE, Process, QUESTION_PATIENCE, output_within};
-use crate::server::settings::{MemorySetting, Refusal};
+use crate::server::process::{Process, run};
+use crate::server::settings::{MemorySetting, Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
@@ -65,26 +64,16 @@ fn filled(text: &str, instance: &Instance) -> String {
         .replace("{runtime}", &instance.runtime_directory.to_string_lossy())
 }
 
-/// Runs a command to its end.
-fn run(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
+fn run_command(command: &mut Command, what: &str, instance: &Instance) -> Result<()> {
     command.current_dir(&instance.runtime_directory).stdin(Stdio::null());
-    let output = output_within(command, PREPARE_PATIENCE)
-        .with_context(|| format!("starting `{what}` of the adapter"))?;
-    if !output.status.success() {
-        let text = [output.stdout, output.stderr].concat();
-        bail!(
-            "`{what}` of the adapter failed ({}): {}",
-            output.status,
-            quote(&String::from_utf8_lossy(&text))
-        );
-    }
-    Ok(())
+    let who = format!("`{what}` of the adapter");
+    run(command, &who, &who, quote)
 }
 
-pub(in crate::server) static KIND: Kind = Kind {
+pub(in crate::server) static ADAPTER: Kind = Kind {
     source: SourceForm::File,
     has_storage_engines: true,
-    ..Kind::new("adapter", |source, _| match source {
+    ..Kind::new("adapter", Target::DATABASES, |source, _| match source {
         Source::Adapter(commands) => Some(Box::new(Adapter((**commands).clone()))),
         _ => None,
     })
@@ -94,47 +83,38 @@ pub(in crate::server) static KIND: Kind = Kind {
 struct Adapter(Commands);
 
 impl Server for Adapter {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(Target::DATABASES)
-    }
-
     /// The settings of all known families, because the adapter's server is unknown.
     fn memory_settings(&self) -> Vec<MemorySetting> {
         [&mysql::MEMORY_SETTINGS[..], &postgres::MEMORY_SETTINGS].concat()
     }
 
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         mysql::redo_bytes(settings, 2)
     }
 
     fn version(&self) -> Result<String> {
         let [program, arguments @ ..] = self.0.version.as_slice() else { bail!("`version` is empty") };
         let mut command = Command::new(program);
-        command.args(arguments).env("PATH", path()).current_dir("/").stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-            .with_context(|| format!("starting {program}, which `version` of the adapter names"))?;
+        let output = USER.ask(command.args(arguments).env("PATH", path()));
+        let output = output.context("`version` of the adapter")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         line.filter(|_| output.status.success())
             .map(str::to_owned)
-            .with_context(|| format!("`version` of the adapter told none ({})", output.status))
+            .with_context(|| format!("`version` of the adapter printed none ({})", output.status))
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
         match instance.settings.keys().next() {
-            Some(name) if self.0.setting.is_none() => Err(Refusal(format!(
-                "setting `{name}`: the adapter does not say how settings are given (`setting`)"
-            ))),
+            Some(name) if self.0.setting.is_none() => {
+                Err(Refusal(format!("setting `{name}`: the adapter has no form for settings (`setting`)")))
+            }
             _ => Ok(()),
         }
     }
 
     /// All settings, because any of them may shape the files.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         let mut chosen = settings.clone();
         chosen.extend(self.0.load_settings.clone());
         chosen
@@ -142,13 +122,13 @@ impl Server for Adapter {
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
-        run(&mut self.0.command(&self.0.prepare, instance), "prepare", instance)
+        USER.own_instance(instance, Some(temporary_directory(instance)))?;
+        run_command(&mut self.0.command(&self.0.prepare, instance), "prepare", instance)
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(temporary_directory(instance)))?;
         let mut command = self.0.command(&self.0.start, instance);
         let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
         let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
@@ -167,12 +147,6 @@ fn temporary_directory(instance: &Instance) -> PathBuf {
     instance.data_directory.with_file_name("temp")
 }
 
-fn own_directories(instance: &Instance) -> Result<()> {
-    let temporary = temporary_directory(instance);
-    [&instance.data_directory, &temporary].into_iter().try_for_each(|path| USER.own(path))?;
-    USER.own_runtime(&instance.runtime_directory)
-}
-
 #[derive(Debug)]
 struct ByCommands {
     commands: Commands,
@@ -183,7 +157,7 @@ impl Ways for ByCommands {
     fn is_ready(&self, endpoint: &Endpoint, _: &mut Inquiry) -> Result<(), Option<String>> {
         let ByCommands { commands, instance } = self;
         let is_ready = commands.ready.is_empty()
-            || run(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
+            || run_command(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
         match is_ready {
             // The database belongs to the load, which creates it in the same way.
             true => {
@@ -199,13 +173,15 @@ impl Ways for ByCommands {
             return process.stop(Signal::TERM, timeout);
         }
         process.fail_if_dead()?;
-        run(&mut commands.command(&commands.stop, instance), "stop", instance)?;
+        run_command(&mut commands.command(&commands.stop, instance), "stop", instance)?;
         process.wait_stopped(timeout)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::super::commands::tests::GOOD;
     use super::*;
 

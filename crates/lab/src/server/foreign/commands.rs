@@ -1,11 +1,11 @@
 //! The adapter file: the commands that run a server. See docs/adapters.md.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::server::connection::endpoint;
+use crate::server::settings::Settings;
 
 /// Placeholder argument of `start`, replaced by the settings.
 pub(super) const SETTINGS: &str = "{settings}";
@@ -35,7 +35,7 @@ pub struct Commands {
     pub(super) setting: Option<String>,
     /// Settings for loading the database, in addition to the scenario's.
     #[serde(default)]
-    pub(super) load_settings: BTreeMap<String, String>,
+    pub(super) load_settings: Settings,
 }
 
 impl Commands {
@@ -57,7 +57,8 @@ impl Commands {
         }
         let has_place = self.start.iter().any(|argument| argument == SETTINGS);
         if has_place != self.setting.is_some() {
-            let words = "belong together: the one says how a setting is written, the other where they go";
+            let words =
+                "belong together: the first is the form of a setting, the second the place of all settings";
             return Err(format!("setting: `setting` and an argument `{SETTINGS}` of `start` {words}"));
         }
         endpoint::parse(&self.url.replace("{runtime}", "/run").replace("{data}", "/data"))
@@ -83,7 +84,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_adapter_is_refused_with_its_key() {
+    fn an_invalid_adapter_is_refused_with_its_key() {
         check("url = \"socket:{runtime}/s\"", "url = \"here\"", "url: write `socket:/path`");
         check("start = [\"c\", \"{settings}\"]", "start = [\"c\"]", "setting: `setting` and an argument");
         check("version = [\"a\"]", "version = []", "version: is empty");

@@ -1,15 +1,18 @@
 //! Servers of unknown kinds: servers run by a user's commands, and servers that run already. They are known
 //! by their protocol only.
 
-pub(super) mod adapter;
-pub mod commands;
-pub(super) mod running;
+mod adapter;
+mod commands;
+mod running;
 
 use anyhow::{Result, bail};
 use spindle_load::{Endpoint, sql};
 
 use super::connection::{Inquiry, Protocol};
 use super::{mysql, postgres};
+pub(super) use adapter::ADAPTER;
+pub(super) use commands::Commands;
+pub(super) use running::RUNNING;
 
 static PROTOCOLS: [&Protocol; 2] = [&mysql::PROTOCOL, &postgres::PROTOCOL];
 
@@ -28,6 +31,6 @@ pub(crate) fn telemetry_of(endpoint: &Endpoint) -> Option<&'static dyn super::te
 fn inquiry(who: &str, endpoint: Endpoint) -> Result<Inquiry> {
     match protocol_of(&endpoint) {
         Some(protocol) => Ok(Inquiry::new(who, endpoint, protocol)),
-        None => bail!("{} is no server", sql::describe(&endpoint)),
+        None => bail!("{} is not a server", sql::describe(&endpoint)),
     }
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use spindle_load::sql::connect_and_create_database;
-use spindle_load::{Endpoint, Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target};
 
 use super::inquiry;
 use crate::host::patience::Wait;
 use crate::host::provenance;
 use crate::server::connection::{Inquiry, endpoint};
 use crate::server::instance::{Instance, Running};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::telemetry::Telemetry;
 use crate::server::verbs::{Kind, Server};
@@ -35,10 +35,10 @@ fn create_database(endpoint: &Endpoint) -> Result<()> {
     wait.for_work(move || connect_and_create_database(&endpoint).map(drop))
 }
 
-pub(in crate::server) static KIND: Kind = Kind {
+pub(in crate::server) static RUNNING: Kind = Kind {
     source: SourceForm::Url,
     has_storage_engines: true,
-    ..Kind::new("running", |source, _| match source {
+    ..Kind::new("running", Target::DATABASES, |source, _| match source {
         Source::Url(url) => Some(Box::new(RunsAlready(url.clone()))),
         _ => None,
     })
@@ -54,14 +54,6 @@ impl RunsAlready {
 }
 
 impl Server for RunsAlready {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(Target::DATABASES)
-    }
-
     fn version(&self) -> Result<String> {
         let endpoint = self.endpoint()?;
         // A query for the version precedes a load, which needs the database.
@@ -71,7 +63,7 @@ impl Server for RunsAlready {
             .settings(&names)?
             .into_values()
             .next()
-            .context("the server does not say its version")
+            .context("the server does not report its version")
     }
 
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
@@ -84,16 +76,12 @@ impl Server for RunsAlready {
     }
 
     /// Names the run, because a database of an earlier run may have been changed or dropped since.
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         static RUN: OnceLock<String> = OnceLock::new();
         let run = RUN.get_or_init(|| format!("{} by process {}", provenance::now(), std::process::id()));
         let mut chosen = settings.clone();
         chosen.insert(LOADED_BY.to_owned(), run.clone());
         chosen
-    }
-
-    fn prepare(&self, _: &Instance) -> Result<()> {
-        Ok(())
     }
 
     fn start(&self, _: &Instance) -> Result<Box<dyn Running>> {
@@ -105,6 +93,7 @@ impl Server for RunsAlready {
     }
 }
 
+/// Its process is not ours to signal or stop, and may be on another machine.
 #[derive(Debug)]
 struct Connected {
     endpoint: Endpoint,
@@ -112,10 +101,6 @@ struct Connected {
 }
 
 impl Running for Connected {
-    fn wait_ready(&mut self, _: Duration) -> Result<()> {
-        Ok(())
-    }
-
     fn check_alive(&mut self, _: Duration) -> Result<()> {
         self.counters().map(drop).context("the server does not answer any more")
     }
@@ -124,12 +109,7 @@ impl Running for Connected {
         self.endpoint.clone()
     }
 
-    /// Zero: the process is not ours to signal, and may be on another machine.
-    fn process_id(&self) -> u32 {
-        0
-    }
-
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.inquiry.settings(names)
     }
 
@@ -139,11 +119,6 @@ impl Running for Connected {
 
     fn telemetry(&self) -> &'static dyn Telemetry {
         self.inquiry.telemetry()
-    }
-
-    /// Does nothing; the server continues.
-    fn stop(&mut self, _: Duration) -> Result<()> {
-        Ok(())
     }
 
     fn crash(&mut self) -> Result<()> {

@@ -15,14 +15,13 @@
 //! InnoDB prepends `innodb_data_home_dir` to the paths of `ibdata1` and `ibtmp1` even when they are absolute.
 //! It is set to empty when either is moved.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::release::{self, Release, Undo};
 use super::settings::size_bytes;
 use crate::record::FileClass;
 use crate::server::instance::Instance;
-use crate::server::settings::{Refusal, plain_name};
+use crate::server::settings::{Refusal, Settings, plain_name, setting};
 
 const DATA_FILE_PATH: &str = "innodb_data_file_path";
 const TEMP_FILE_PATH: &str = "innodb_temp_data_file_path";
@@ -36,20 +35,12 @@ pub(super) const BINLOG: &str = "binlog";
 const DATA_FILES: &str = "ibdata1:12M:autoextend";
 const TEMP_FILES: &str = "ibtmp1:12M:autoextend";
 
-pub(super) fn setting<'a>(settings: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
-    settings.iter().find(|(key, _)| plain_name(key) == name).map(|(_, value)| value.as_str())
-}
-
 pub(super) fn is_off(value: &str) -> bool {
     ["off", "0", "false"].contains(&value.to_ascii_lowercase().as_str())
 }
 
 /// See [`crate::server::Server::files_of`].
-pub(super) fn files_of(
-    release: &Release,
-    class: FileClass,
-    settings: &BTreeMap<String, String>,
-) -> Result<String, Refusal> {
+pub(super) fn files_of(release: &Release, class: FileClass, settings: &Settings) -> Result<String, Refusal> {
     let undo_apart = undo_is_apart(release, settings);
     let files = match class {
         FileClass::Data => "tables and indexes",
@@ -77,7 +68,7 @@ pub(super) fn files_of(
     Ok(files.to_owned())
 }
 
-fn undo_is_apart(release: &Release, settings: &BTreeMap<String, String>) -> bool {
+fn undo_is_apart(release: &Release, settings: &Settings) -> bool {
     let wanted = setting(settings, "innodb_undo_tablespaces").and_then(|text| text.parse::<u32>().ok());
     match release.undo() {
         Undo::Never => false,
@@ -99,7 +90,7 @@ fn no_undo_apart(release: &Release) -> String {
 }
 
 /// Whether the binary log is on. To the server `log_bin` may be a path, but Spindle decides the path.
-fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Result<bool, Refusal> {
+fn binlog_is_on(release: &Release, settings: &Settings) -> Result<bool, Refusal> {
     let is_on = |name| setting(settings, name).is_some_and(|value| !is_off(value));
     if NO_BINLOG.into_iter().any(is_on) {
         return Ok(false);
@@ -116,13 +107,13 @@ fn binlog_is_on(release: &Release, settings: &BTreeMap<String, String>) -> Resul
 
 /// # Errors
 /// A binary log with a path.
-pub(super) fn check(release: &Release, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check(release: &Release, settings: &Settings) -> Result<(), Refusal> {
     binlog_is_on(release, settings).map_err(|refusal| Refusal(format!("the server {refusal}"))).map(drop)
 }
 
 /// Size of the redo log by the settings; `None` if they leave it to the server. `file_count` is the server's
 /// default number of files.
-pub(in crate::server) fn redo_bytes(settings: &BTreeMap<String, String>, file_count: u64) -> Option<u64> {
+pub(in crate::server) fn redo_bytes(settings: &Settings, file_count: u64) -> Option<u64> {
     if let Some(capacity) = setting(settings, "innodb_redo_log_capacity") {
         return size_bytes(capacity);
     }
@@ -140,16 +131,6 @@ pub(super) fn temporary_directory(instance: &Instance) -> PathBuf {
 /// Directory of the binary log, whose files are named [`BINLOG`] and a number.
 pub(super) fn binlog_directory(instance: &Instance) -> &Path {
     instance.class_directories.get(&FileClass::Binlog).unwrap_or(&instance.data_directory)
-}
-
-/// Every directory that the server writes to, the data's first.
-pub(super) fn directories(instance: &Instance) -> Vec<PathBuf> {
-    let mut directories = vec![instance.data_directory.clone()];
-    directories.extend(instance.class_directories.values().cloned());
-    if !instance.class_directories.contains_key(&FileClass::Temp) {
-        directories.push(temporary_directory(instance));
-    }
-    directories
 }
 
 /// The options that place every class according to the instance. They include the settings that are not
@@ -219,7 +200,7 @@ mod tests {
         Release::parse(&format!("mysqld  Ver {number} for Linux on x86_64 (MySQL Community Server)")).unwrap()
     }
 
-    fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -287,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_cannot_do_is_refused() {
+    fn impossible_places_of_files_are_refused() {
         let refused = |class, pairs: &[(&str, &str)]| {
             files_of(&mariadb(), class, &settings(pairs)).unwrap_err().to_string()
         };

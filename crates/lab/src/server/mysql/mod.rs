@@ -17,26 +17,24 @@ mod program;
 mod release;
 mod replica_set;
 mod replication;
-mod running;
 mod settings;
 mod telemetry;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
-use spindle_load::{Target, WorkloadSpec};
+use spindle_load::{Endpoint, Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::package;
 use super::process::log::quote;
 use super::process::own_user::OwnUser;
-use super::process::started::Started;
+use super::process::started::{Started, Ways};
 use super::process::{Process, check_socket};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal, check_memory, plain_name};
+use super::settings::{MemorySetting, Refusal, Settings, check_memory, for_loading, has, setting};
 use super::source::{Source, SourceForm, Trust};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
@@ -45,49 +43,12 @@ pub(super) use monitor::PROTOCOL;
 use options::{check_names, option, own_options, plain_options};
 use program::Program;
 use release::{Flavour, Release};
-use running::{Mysqld, endpoint};
+use settings::KNOWN;
 pub(super) use settings::objection;
 
 const USER: OwnUser = OwnUser(61_417);
 /// The workload's schema, made during the load.
 const DATABASE: &str = "spindle";
-
-/// Settings that shape the files at their creation.
-const SHAPING_SETTINGS: [&str; 9] = [
-    "innodb_page_size",
-    "innodb_checksum_algorithm",
-    "innodb_undo_tablespaces",
-    "innodb_data_file_path",
-    "innodb_log_file_size",
-    "innodb_log_files_in_group",
-    "innodb_file_per_table",
-    "innodb_file_format",
-    "innodb_redo_log_capacity",
-];
-
-/// Settings used at the creation of tables, and those of the plugins that create them.
-const TABLE_SETTINGS: [&str; 6] = [
-    "default_storage_engine",
-    "storage_engine",
-    "plugin_load",
-    "plugin_load_add",
-    "plugin_dir",
-    "plugin_maturity",
-];
-
-/// Nothing needs to survive a crash during a load; the clean shutdown makes the database complete. Without a
-/// dump of the buffer pool, a trial starts with an empty pool. A binary log of the rows would be a second
-/// copy of them in every snapshot.
-const LOADING_SETTINGS: [(&str, &str); 6] = [
-    ("innodb_buffer_pool_size", "512M"),
-    ("innodb_flush_log_at_trx_commit", "0"),
-    ("innodb_doublewrite", "OFF"),
-    (files::LOG_BIN, "OFF"),
-    (DUMP_OF_THE_POOL, "OFF"),
-    ("innodb_flush_method", "O_DIRECT"),
-];
-
-const DUMP_OF_THE_POOL: &str = "innodb_buffer_pool_dump_at_shutdown";
 
 pub(super) static MARIADB: Kind = Kind {
     source: SourceForm::Program,
@@ -113,7 +74,7 @@ pub(super) static MARIADB: Kind = Kind {
             purpose: "mariadb-install-db needs it",
         },
     ],
-    ..Kind::new("mariadb", |source, trust| {
+    ..Kind::new("mariadb", &[Target::Mysql], |source, trust| {
         Some(Box::new(Mysql::new(Flavour::MariaDb, source.clone(), trust)))
     })
 };
@@ -125,7 +86,7 @@ pub(super) static MYSQL: Kind = Kind {
     how_to_get: Some(
         "name one with `program = \"/path/to/mysqld\"`, or unpack Debian's with `tools/install mysql`",
     ),
-    ..Kind::new(package::MYSQL, |source, trust| {
+    ..Kind::new(package::MYSQL, &[Target::Mysql], |source, trust| {
         Some(Box::new(Mysql::new(Flavour::MySql, source.clone(), trust)))
     })
 };
@@ -159,7 +120,7 @@ impl Mysql {
         let release = program.release()?;
         let is_mariadb = release.flavour == Flavour::MariaDb;
         if is_mariadb != (self.flavour == Flavour::MariaDb) {
-            let kind = kind_of(release.flavour).name;
+            let kind = if is_mariadb { MARIADB.name } else { MYSQL.name };
             let words = format!("{} is {release}; write kind = \"{kind}\"", program.path.display());
             return Err(Refusal(words).into());
         }
@@ -178,23 +139,8 @@ impl Mysql {
     }
 }
 
-fn kind_of(flavour: Flavour) -> &'static Kind {
-    match flavour {
-        Flavour::MariaDb => &MARIADB,
-        Flavour::MySql | Flavour::Percona => &MYSQL,
-    }
-}
-
 impl Server for Mysql {
-    fn kind(&self) -> &'static Kind {
-        kind_of(self.flavour)
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Mysql])
-    }
-
-    fn check_workload(&self, kind: &str, settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+    fn check_workload(&self, kind: &str, settings: &Settings) -> Result<(), Refusal> {
         let needs_transactions = WorkloadSpec::facts_of(kind).is_some_and(|facts| facts.needs_transactions);
         match table_engine(settings) {
             Some(engine) if needs_transactions && has_no_transactions(engine) => Err(Refusal(format!(
@@ -204,7 +150,7 @@ impl Server for Mysql {
         }
     }
 
-    fn files_of(&self, class: FileClass, settings: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, settings: &Settings) -> Result<String, Refusal> {
         files::files_of(&self.release(), class, settings)
     }
 
@@ -213,7 +159,7 @@ impl Server for Mysql {
     }
 
     /// The default is one file in MariaDB and two in MySQL.
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
     }
 
@@ -235,31 +181,23 @@ impl Server for Mysql {
             .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn load_settings(&self, settings: &Settings) -> Settings {
         let release = self.release();
         let shapes = |name: &str| {
-            let name = plain_name(name);
-            SHAPING_SETTINGS.contains(&name.as_str()) || is_for_tables(&name)
+            has(&KNOWN.shaping, name) || has(&KNOWN.for_tables, name) || name.starts_with("rocksdb_")
         };
-        let mut chosen: BTreeMap<String, String> = settings
-            .iter()
-            .filter(|(name, _)| shapes(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        let known = |name: &str| match name {
-            DUMP_OF_THE_POOL => release.can(release::DUMP_OF_THE_POOL),
+        let is_known = |name: &str| match name {
+            "innodb_buffer_pool_dump_at_shutdown" => release.can(release::DUMP_OF_THE_POOL),
             // In the others the default is off.
             files::LOG_BIN => release.can(release::BINLOG_BY_DEFAULT),
             _ => true,
         };
-        let loading = LOADING_SETTINGS.into_iter().filter(|(name, _)| known(name));
-        chosen.extend(loading.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        chosen
+        for_loading(settings, shapes, KNOWN.loading.iter().filter(|(name, _)| is_known(name)))
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(files::temporary_directory(instance)))?;
         let (program, release) = self.program()?;
         prepare::prepare(&program, &release, instance)
     }
@@ -277,7 +215,7 @@ impl Mysql {
     /// `more` are options in addition to the instance's.
     fn start_with(&self, instance: &Instance, more: &[String]) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, Some(files::temporary_directory(instance)))?;
         let (program, release) = self.program()?;
         let runtime = &instance.runtime_directory;
         let mut command = Command::new(&program.path);
@@ -300,16 +238,21 @@ impl Mysql {
     }
 }
 
+#[derive(Debug)]
+struct Mysqld;
+
+impl Ways for Mysqld {}
+
+fn endpoint(socket: &Path, database: &str) -> Endpoint {
+    Endpoint::MysqlSocket { path: socket.to_owned(), user: "root".to_owned(), database: database.to_owned() }
+}
+
 fn socket(instance: &Instance) -> PathBuf {
     instance.runtime_directory.join("socket")
 }
 
-fn is_for_tables(name: &str) -> bool {
-    TABLE_SETTINGS.contains(&name) || name.starts_with("rocksdb_")
-}
-
-fn table_engine(settings: &BTreeMap<String, String>) -> Option<&str> {
-    ["default_storage_engine", "storage_engine"].iter().find_map(|name| files::setting(settings, name))
+fn table_engine(settings: &Settings) -> Option<&str> {
+    ["default_storage_engine", "storage_engine"].iter().find_map(|name| setting(settings, name))
 }
 
 /// Other engines may be plugins; the loader asks the server about them.
@@ -317,10 +260,4 @@ fn has_no_transactions(engine: &str) -> bool {
     const ENGINES: [&str; 8] =
         ["myisam", "aria", "memory", "heap", "csv", "archive", "blackhole", "mrg_myisam"];
     ENGINES.contains(&engine.to_ascii_lowercase().as_str())
-}
-
-/// Gives the instance's directories to the server's user, and closes the runtime directory to all others.
-fn own_directories(instance: &Instance) -> Result<()> {
-    files::directories(instance).iter().try_for_each(|directory| USER.own(directory))?;
-    USER.own_runtime(&instance.runtime_directory)
 }

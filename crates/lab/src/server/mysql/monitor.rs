@@ -10,7 +10,7 @@ use spindle_load::sql::mysql::connect;
 
 use super::telemetry::MysqlTelemetry;
 use crate::server::connection::{self, Protocol};
-use crate::server::settings::plain_name;
+use crate::server::settings::{Settings, plain_name};
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::MysqlSocket { .. } | Endpoint::MysqlTcp { .. }),
@@ -49,8 +49,8 @@ impl Monitor {
 }
 
 impl connection::Monitor for Monitor {
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
-        let all: BTreeMap<String, String> = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
+        let all: Settings = self.pairs("SHOW GLOBAL VARIABLES")?.into_iter().collect();
         let known = names.iter().filter_map(|name| Some((name.clone(), all.get(&plain_name(name))?.clone())));
         Ok(known.collect())
     }

@@ -1,32 +1,29 @@
 //! The command line of the server: settings in the form of this version, and Spindle's own options. The
 //! server itself checks whether it takes them.
 
-use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::USER;
 use super::files::is_plain;
 use super::program::Program;
 use super::release::{self, Flavour, Release};
 use crate::server::process::log::quote;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 
 /// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
 /// and the refusal of the loader's rows.
-pub(super) fn own_options(release: &Release) -> Vec<&'static str> {
+pub(super) fn own_options(release: &Release) -> &'static [&'static str] {
+    // Settings that a workload made persistent (SET PERSIST) would override ours.
+    const ALL: [&str; 4] = [
+        "--local-infile=1",
+        "--loose-mysqlx=0",
+        "--secure-file-priv=NULL",
+        "--loose-persisted-globals-load=0",
+    ];
     match release.flavour {
-        Flavour::MariaDb => Vec::new(),
-        // Settings that a workload made persistent (SET PERSIST) would override ours.
-        _ if release.can(release::NO_FILES) => {
-            vec![
-                "--local-infile=1",
-                "--loose-mysqlx=0",
-                "--secure-file-priv=NULL",
-                "--loose-persisted-globals-load=0",
-            ]
-        }
-        _ => vec!["--local-infile=1"],
+        Flavour::MariaDb => &[],
+        _ if release.can(release::NO_FILES) => &ALL,
+        _ => &ALL[..1],
     }
 }
 
@@ -35,10 +32,7 @@ pub(super) fn option(name: &str, value: &str) -> String {
 }
 
 /// Settings that are passed to the server unchanged.
-pub(super) fn plain_options(
-    release: &Release,
-    settings: &BTreeMap<String, String>,
-) -> impl Iterator<Item = String> {
+pub(super) fn plain_options(release: &Release, settings: &Settings) -> impl Iterator<Item = String> {
     let plain = settings.iter().filter(|(name, _)| is_plain(name));
     plain.map(|(name, value)| option(name, value_for(release, value)))
 }
@@ -53,25 +47,21 @@ pub(super) fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
 }
 
 /// Lets the server itself read the settings, without starting; it is the authority on its names and values.
-pub(super) fn check_names(
-    program: &Program,
-    release: &Release,
-    settings: &BTreeMap<String, String>,
-) -> Result<(), Refusal> {
+pub(super) fn check_names(program: &Program, release: &Release, settings: &Settings) -> Result<(), Refusal> {
     /// Expected complaint: the server looks for plugins in tables that do not exist.
     const NO_TABLES: &str = "mysql.plugin";
     /// Complaint about the wrong value of a switch, which the server ignores.
     const PASSED_OVER: &str = "due to invalid value";
     let mut command = Command::new(&program.path);
     command.arg("--no-defaults").args(plain_options(release, settings));
-    command.args(program.options()).args(own_options(release)).stdin(Stdio::null());
+    command.args(program.options()).args(own_options(release));
     if release.can(release::VALIDATE_CONFIG) {
         // Ignored values are warnings.
         command.args(["--validate-config", "--log-error-verbosity=2"]);
     } else {
         command.args(["--help", "--verbose"]);
     }
-    let Ok(output) = output_within(USER.run(&mut command), QUESTION_PATIENCE) else { return Ok(()) };
+    let Ok(output) = USER.ask(&mut command) else { return Ok(()) };
     let errors = String::from_utf8_lossy(&output.stderr);
     let complains = |line: &str| line.contains("[ERROR]") || line.contains(PASSED_OVER);
     let lines = errors.lines().filter(|line| !line.contains(NO_TABLES));

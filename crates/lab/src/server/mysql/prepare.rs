@@ -10,15 +10,17 @@ use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::options::{option, value_for};
 use super::program::Program;
 use super::release::{self, Flavour, Release};
-use super::{SHAPING_SETTINGS, USER, files};
+use super::settings::KNOWN;
+use super::{USER, files};
 use crate::server::instance::Instance;
 use crate::server::process::log::quote;
-use crate::server::process::{PREPARE_PATIENCE, output_within};
+use crate::server::process::run;
+use crate::server::settings::setting;
 
 /// The first makes the tables, the second fills them.
 const SQL_FILES: [&str; 2] = ["mysql_system_tables.sql", "mysql_system_tables_data.sql"];
@@ -34,24 +36,14 @@ pub(super) fn prepare(program: &Program, release: &Release, instance: &Instance)
     command
         .arg(option("datadir", &instance.data_directory.to_string_lossy()))
         .args(files::options(release, instance).iter().map(|(name, value)| option(name, value)))
-        .args(SHAPING_SETTINGS.iter().filter(|name| files::is_plain(name)).filter_map(|name| {
-            let value = files::setting(&instance.settings, name)?;
+        .args(KNOWN.shaping.iter().filter(|name| files::is_plain(name)).filter_map(|name| {
+            let value = setting(&instance.settings, name)?;
             Some(option(name, value_for(release, value)))
         }))
         .current_dir(&instance.runtime_directory)
         .env("TMPDIR", files::temporary_directory(instance));
-    let output = output_within(&mut command, PREPARE_PATIENCE)
-        .with_context(|| format!("starting {}", program.name()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = [output.stdout, output.stderr].concat();
-    bail!(
-        "making a database in {} failed ({}): {}",
-        instance.data_directory.display(),
-        output.status,
-        quote(&String::from_utf8_lossy(&text))
-    )
+    let work = format!("making a database in {}", instance.data_directory.display());
+    run(&mut command, &program.name(), &work, quote)
 }
 
 fn by_script(program: &Program, release: &Release) -> Result<Command> {

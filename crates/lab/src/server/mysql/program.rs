@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::USER;
 use super::release::{Flavour, Release};
 use crate::server::package;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
 use crate::server::settings::Refusal;
 use crate::server::source::Source;
 
@@ -68,11 +67,8 @@ impl Program {
     }
 
     fn at(path: &Path) -> Result<Program> {
-        let path = match path.canonicalize() {
-            Ok(path) if path.is_file() => path,
-            Ok(path) => return Err(Refusal(format!("{} is no program", path.display())).into()),
-            Err(error) => return Err(Refusal(format!("{}: {error}", path.display())).into()),
-        };
+        let path = path.canonicalize().map_err(|error| Refusal(format!("{}: {error}", path.display())))?;
+        ensure!(path.is_file(), Refusal(format!("{} is not a program", path.display())));
         let base = path.parent().and_then(Path::parent).map(Path::to_owned);
         let share = base.as_deref().and_then(share);
         Ok(Program { base: base.filter(|_| share.is_some()), share, path })
@@ -108,10 +104,7 @@ impl Program {
     /// The program does not run here; the message names the package of a missing library.
     pub(super) fn release(&self) -> Result<Release> {
         let path = self.path.display();
-        let mut command = Command::new(&self.path);
-        command.args(["--no-defaults", "--version"]).current_dir("/").stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-            .with_context(|| format!("asking {path} for its version"))?;
+        let output = USER.ask(Command::new(&self.path).args(["--no-defaults", "--version"]))?;
         let words = String::from_utf8_lossy(&output.stderr);
         if let Some(library) = missing_library(&words) {
             let hint = package_of(library).map_or_else(
@@ -121,7 +114,7 @@ impl Program {
             bail!("{path} needs {library}, which this machine does not have; {hint}");
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        Release::parse(&text).with_context(|| format!("{path} told no version: {text}{words}"))
+        Release::parse(&text).with_context(|| format!("{path} printed no version: {text}{words}"))
     }
 }
 

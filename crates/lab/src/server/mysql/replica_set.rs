@@ -2,7 +2,6 @@
 //! the primary's binary log.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,30 +21,26 @@ const ANSWER_PATIENCE: Duration = Duration::from_millis(250);
 const SYSTEM_DATABASES: &str = "'mysql', 'information_schema', 'performance_schema', 'sys'";
 
 /// A primary and its replicas, all queried over their sockets.
+#[derive(Debug)]
 pub(super) struct Set {
-    primary: Endpoint,
+    pub(super) primary: Endpoint,
     /// Connection to the primary.
-    monitor: Conn,
-    binlog_directory: PathBuf,
-    replicas: Vec<Replica>,
-    semi_sync: bool,
+    pub(super) monitor: Conn,
+    pub(super) binlog_directory: PathBuf,
+    pub(super) replicas: Vec<Replica>,
+    pub(super) semi_sync: bool,
 }
 
-struct Replica {
-    endpoint: Endpoint,
+#[derive(Debug)]
+pub(super) struct Replica {
+    pub(super) endpoint: Endpoint,
     /// Made when needed, and again after a missing answer.
-    connection: Option<Conn>,
-}
-
-impl fmt::Debug for Set {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Set").field("primary", &self.primary).finish_non_exhaustive()
-    }
+    pub(super) connection: Option<Conn>,
 }
 
 impl ReplicaSet for Set {
     fn is_running(&mut self) -> Result<bool> {
-        let running = |status: &Option<Status>| status.as_ref().is_some_and(Status::is_running);
+        let running = |status: &Option<Status>| status.as_ref().is_some_and(|status| status.is_running);
         let all_run = self.statuses()?.iter().all(running);
         if !all_run || !self.semi_sync {
             return Ok(all_run);
@@ -59,13 +54,13 @@ impl ReplicaSet for Set {
     fn look(&mut self) -> Result<Progress> {
         // The primary is queried last, so it has written everything that a replica has applied.
         let statuses = self.statuses()?;
-        let logs = BinaryLogs::read(&self.binlog_directory)?;
+        let logs = binary_logs(&self.binlog_directory)?;
         let position = |status: &Status| Position {
-            applied_bytes: logs.bytes_before(&status.file) + status.position_bytes,
+            applied_bytes: bytes_before(&logs, &status.file) + status.position_bytes,
             behind_s: status.behind_s,
         };
         let replicas = statuses.iter().map(|status| status.as_ref().map(position)).collect();
-        Ok(Progress { written_bytes: logs.0.iter().map(|(_, bytes)| bytes).sum(), replicas })
+        Ok(Progress { written_bytes: logs.values().sum(), replicas })
     }
 
     fn compare(&mut self, replica: usize) -> Result<Check> {
@@ -83,18 +78,6 @@ impl ReplicaSet for Set {
 }
 
 impl Set {
-    pub(super) fn new(
-        primary: Endpoint,
-        monitor: Conn,
-        binlog_directory: &Path,
-        replicas: Vec<Endpoint>,
-        semi_sync: bool,
-    ) -> Set {
-        let replicas = replicas.into_iter().map(|endpoint| Replica { endpoint, connection: None });
-        let binlog_directory = binlog_directory.to_owned();
-        Set { primary, monitor, binlog_directory, replicas: replicas.collect(), semi_sync }
-    }
-
     /// `None` for a replica that does not answer in time.
     fn statuses(&mut self) -> Result<Vec<Option<Status>>> {
         let replicas = self.replicas.iter_mut().enumerate();
@@ -105,39 +88,31 @@ impl Set {
     }
 }
 
-/// Names and sizes, the oldest first.
-struct BinaryLogs(Vec<(String, u64)>);
-
-impl BinaryLogs {
-    fn read(directory: &Path) -> Result<BinaryLogs> {
-        let doing = || format!("looking for binary logs in {}", directory.display());
-        let mut logs = Vec::new();
-        for entry in fs::read_dir(directory).with_context(doing)? {
-            let entry = entry.with_context(doing)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let number = name.strip_prefix(BINLOG).and_then(|rest| rest.strip_prefix('.'));
-            if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
-                logs.push((name, entry.metadata().with_context(doing)?.len()));
-            }
+/// Names and sizes, the oldest first: numbers have leading zeros.
+fn binary_logs(directory: &Path) -> Result<BTreeMap<String, u64>> {
+    let doing = || format!("looking for binary logs in {}", directory.display());
+    let mut logs = BTreeMap::new();
+    for entry in fs::read_dir(directory).with_context(doing)? {
+        let entry = entry.with_context(doing)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix(BINLOG).and_then(|rest| rest.strip_prefix('.'));
+        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+            logs.insert(name, entry.metadata().with_context(doing)?.len());
         }
-        // Numbers have leading zeros.
-        logs.sort();
-        Ok(BinaryLogs(logs))
     }
+    Ok(logs)
+}
 
-    /// Bytes in the logs before `file`; a replica that has not begun names no file.
-    fn bytes_before(&self, file: &str) -> u64 {
-        if !self.0.iter().any(|(name, _)| name == file) {
-            return 0;
-        }
-        self.0.iter().take_while(|(name, _)| name != file).map(|(_, bytes)| bytes).sum()
-    }
+/// Bytes in the logs before `file`; a replica that has not begun names no file.
+fn bytes_before(logs: &BTreeMap<String, u64>, file: &str) -> u64 {
+    let before = logs.iter().take_while(|(name, _)| *name != file).map(|(_, bytes)| bytes);
+    if logs.contains_key(file) { before.sum() } else { 0 }
 }
 
 /// A row of SHOW SLAVE STATUS.
 struct Status {
-    receives: String,
-    applies: String,
+    /// With a known first position.
+    is_running: bool,
     /// Position in the primary's binary log, up to which everything is applied.
     file: String,
     position_bytes: u64,
@@ -148,36 +123,33 @@ impl Status {
     /// # Errors
     /// The replica has stopped; with its own message.
     fn of(row: &Row) -> Result<Status> {
-        let field = |name: &str| text(row, name).unwrap_or_default();
+        let field = |name: &str| -> String {
+            row.get_opt::<Option<String>, _>(name).and_then(Result::ok).flatten().unwrap_or_default()
+        };
         for (thread, words, what) in [
             ("Slave_SQL_Running", "Last_SQL_Error", "applying"),
             ("Slave_IO_Running", "Last_IO_Error", "receiving"),
         ] {
             if field(thread) == "No" {
                 let words = Some(field(words)).filter(|words| !words.is_empty());
-                bail!("it has stopped {what}: {}", words.unwrap_or_else(|| "it does not say why".to_owned()));
+                bail!("it has stopped {what}: {}", words.unwrap_or_else(|| "it gives no reason".to_owned()));
             }
         }
+        let file = field("Relay_Master_Log_File");
+        let both_run = ["Slave_IO_Running", "Slave_SQL_Running"].iter().all(|thread| field(thread) == "Yes");
         Ok(Status {
-            receives: field("Slave_IO_Running"),
-            applies: field("Slave_SQL_Running"),
-            file: field("Relay_Master_Log_File"),
+            is_running: both_run && !file.is_empty(),
+            file,
             position_bytes: field("Exec_Master_Log_Pos").parse().unwrap_or(0),
             behind_s: field("Seconds_Behind_Master").parse().ok(),
         })
-    }
-
-    /// Running, with a known first position.
-    fn is_running(&self) -> bool {
-        self.receives == "Yes" && self.applies == "Yes" && !self.file.is_empty()
     }
 }
 
 impl Replica {
     /// `None` if it does not answer in time.
     fn status(&mut self) -> Result<Option<Status>> {
-        let Some(row) = self.ask() else { return Ok(None) };
-        Status::of(&row).map(Some)
+        self.ask().as_ref().map(Status::of).transpose()
     }
 
     fn ask(&mut self) -> Option<Row> {
@@ -201,10 +173,6 @@ pub(super) fn connect_for(endpoint: &Endpoint, patience: Duration) -> Result<Con
         .read_timeout(Some(patience))
         .write_timeout(Some(patience));
     Conn::new(options).with_context(|| format!("connecting to {}", path.display()))
-}
-
-fn text(row: &Row, name: &str) -> Option<String> {
-    row.get_opt::<Option<String>, _>(name)?.ok()?
 }
 
 /// Checksums of all tables of the users.
@@ -236,9 +204,9 @@ mod tests {
         {
             fs::write(directory.path().join(name), vec![0; bytes]).unwrap();
         }
-        let logs = BinaryLogs::read(directory.path()).unwrap();
-        assert_eq!(logs.0, [("binlog.000001".to_owned(), 100), ("binlog.000002".to_owned(), 50)]);
-        let before = ["binlog.000001", "binlog.000002", ""].map(|file| logs.bytes_before(file));
+        let logs = binary_logs(directory.path()).unwrap();
+        assert_eq!(logs, [("binlog.000001".to_owned(), 100), ("binlog.000002".to_owned(), 50)].into());
+        let before = ["binlog.000001", "binlog.000002", ""].map(|file| bytes_before(&logs, file));
         assert_eq!(before, [0, 100, 0]);
     }
 }

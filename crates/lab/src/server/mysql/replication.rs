@@ -11,48 +11,29 @@
 //!   Sizes are those of the files: SHOW BINARY LOGS would wait with the commits that wait for an
 //!   acknowledgement.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use mysql::prelude::Queryable;
 use spindle_load::Endpoint;
 
-use super::files::{self, is_off, setting};
+use super::files::{self, is_off};
 use super::options::option;
 use super::release::{self, Release};
-use super::replica_set::{Set, connect_for};
-use super::running::endpoint;
-use super::{Mysql, USER, socket};
+use super::replica_set::{Replica, Set, connect_for};
+use super::settings::KNOWN;
+use super::{Mysql, USER, endpoint, socket};
 use crate::record::{ReplicationMode, WaitPoint};
 use crate::server::instance::{Instance, Running};
 use crate::server::process::own_user::beside;
 use crate::server::replication::{Access, MemberSettings, ReplicaSet, Replication, ReplicationSpec};
-use crate::server::settings::{Refusal, plain_name};
+use crate::server::settings::{Refusal, Settings, plain_name, setting};
 
 const REPLICATION_USER: &str = "spindle_replica";
 /// The primary's id; those of the replicas follow.
 const PRIMARY_SERVER_ID: usize = 1;
 /// For a server that has just become ready and gets its replication setup.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
-/// Settings decided by the scenario's own keys or by Spindle.
-const DECIDED: [(&str, &str); 10] = [
-    ("server_id", "every server of a set has one of its own"),
-    ("skip_log_bin", "replicas follow the binary log"),
-    ("init_file", "the primary begins with one of Spindle's"),
-    ("skip_slave_start", "Spindle starts the replicas"),
-    ("relay_log", "it lies with the binary log"),
-    ("relay_log_index", "it lies with the binary log"),
-    ("rpl_semi_sync_master_enabled", "`mode` says it"),
-    ("rpl_semi_sync_slave_enabled", "`mode` says it"),
-    ("rpl_semi_sync_master_wait_point", "`wait_point` says it"),
-    ("rpl_semi_sync_master_timeout", "`timeout` says it"),
-];
-/// Filters, by which a replica would omit some of the primary's data.
-const FILTERS: [&str; 3] = ["replicate_", "binlog_do_db", "binlog_ignore_db"];
-
-type Settings = BTreeMap<String, String>;
-
 impl Replication for Mysql {
     fn settings(
         &self,
@@ -140,11 +121,17 @@ impl Replication for Mysql {
         access: &Access,
     ) -> Result<Box<dyn ReplicaSet>> {
         let system = |instance: &Instance| endpoint(&socket(instance), "mysql");
-        let replicas: Vec<Endpoint> = replicas.iter().map(system).collect();
-        replicas.iter().try_for_each(|replica| follow(replica, access))?;
-        let monitor = connect_for(&system(primary), CONNECT_PATIENCE)?;
-        let binlog_directory = files::binlog_directory(primary);
-        Ok(Box::new(Set::new(system(primary), monitor, binlog_directory, replicas, spec.is_semi_sync())))
+        let replicas: Vec<Replica> =
+            replicas.iter().map(|replica| Replica { endpoint: system(replica), connection: None }).collect();
+        replicas.iter().try_for_each(|replica| follow(&replica.endpoint, access))?;
+        let primary_endpoint = system(primary);
+        Ok(Box::new(Set {
+            monitor: connect_for(&primary_endpoint, CONNECT_PATIENCE)?,
+            primary: primary_endpoint,
+            binlog_directory: files::binlog_directory(primary).to_owned(),
+            replicas,
+            semi_sync: spec.is_semi_sync(),
+        }))
     }
 }
 
@@ -162,11 +149,11 @@ fn check_version(release: &Release, mode: ReplicationMode) -> Result<(), Refusal
 
 fn check_name(name: &str) -> Result<(), Refusal> {
     let plain = plain_name(name);
-    if let Some((_, reason)) = DECIDED.iter().find(|(decided, _)| *decided == plain) {
+    if let Some(reason) = KNOWN.decided.get(&plain) {
         return Err(Refusal(format!("setting `{name}`: {reason}; remove it")));
     }
-    if FILTERS.iter().any(|filter| plain.starts_with(filter)) {
-        let reason = "a replica must end with what its primary has, or the trial fails its verification";
+    if KNOWN.filters.iter().any(|filter| plain.starts_with(filter)) {
+        let reason = "a replica must end with its primary's data, or the trial fails its verification";
         return Err(Refusal(format!("setting `{name}`: {reason}; remove it")));
     }
     Ok(())
@@ -233,8 +220,8 @@ mod tests {
             refused(&[("skip-log-bin", "1")], &[]).starts_with("setting `skip-log-bin`: replicas follow")
         );
         assert!(refused(&[], &[("server_id", "7")]).contains("has one of its own"));
-        assert!(refused(&[("rpl_semi_sync_master_timeout", "7")], &[]).contains("`timeout` says it"));
-        assert!(refused(&[], &[("replicate-do-db", "x")]).contains("what its primary has"));
+        assert!(refused(&[("rpl_semi_sync_master_timeout", "7")], &[]).contains("`timeout` decides it"));
+        assert!(refused(&[], &[("replicate-do-db", "x")]).contains("its primary's data"));
     }
 
     #[test]

@@ -4,106 +4,34 @@
 //! (mysys/my_getopt.c: `skip`, `disable`, `enable`, `maximum`, `loose`, in MariaDB `autoset`;
 //! sql/sql_plugin.cc: `plugin`). A refused setting is refused by each of these names.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use crate::server::settings::{self, Refusal, plain_name};
+use serde::Deserialize;
 
-/// Settings that the instance decides: its listeners, its access control, the locations of its own files.
-const OWN: [&str; 25] = [
-    "datadir",
-    "socket",
-    "pid_file",
-    "log_error",
-    "port",
-    "extra_port",
-    "bind_address",
-    "skip_networking",
-    "user",
-    "chroot",
-    "daemonize",
-    "defaults_file",
-    "defaults_extra_file",
-    "defaults_group_suffix",
-    "print_defaults",
-    "skip_grant_tables",
-    "bootstrap",
-    "initialize",
-    "initialize_insecure",
-    "basedir",
-    "lc_messages_dir",
-    "secure_file_priv",
-    "mysqlx",
-    "persisted_globals_load",
-    "create_admin_listener_thread",
-];
+use crate::server::settings::{self, Refusal, Settings, has, plain_name};
 
-/// Families of such settings: further listeners, and clusters, whose members communicate over TCP.
-const OWN_FAMILIES: [&str; 5] = ["mysqlx_", "admin_", "wsrep_", "group_replication_", "keyring_migration_"];
+/// See `settings.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    own: Names,
+    own_families: Names,
+    placing: Names,
+    file_names: Names,
+    beginnings: Names,
+    prefixes: Names,
+    without_prefix: Names,
+    pub(super) shaping: Names,
+    pub(super) for_tables: Names,
+    pub(super) filters: Names,
+    pub(super) loading: Settings,
+    pub(super) decided: Settings,
+}
 
-/// Settings that could override a layout.
-const PLACING: [&str; 33] = [
-    "innodb_undo_directory",
-    "innodb_data_home_dir",
-    "innodb_log_group_home_dir",
-    "innodb_tmpdir",
-    "innodb_doublewrite_dir",
-    "innodb_temp_tablespaces_dir",
-    "innodb_directories",
-    "innodb_redo_log_archive_dirs",
-    "aria_log_dir_path",
-    "rocksdb_datadir",
-    "rocksdb_wal_dir",
-    "rocksdb_log_dir",
-    "rocksdb_tmpdir",
-    "rocksdb_persistent_cache_path",
-    "tokudb_data_dir",
-    "tokudb_log_dir",
-    "tokudb_tmp_dir",
-    "log_bin_index",
-    "log",
-    "log_basename",
-    "log_isam",
-    "log_slow_queries",
-    "log_slow_query_file",
-    "log_tc",
-    "general_log_file",
-    "slow_query_log_file",
-    "relay_log",
-    "relay_log_index",
-    "relay_log_info_file",
-    "master_info_file",
-    "tmpdir",
-    "slave_load_tmpdir",
-    "replica_load_tmpdir",
-];
+type Names = Vec<String>;
 
-/// Settings whose values name files beside the data.
-const FILE_NAMES: [&str; 3] =
-    ["innodb_data_file_path", "innodb_temp_data_file_path", "innodb_buffer_pool_filename"];
-
-/// Allowed settings whose name is the beginning of a refused one.
-const BEGINNINGS: [&str; 8] = [
-    "general_log",
-    "innodb",
-    "innodb_doublewrite",
-    "lc_messages",
-    "log_bin",
-    "log_slow_query",
-    "rocksdb",
-    "slow_query_log",
-];
-
-const PREFIXES: [&str; 6] = ["loose_", "enable_", "disable_", "maximum_", "autoset_", "plugin_"];
-/// Settings whose name only seems to have such a prefix.
-const NO_PREFIX: [&str; 7] = [
-    "disable_log_bin",
-    "enable_cascade_triggers",
-    "enable_secondary_engine_statistics",
-    "plugin_dir",
-    "plugin_load",
-    "plugin_load_add",
-    "plugin_maturity",
-];
+pub(super) static KNOWN: LazyLock<Known> =
+    LazyLock::new(|| toml::from_str(include_str!("settings.toml")).expect("a test reads it"));
 
 /// Bytes, with binary suffixes: `134217728`, `128M`, `1g`.
 pub(super) fn size_bytes(text: &str) -> Option<u64> {
@@ -116,10 +44,11 @@ pub(in crate::server) fn objection(name: &str) -> Option<String> {
     let plain = plain_name(name);
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
     if !plain.starts_with(|letter: char| letter.is_ascii_lowercase()) || !plain.chars().all(is_name) {
-        return Some("is no name of a setting".to_owned());
+        return Some("is not a valid name of a setting".to_owned());
     }
-    let has_prefix = |prefix: &&&str| plain.starts_with(**prefix) && !NO_PREFIX.contains(&plain.as_str());
-    if let Some(prefix) = PREFIXES.iter().find(has_prefix) {
+    let has_prefix =
+        |prefix: &&String| plain.starts_with(prefix.as_str()) && !has(&KNOWN.without_prefix, &plain);
+    if let Some(prefix) = KNOWN.prefixes.iter().find(has_prefix) {
         return Some(format!("write the setting's own name, without `{prefix}`"));
     }
     let names = [Some(plain.as_str()), plain.strip_prefix("skip_")];
@@ -127,28 +56,29 @@ pub(in crate::server) fn objection(name: &str) -> Option<String> {
 }
 
 fn objection_to_plain(name: &str) -> Option<String> {
-    if OWN.contains(&name) || OWN_FAMILIES.iter().any(|family| name.starts_with(family)) {
+    let Known { own, own_families, placing, beginnings, .. } = &*KNOWN;
+    if has(own, name) || own_families.iter().any(|family| name.starts_with(family)) {
         return Some("the server is private, so Spindle decides this one; remove it".to_owned());
     }
-    if PLACING.contains(&name) {
-        return Some("where files lie is for a layout to say; remove it".to_owned());
+    if has(placing, name) {
+        return Some("a layout decides the location of files; remove it".to_owned());
     }
-    let is_beginning = |whole: &&&str| whole.starts_with(name) && !BEGINNINGS.contains(&name);
-    let whole = OWN.iter().chain(&PLACING).chain(&OWN_FAMILIES).find(is_beginning)?;
+    let is_beginning = |whole: &&String| whole.starts_with(name) && !has(beginnings, name);
+    let whole = own.iter().chain(placing).chain(own_families).find(is_beginning)?;
     Some(format!("is an abbreviation, which the server could take for `{}`", whole.trim_end_matches('_')))
 }
 
 /// # Errors
 /// A setting that would open the private server to others, or would move files away from their place in the
 /// layout.
-pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check(settings: &Settings) -> Result<(), Refusal> {
     for (name, value) in settings {
         if let Some(objection) = objection(name) {
             return Err(Refusal(format!("setting `{name}`: {objection}")));
         }
-        if FILE_NAMES.contains(&plain_name(name).as_str()) && value.contains('/') {
+        if has(&KNOWN.file_names, &plain_name(name)) && value.contains('/') {
             return Err(Refusal(format!(
-                "setting `{name}` = \"{value}\": has a path; where files lie is for a layout to say, so name files only"
+                "setting `{name}` = \"{value}\": has a path; a layout decides the location of files, so name files only"
             )));
         }
     }
@@ -157,6 +87,8 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[track_caller]
@@ -179,8 +111,8 @@ mod tests {
 
     #[test]
     fn a_setting_of_the_instance_is_refused_however_it_is_written() {
-        for name in OWN.iter().chain(&PLACING) {
-            for written in [(*name).to_owned(), name.replace('_', "-"), name.to_ascii_uppercase()] {
+        for name in KNOWN.own.iter().chain(&KNOWN.placing) {
+            for written in [name.clone(), name.replace('_', "-"), name.to_ascii_uppercase()] {
                 check_refused(&written, "remove it");
                 check_refused(&format!("skip-{written}"), "remove it");
             }
@@ -200,10 +132,10 @@ mod tests {
 
     #[test]
     fn every_abbreviation_is_refused_unless_it_is_a_setting_of_its_own() {
-        for whole in OWN.iter().chain(&PLACING) {
+        for whole in KNOWN.own.iter().chain(&KNOWN.placing) {
             for length in 1..whole.len() {
                 let name = &whole[..length];
-                assert!(objection(name).is_some() || BEGINNINGS.contains(&name), "{name}");
+                assert!(objection(name).is_some() || has(&KNOWN.beginnings, name), "{name}");
             }
         }
         check_refused(
@@ -215,7 +147,7 @@ mod tests {
     #[test]
     fn a_name_that_is_more_than_a_name_is_refused() {
         for name in ["port=3307 x", "port=3307", "", "-x", "a b", "a\nb", "ä"] {
-            check_refused(name, "is no name");
+            check_refused(name, "is not a valid name");
         }
     }
 
@@ -235,7 +167,8 @@ mod tests {
             "port_open_timeout",
             "init_file",
         ];
-        for name in plain.iter().chain(&odd).chain(&NO_PREFIX).chain(&BEGINNINGS) {
+        let known = KNOWN.without_prefix.iter().chain(&KNOWN.beginnings).map(String::as_str);
+        for name in plain.into_iter().chain(odd).chain(known) {
             assert_eq!(objection(name), None, "{name}");
         }
     }

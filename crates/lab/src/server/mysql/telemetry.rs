@@ -1,10 +1,8 @@
 //! Counters of InnoDB, MyRocks and the server above them, and the settings that determine which logs and
 //! replicas a commit waits for.
 
-use std::collections::BTreeMap;
-
-use crate::record::FileClass;
-use crate::record::WaitPoint;
+use crate::record::{FileClass, WaitPoint};
+use crate::server::settings::Settings;
 use crate::server::telemetry::{Chart, Counters, Durability, Readings, SemiSync, Telemetry};
 
 const BUFFER_POOL_READS: &str = "Innodb_buffer_pool_reads";
@@ -74,7 +72,7 @@ impl Telemetry for MysqlTelemetry {
         &[REDO, "log_bin", "sync_binlog", WAIT_POINT]
     }
 
-    fn durability(&self, settings: &BTreeMap<String, String>) -> Durability {
+    fn durability(&self, settings: &Settings) -> Durability {
         let is_one_of = |name: &str, words: &[&str]| {
             settings.get(name).is_some_and(|value| words.contains(&&*value.to_ascii_lowercase()))
         };

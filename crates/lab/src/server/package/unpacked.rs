@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unpacked_becomes_ours_and_nobody_else_may_write_it() {
+    fn unpacked_files_become_ours_and_nobody_else_may_write_them() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().join("server");
         let [program, text, outside] =

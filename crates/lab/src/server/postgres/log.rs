@@ -1,6 +1,6 @@
 //! The last words of PostgreSQL, whose log has a level, words and sometimes a hint.
 
-use crate::server::process::log::QUOTED_LINES;
+use crate::server::process::log::quote_errors;
 
 /// Lines that ended the server. A refused connection ends only itself.
 fn complaints(log: &str) -> Vec<&str> {
@@ -25,14 +25,7 @@ pub(super) fn quote(log: &str) -> String {
     let found = complaints(log);
     // A lone hint belongs to a line that did not end the server.
     let first = found.iter().position(|words| !log.lines().any(|line| hint(line) == Some(words)));
-    let quoted: Vec<&str> = match first {
-        Some(first) => found[first..].iter().copied().take(QUOTED_LINES).collect(),
-        None => {
-            let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-            lines[lines.len().saturating_sub(QUOTED_LINES)..].to_vec()
-        }
-    };
-    if quoted.is_empty() { "its log is empty".to_owned() } else { quoted.join(" | ") }
+    quote_errors(log, first.map_or(&[], |first| &found[first..]))
 }
 
 #[cfg(test)]
@@ -40,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_the_server_is_quoted_with_its_hint() {
+    fn a_fatal_error_is_quoted_with_its_hint() {
         let log = "2026-11-22 01:00:00.000 UTC [1] LOG:  starting PostgreSQL\n\
                    2026-11-22 01:00:00.100 UTC [9] FATAL:  the database system is starting up\n\
                    2026-11-22 01:00:00.200 UTC [1] FATAL:  invalid value for parameter \"shared_buffers\": \"12M\"\n\
@@ -53,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_before_it_has_a_log_is_quoted() {
+    fn an_error_before_the_log_is_quoted() {
         assert_eq!(quote("postgres: a must be less than b\n"), "a must be less than b");
     }
 

@@ -21,31 +21,30 @@ mod running;
 mod settings;
 mod telemetry;
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use spindle_load::Target;
 use spindle_load::sql::postgres::{DEFAULT_PORT, MAINTENANCE_DATABASE};
-use spindle_load::{Target, WorkloadSpec};
 
 use super::connection::Inquiry;
 use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
-use super::process::{PREPARE_PATIENCE, Process, check_socket, output_within};
-use super::settings::{MemorySetting, Refusal};
+use super::process::{Process, check_socket, run};
+use super::settings::{MemorySetting, Refusal, Settings, for_loading, has};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
 pub(super) use monitor::PROTOCOL;
 use program::option;
 use running::{Postmaster, endpoint};
+use settings::KNOWN;
 pub(super) use settings::MEMORY_SETTINGS;
-use settings::{LOADING_SETTINGS, OWN_SETTINGS, SHAPING_SETTINGS, is_named};
 
 const USER: OwnUser = OwnUser(61_418);
 /// The workload's database, made during the load.
@@ -60,24 +59,16 @@ pub(super) static KIND: Kind = Kind {
         // The package would also start a server for the machine.
         package: None,
         is_required: false,
-        purpose: "a server under test; `tools/install postgresql` installs it and starts none, which the package alone would",
+        purpose: "a server under test; `tools/install postgresql` installs it without starting the package's own server",
     }),
-    ..Kind::new("postgresql", |_, _| Some(Box::new(Postgres)))
+    ..Kind::new("postgresql", &[Target::Postgres], |_, _| Some(Box::new(Postgres)))
 };
 
 #[derive(Debug)]
 struct Postgres;
 
 impl Server for Postgres {
-    fn kind(&self) -> &'static Kind {
-        &KIND
-    }
-
-    fn accepted_workloads(&self) -> Vec<&'static str> {
-        WorkloadSpec::kinds_on(&[Target::Postgres])
-    }
-
-    fn files_of(&self, class: FileClass, _: &BTreeMap<String, String>) -> Result<String, Refusal> {
+    fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         let refusal = match class {
             FileClass::Data => return Ok("tables and indexes".to_owned()),
             FileClass::Redo => return Ok("pg_wal, the write-ahead log".to_owned()),
@@ -99,7 +90,7 @@ impl Server for Postgres {
         MEMORY_SETTINGS.to_vec()
     }
 
-    fn redo_bytes(&self, settings: &BTreeMap<String, String>) -> Option<u64> {
+    fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         Some(settings::log_bytes(settings))
     }
 
@@ -118,20 +109,13 @@ impl Server for Postgres {
         program::check_settings(settings)
     }
 
-    fn load_settings(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-        let shapes = |name: &&String| SHAPING_SETTINGS.iter().any(|known| is_named(name, known));
-        let mut chosen: BTreeMap<String, String> = settings
-            .iter()
-            .filter(|(name, _)| shapes(name))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        chosen.extend(LOADING_SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        chosen
+    fn load_settings(&self, settings: &Settings) -> Settings {
+        for_loading(settings, |name| has(&KNOWN.shaping, name), &KNOWN.loading)
     }
 
     fn prepare(&self, instance: &Instance) -> Result<()> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, None)?;
         let program = program::find("initdb")?;
         // initdb looks up the name of its user, which has no account. It gets a list of users with this user
         // only.
@@ -152,32 +136,27 @@ impl Server for Postgres {
         if let Some(directory) = instance.class_directories.get(&FileClass::Redo) {
             command.arg("--waldir").arg(directory);
         }
-        let output = output_within(&mut command, PREPARE_PATIENCE)
-            .with_context(|| format!("starting {}", program.display()))?;
-        if !output.status.success() {
-            bail!(
-                "making a database in {} failed ({}): {}",
-                instance.data_directory.display(),
-                output.status,
-                quote(&String::from_utf8_lossy(&output.stderr))
-            );
-        }
-        Ok(())
+        let work = format!("making a database in {}", instance.data_directory.display());
+        run(&mut command, &program.to_string_lossy(), &work, quote)
     }
 
     fn start(&self, instance: &Instance) -> Result<Box<dyn Running>> {
         self.check(instance)?;
-        own_directories(instance)?;
+        USER.own_instance(instance, None)?;
         place_log(instance)?;
         let program = program::find("postgres")?;
         let mut command = USER.command_in_namespaces(&["--ipc"], &[], &program);
-        let own = OWN_SETTINGS.iter().filter_map(|(name, value)| Some((*name, (*value)?)));
-        let user = instance.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         command
             .arg("-D")
             .arg(&instance.data_directory)
             // The last value of a repeated setting counts, which is ours.
-            .args(user.chain(own).flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
+            .args(
+                instance
+                    .settings
+                    .iter()
+                    .chain(&KNOWN.fixed)
+                    .flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]),
+            )
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
             .env("LC_ALL", "C");
@@ -190,12 +169,6 @@ impl Server for Postgres {
             inquiry: Inquiry::new("postgres", endpoint(instance, MAINTENANCE_DATABASE), &PROTOCOL),
         }))
     }
-}
-
-fn own_directories(instance: &Instance) -> Result<()> {
-    USER.own(&instance.data_directory)?;
-    instance.class_directories.values().try_for_each(|path| USER.own(path))?;
-    USER.own_runtime(&instance.runtime_directory)
 }
 
 /// Points the log's link in the data directory to its present mount. The link was made with the mounts
@@ -215,9 +188,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_postgresql_lacks_is_refused_in_one_sentence() {
+    fn missing_classes_of_files_are_refused() {
         for class in FileClass::ALL {
-            let files = Postgres.files_of(class, &BTreeMap::new());
+            let files = Postgres.files_of(class, &Settings::new());
             assert_eq!(files.is_ok(), matches!(class, FileClass::Data | FileClass::Redo), "{class:?}");
         }
     }

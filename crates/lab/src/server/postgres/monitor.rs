@@ -9,6 +9,7 @@ use spindle_load::sql::{Session, Statement, connect};
 use super::DATABASE;
 use super::telemetry::{CHECKPOINT_AGE, LOCK_WAITERS, PostgresTelemetry};
 use crate::server::connection::{self, Protocol};
+use crate::server::settings::Settings;
 
 pub(in crate::server) static PROTOCOL: Protocol = Protocol {
     speaks: |endpoint| matches!(endpoint, Endpoint::PostgresSocket { .. } | Endpoint::PostgresTcp { .. }),
@@ -35,7 +36,7 @@ impl Monitor {
 }
 
 impl connection::Monitor for Monitor {
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         // NULL for an unknown setting.
         let current = self.session.prepare("SELECT current_setting(?, true)")?;
         let mut known = BTreeMap::new();

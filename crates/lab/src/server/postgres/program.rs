@@ -1,22 +1,19 @@
 //! PostgreSQL's programs: location, version, and the server's own check of settings.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use super::USER;
 use super::log::quote;
-use crate::server::process::{QUESTION_PATIENCE, output_within};
-use crate::server::settings::Refusal;
+use crate::server::settings::{Refusal, Settings};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
-const INSTALL_HINT: &str =
-    "install it with `tools/install postgresql`, which starts no server of the machine's own";
+const INSTALL_HINT: &str = "install it with `tools/install postgresql`, which starts no server";
 
 /// A program from the PATH, or the newest of those that packages install outside of it. All programs of a
 /// version are in one directory.
@@ -44,21 +41,18 @@ pub(super) fn find(name: &str) -> Result<PathBuf> {
 /// The form in records.
 pub(super) fn version() -> Result<String> {
     let program = find("postgres")?;
-    let mut command = Command::new(&program);
-    command.arg("--version").current_dir("/").stdin(Stdio::null());
-    let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)
-        .with_context(|| format!("asking {} for its version", program.display()))?;
+    let output = USER.ask(Command::new(&program).arg("--version"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
     let version = text.split_once("(PostgreSQL) ").map(|(_, version)| version.trim());
-    let version = version.with_context(|| format!("{} told no version: {text}", program.display()))?;
+    let version = version.with_context(|| format!("{} printed no version: {text}", program.display()))?;
     Ok(format!("PostgreSQL {version}"))
 }
 
 /// Lets the server itself read the settings, without starting. It is the authority on its names and values,
 /// and on conflicts among them. It gets as far as the control file of an empty directory. A missing server is
 /// not the settings' fault and is reported elsewhere.
-pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
     const CAME_TO_THE_CONTROL_FILE: &str = "database files are incompatible with server";
     const CONTROL_FILE_BYTES: usize = 8192;
     let Ok(program) = find("postgres") else { return Ok(()) };
@@ -83,9 +77,8 @@ pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), 
             .arg("-D")
             .arg(directory.path())
             .args(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), option(name, value)]))
-            .env("LC_ALL", "C")
-            .stdin(Stdio::null());
-        let output = output_within(USER.run(&mut command), QUESTION_PATIENCE)?;
+            .env("LC_ALL", "C");
+        let output = USER.ask(&mut command)?;
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok((!words.contains(CAME_TO_THE_CONTROL_FILE)).then(|| quote(&words)))
     };

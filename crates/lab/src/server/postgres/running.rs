@@ -1,7 +1,7 @@
 //! A server that was started.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -29,18 +29,13 @@ pub(super) fn endpoint(instance: &Instance, database: &str) -> Endpoint {
     }
 }
 
-/// Whether the server is ready, by `pg_ctl`'s method: the last line of the file with the process id.
-fn says_ready(data_directory: &Path) -> bool {
-    let file = fs::read_to_string(data_directory.join("postmaster.pid")).unwrap_or_default();
-    file.lines().nth(7).is_some_and(|status| status.trim() == "ready")
-}
-
 impl Ways for Postmaster {
     fn is_ready(&self, _: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>> {
-        // The file may be left from an earlier server that crashed.
-        match says_ready(&self.data_directory) {
-            true => inquiry.connect().map_err(|error| Some(format!("{error:#}"))),
-            false => Err(None),
+        // As `pg_ctl` does: the eighth line of the file. It may be left from an earlier server that crashed.
+        let file = fs::read_to_string(self.data_directory.join("postmaster.pid")).unwrap_or_default();
+        match file.lines().nth(7).map(str::trim) {
+            Some("ready") => inquiry.connect().map_err(|error| Some(format!("{error:#}"))),
+            _ => Err(None),
         }
     }
 

@@ -1,51 +1,25 @@
 //! Facts about PostgreSQL's settings that the server itself does not report.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use crate::server::settings::{self, MemorySetting, Refusal, check_memory, plain_name};
+use serde::Deserialize;
 
-/// Settings that the instance decides, with their values; without a value, its directories decide. A scenario
-/// must not name them.
-pub(super) const OWN_SETTINGS: [(&str, Option<&str>); 21] = [
-    ("data_directory", None),
-    ("config_file", None),
-    ("hba_file", None),
-    ("ident_file", None),
-    ("external_pid_file", None),
-    ("unix_socket_directories", None),
-    // Of PostgreSQL 9.2 and older.
-    ("unix_socket_directory", None),
-    ("unix_socket_group", None),
-    ("unix_socket_permissions", None),
-    ("listen_addresses", Some("")),
-    ("port", Some("5432")),
-    ("log_destination", Some("stderr")),
-    ("logging_collector", Some("off")),
-    ("log_directory", None),
-    ("log_filename", None),
-    // Of PostgreSQL 14 and older.
-    ("stats_temp_directory", None),
-    ("lc_messages", Some("C")),
-    ("restart_after_crash", Some("off")),
-    // This memory is in the server's own namespace, and ends with it.
-    ("dynamic_shared_memory_type", Some("sysv")),
-    // The layout decides the locations of files.
-    ("default_tablespace", None),
-    ("temp_tablespaces", None),
-];
+use crate::server::settings::{
+    self, MemorySetting, Refusal, Settings, check_memory, has, plain_name, setting,
+};
 
-/// Settings that shape the files: the size of the log kept after a load.
-pub(super) const SHAPING_SETTINGS: [&str; 2] = ["max_wal_size", "min_wal_size"];
+/// See `settings.toml`. A scenario must not name a setting of `own` or `fixed`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Known {
+    own: Vec<String>,
+    pub(super) shaping: Vec<String>,
+    pub(super) fixed: Settings,
+    pub(super) loading: Settings,
+}
 
-/// Nothing needs to survive a crash during a load; the clean shutdown makes the database complete.
-pub(super) const LOADING_SETTINGS: [(&str, &str); 6] = [
-    ("shared_buffers", "256MB"),
-    ("maintenance_work_mem", "128MB"),
-    ("fsync", "off"),
-    ("full_page_writes", "off"),
-    ("synchronous_commit", "off"),
-    ("autovacuum", "off"),
-];
+pub(super) static KNOWN: LazyLock<Known> =
+    LazyLock::new(|| toml::from_str(include_str!("settings.toml")).expect("a test reads it"));
 
 pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting {
     name: "shared_buffers",
@@ -55,21 +29,16 @@ pub(in crate::server) const MEMORY_SETTINGS: [MemorySetting; 1] = [MemorySetting
 }];
 const PAGE_BYTES: u64 = 8192;
 
-/// Whether a setting of the scenario has this name, by the server's own comparison (ParseLongOption and
-/// guc_name_compare).
-pub(super) fn is_named(setting: &str, name: &str) -> bool {
-    plain_name(setting) == name
-}
-
 /// # Errors
 /// A setting that the instance decides, in any spelling, or a name with more than a name in it.
-pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(super) fn check(settings: &Settings) -> Result<(), Refusal> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     for name in settings.keys() {
         if name.is_empty() || !name.chars().all(is_name) {
-            return Err(Refusal(format!("setting `{name}`: is no name of a setting")));
+            return Err(Refusal(format!("setting `{name}`: is not a valid name of a setting")));
         }
-        if OWN_SETTINGS.iter().any(|(own, _)| is_named(name, own)) {
+        let plain = plain_name(name);
+        if has(&KNOWN.own, &plain) || KNOWN.fixed.contains_key(&plain) {
             return Err(Refusal(format!(
                 "setting `{name}`: the server is private, so Spindle decides this one; remove it"
             )));
@@ -79,13 +48,13 @@ pub(super) fn check(settings: &BTreeMap<String, String>) -> Result<(), Refusal> 
 }
 
 /// Approximate size of the write-ahead log between checkpoints.
-pub(super) fn log_bytes(settings: &BTreeMap<String, String>) -> u64 {
+pub(super) fn log_bytes(settings: &Settings) -> u64 {
     /// Unit of a number without one.
     const UNIT_BYTES: u64 = 1 << 20;
     /// The server's default.
     const DEFAULT_BYTES: u64 = 1 << 30;
-    let value = settings.iter().find(|(name, _)| is_named(name, "max_wal_size"));
-    value.and_then(|(_, value)| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
+    let value = setting(settings, "max_wal_size");
+    value.and_then(|value| size_bytes(value, UNIT_BYTES)).unwrap_or(DEFAULT_BYTES)
 }
 
 /// Bytes of a whole number with `B`, `kB`, `MB`, `GB` or `TB`, in powers of 1024. The unit of a number
@@ -97,6 +66,8 @@ fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -126,13 +97,13 @@ mod tests {
             let settings = BTreeMap::from([(name.to_owned(), "x".to_owned())]);
             check(&settings).expect_err(name).0
         };
-        for (name, _) in OWN_SETTINGS {
-            for written in [name.to_owned(), name.replace('_', "-"), name.to_ascii_uppercase()] {
+        for name in KNOWN.own.iter().chain(KNOWN.fixed.keys()) {
+            for written in [name.clone(), name.replace('_', "-"), name.to_ascii_uppercase()] {
                 assert!(refused(&written).contains("the server is private"), "{written}");
             }
         }
         for name in ["work_mem=4MB listen_addresses", "port=1", "", "a b"] {
-            assert!(refused(name).contains("is no name"), "{name}");
+            assert!(refused(name).contains("is not a valid name"), "{name}");
         }
     }
 

@@ -1,9 +1,8 @@
 //! Meaning of PostgreSQL's cumulative statistics, and the settings that determine which logs a commit waits
 //! for.
 
-use std::collections::BTreeMap;
-
 use crate::record::FileClass;
+use crate::server::settings::Settings;
 use crate::server::telemetry::{Chart, Counters, Durability, Readings, Telemetry};
 
 /// Number of sessions that wait for a lock. The server does not sum their waiting time.
@@ -50,7 +49,7 @@ impl Telemetry for PostgresTelemetry {
         &["fsync", "synchronous_commit"]
     }
 
-    fn durability(&self, settings: &BTreeMap<String, String>) -> Durability {
+    fn durability(&self, settings: &Settings) -> Durability {
         let is_off = |name: &str| settings.get(name).map(|value| value.eq_ignore_ascii_case("off"));
         let logs = |is_off: bool| if is_off { Vec::new() } else { vec![FileClass::Redo] };
         let settings = is_off("fsync").zip(is_off("synchronous_commit"));

@@ -1,12 +1,17 @@
 //! The last words of a server.
 
-pub(in crate::server) const QUOTED_LINES: usize = 3;
+const QUOTED_LINES: usize = 3;
 
 /// The first error lines, because later ones follow from them. Without an error line, the last lines.
 pub(in crate::server) fn quote(log: &str) -> String {
-    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let errors: Vec<&str> =
-        lines.iter().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();
+        log.lines().filter_map(|line| Some(line.split_once("[ERROR]")?.1.trim())).collect();
+    quote_errors(log, &errors)
+}
+
+/// The first of the errors that were found in the log, or else its last lines.
+pub(in crate::server) fn quote_errors(log: &str, errors: &[&str]) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let quoted = match errors.is_empty() {
         true => &lines[lines.len().saturating_sub(QUOTED_LINES)..],
         false => &errors[..errors.len().min(QUOTED_LINES)],
@@ -28,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_first_is_quoted() {
+    fn the_first_errors_are_quoted() {
         let log =
             ["disk full", "no engine", "no tables", "Aborting"].map(|error| format!("[ERROR] {error}\n"));
         assert_eq!(quote(&log.concat()), "disk full | no engine | no tables");

@@ -19,7 +19,7 @@ use crate::host::patience::Wait;
 use own_user::{beside, new_file};
 use spindle_base::proc::children;
 
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Size limit of the part of a log that is read.
 const LOG_BYTES_MAX: u64 = 16 << 20;
@@ -43,9 +43,9 @@ pub(super) fn check_socket(socket: &Path) -> Result<(), Refusal> {
 }
 
 /// For programs that make an empty database, also on a slow disk.
-pub(super) const PREPARE_PATIENCE: Duration = Duration::from_secs(900);
+const PREPARE_PATIENCE: Duration = Duration::from_secs(900);
 /// For programs that only report something.
-pub(super) const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
+const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
 /// For a killed process. A process that waits for a disk without an answer ends with the disk.
 const DYING_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -53,7 +53,7 @@ const DYING_PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The command cannot be started, or did not end in time.
-pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result<Output> {
+fn output_within(command: &mut Command, patience: Duration) -> Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let process = Pid::from_child(&child);
@@ -62,6 +62,31 @@ pub(super) fn output_within(command: &mut Command, patience: Duration) -> Result
         // The process has not been waited for yet, so its number is not reused.
         let _ = kill_process(process, Signal::KILL);
     })
+}
+
+/// Runs a command to its end. `who` names it and `work` its work in sentences.
+///
+/// # Errors
+/// It cannot be started, did not end in time, or failed, with its last words.
+pub(super) fn run(command: &mut Command, who: &str, work: &str, quote: fn(&str) -> String) -> Result<()> {
+    let output = output_within(command, PREPARE_PATIENCE).with_context(|| format!("starting {who}"))?;
+    if !output.status.success() {
+        let text = [output.stdout, output.stderr].concat();
+        bail!("{work} failed ({}): {}", output.status, quote(&String::from_utf8_lossy(&text)));
+    }
+    Ok(())
+}
+
+/// Repeats the attempt until it has a result; `None` if it has none within the patience.
+fn repeat<T>(patience: Duration, mut attempt: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match attempt()? {
+            None if Instant::now() > deadline => return Ok(None),
+            None => std::thread::sleep(POLL_INTERVAL),
+            done => return Ok(done),
+        }
+    }
 }
 
 /// Dropping it kills the process.
@@ -103,21 +128,19 @@ impl Process {
         if !geteuid().is_root() {
             return Ok(());
         }
-        let deadline = Instant::now() + FORK_PATIENCE;
-        loop {
-            if let Some(process) = children(self.child.id()).first().and_then(|id| Pid::from_raw(*id as i32))
-            {
-                self.first = process;
-                return Ok(());
+        let first = repeat(FORK_PATIENCE, || {
+            let first = children(self.child.id()).first().and_then(|id| Pid::from_raw(*id as i32));
+            match self.child.try_wait().context("looking after unshare")? {
+                Some(status) if first.is_none() => {
+                    bail!("{} ended at once (unshare: {status}): {}", self.name, self.last_words())
+                }
+                _ => Ok(first),
             }
-            if let Some(status) = self.child.try_wait().context("looking after unshare")? {
-                bail!("{} ended at once (unshare: {status}): {}", self.name, self.last_words());
-            }
-            if Instant::now() > deadline {
-                bail!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs());
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        })?;
+        self.first = first.with_context(|| {
+            format!("the server's process did not appear within {} s", FORK_PATIENCE.as_secs())
+        })?;
+        Ok(())
     }
 
     pub(super) fn id(&self) -> u32 {
@@ -146,36 +169,24 @@ impl Process {
 
     /// Repeats the attempt until it succeeds. A failed attempt may give a reason, for the message of a
     /// timeout.
-    pub(super) fn wait_ready<T>(
+    pub(super) fn wait_ready(
         &mut self,
         timeout: Duration,
-        mut attempt: impl FnMut() -> Result<T, Option<String>>,
-    ) -> Result<T> {
-        let deadline = Instant::now() + timeout;
+        mut attempt: impl FnMut() -> Result<(), Option<String>>,
+    ) -> Result<()> {
         let mut refused = None;
-        loop {
+        let ready = repeat(timeout, || {
             self.fail_if_dead()?;
-            match attempt() {
-                Ok(ready) => return Ok(ready),
-                Err(words) => refused = words.or(refused),
-            }
-            if Instant::now() > deadline {
-                let words = refused.unwrap_or_else(|| self.last_words());
-                bail!("{} was not ready after {} s: {words}", self.name, timeout.as_secs());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+            Ok(attempt().map_err(|words| refused = words.or(refused.take())).ok())
+        })?;
+        ready.with_context(|| {
+            let words = refused.unwrap_or_else(|| self.last_words());
+            format!("{} was not ready after {} s: {words}", self.name, timeout.as_secs())
+        })
     }
 
     pub(super) fn check_alive(&mut self, dying_time: Duration) -> Result<()> {
-        let deadline = Instant::now() + dying_time;
-        loop {
-            self.fail_if_dead()?;
-            if Instant::now() > deadline {
-                return Ok(());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        repeat::<()>(dying_time, || self.fail_if_dead().map(|()| None)).map(drop)
     }
 
     /// Sends the server's signal for a clean shutdown, and waits for its end.
@@ -187,20 +198,12 @@ impl Process {
 
     /// Waits for a clean end that has been requested.
     pub(super) fn wait_stopped(&mut self, timeout: Duration) -> Result<()> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(status) =
-                self.child.try_wait().with_context(|| format!("waiting for {}", self.name))?
-            {
-                if status.success() {
-                    return Ok(());
-                }
-                bail!("{} stopped with {status}: {}", self.name, self.last_words());
-            }
-            if Instant::now() > deadline {
-                bail!("{} did not stop within {} s", self.name, timeout.as_secs());
-            }
-            std::thread::sleep(POLL_INTERVAL);
+        let ended =
+            repeat(timeout, || self.child.try_wait().with_context(|| format!("waiting for {}", self.name)));
+        match ended? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => bail!("{} stopped with {status}: {}", self.name, self.last_words()),
+            None => bail!("{} did not stop within {} s", self.name, timeout.as_secs()),
         }
     }
 
@@ -214,14 +217,7 @@ impl Process {
     }
 
     fn is_gone_within(&mut self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if Instant::now() > deadline {
-                return false;
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        true
+        !matches!(repeat(patience, || Ok(self.child.try_wait()?)), Ok(None))
     }
 
     fn kill(&mut self) {
@@ -246,13 +242,6 @@ fn text_of(log: &File) -> std::io::Result<String> {
     let length_bytes = log.metadata()?.len();
     let begin = length_bytes.saturating_sub(LOG_BYTES_MAX);
     let mut text = vec![0; (length_bytes - begin) as usize];
-    let mut done = 0;
-    while done < text.len() {
-        match log.read_at(&mut text[done..], begin + done as u64)? {
-            0 => break,
-            more => done += more,
-        }
-    }
-    text.truncate(done);
+    log.read_exact_at(&mut text, begin)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

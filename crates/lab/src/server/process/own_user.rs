@@ -4,12 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
+use super::{QUESTION_PATIENCE, output_within};
+use crate::server::instance::Instance;
 use spindle_base::child::{RunAs, die_with_parent};
 
 /// User and group of a server without an account. The number is in systemd's range for dynamic users (61184
@@ -50,9 +52,16 @@ impl OwnUser {
         self.own_with_group(directory, self.0, 0o700)
     }
 
-    /// Like [`OwnUser::own`], but foreign tools can pass through the directory.
-    pub(in crate::server) fn own_runtime(self, directory: &Path) -> Result<()> {
-        self.own_with_group(directory, TOOLS.0, 0o710)
+    /// Gives the user all directories of an instance, and one for temporary files. Foreign tools can pass
+    /// through the runtime directory.
+    pub(in crate::server) fn own_instance(
+        self,
+        instance: &Instance,
+        temporary: Option<PathBuf>,
+    ) -> Result<()> {
+        let directories = [&instance.data_directory].into_iter().chain(instance.class_directories.values());
+        directories.chain(&temporary).try_for_each(|directory| self.own(directory))?;
+        self.own_with_group(&instance.runtime_directory, TOOLS.0, 0o710)
     }
 
     fn own_with_group(self, directory: &Path, group: u32, mode: u32) -> Result<()> {
@@ -122,6 +131,13 @@ impl OwnUser {
     pub(in crate::server) fn run(self, command: &mut Command) -> &mut Command {
         // After the change of user, which clears the request to die with the parent.
         die_with_parent(RunAs::User(self.0).apply(command))
+    }
+
+    /// Runs a program that only reports something, as this user.
+    pub(in crate::server) fn ask(self, command: &mut Command) -> Result<Output> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let command = self.run(command.current_dir("/").stdin(Stdio::null()));
+        output_within(command, QUESTION_PATIENCE).with_context(|| format!("asking {program}"))
     }
 
     /// Like [`OwnUser::run`], for a program that starts others. They are alone in a process namespace, which

@@ -5,20 +5,26 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use anyhow::Result;
+use rustix::process::Signal;
 use spindle_load::Endpoint;
 
 use super::Process;
 use crate::server::connection::Inquiry;
 use crate::server::instance::Running;
+use crate::server::settings::Settings;
 use crate::server::telemetry::Telemetry;
 
 /// Differences between such servers.
 pub(in crate::server) trait Ways: Debug {
     /// Whether it answers. The error is the server's message, if any.
-    fn is_ready(&self, endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>>;
+    fn is_ready(&self, _endpoint: &Endpoint, inquiry: &mut Inquiry) -> Result<(), Option<String>> {
+        inquiry.connect().map_err(|_| None)
+    }
 
     /// Shuts the server down cleanly.
-    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()>;
+    fn stop(&self, process: &mut Process, timeout: Duration) -> Result<()> {
+        process.stop(Signal::TERM, timeout)
+    }
 }
 
 #[derive(Debug)]
@@ -47,7 +53,7 @@ impl<W: Ways> Running for Started<W> {
         self.process.id()
     }
 
-    fn settings(&mut self, names: &[String]) -> Result<BTreeMap<String, String>> {
+    fn settings(&mut self, names: &[String]) -> Result<Settings> {
         self.inquiry.settings(names).map_err(|error| self.process.explain(error))
     }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use spindle_lab::cmd::doctor::examine;
 use spindle_lab::record::records_file;
 use spindle_lab::record::{Measurement, Trial};
+use spindle_lab::report;
 use tempfile::TempDir;
 
 use crate::server_support::directory;
@@ -128,7 +129,7 @@ impl Bench {
     }
 
     pub(crate) fn trials(&self) -> Vec<Trial> {
-        records_file::read(&self.records()).unwrap().1
+        report::read(&self.records()).unwrap().trials
     }
 
     /// Runs a scenario that has one trial, of TPC-C: measured, and consistent by all conditions.

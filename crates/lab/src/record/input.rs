@@ -1,0 +1,87 @@
+//! Reads a records file, and refuses one that it would misread.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use spindle_base::Mistake;
+
+use super::{FORMAT, Header, Line, Trial, masking};
+
+/// A parsed records file.
+#[derive(Debug, Clone)]
+pub struct Records {
+    pub header: Header,
+    pub trials: Vec<Trial>,
+    /// Notes for the reader of the report about the file itself, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// Reads a file. The mistake names the file, the line and the remedy.
+pub fn read(path: &Path) -> Result<Records, Mistake> {
+    let file = path.display();
+    let bytes =
+        std::fs::read(path).map_err(|error| Mistake::new(format!("{file}: cannot be read: {error}")))?;
+    parse(&String::from_utf8_lossy(&bytes), file)
+}
+
+/// Parses records. `file` is used in messages only.
+pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
+    let mut records = parse_unmasked(text, file)?;
+    // Earlier versions stored passwords.
+    masking::mask_header(&mut records.header);
+    records.trials.iter_mut().for_each(masking::mask_trial);
+    Ok(records)
+}
+
+pub(super) fn parse_unmasked(text: &str, file: impl Display) -> Result<Records, Mistake> {
+    let refused = |line: usize, words: String| Mistake::new(format!("{file}:{line}: {words}"));
+    let malformed = |line: usize, reason: &dyn Display| {
+        refused(line, format!("not a record ({reason}); is this a records file of `spindle run`?"))
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let mut numbered = lines.iter().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+    let Some((first, line)) = numbered.next() else {
+        let words = "is empty; a records file starts with a header line, as `spindle run` writes it";
+        return Err(Mistake::new(format!("{file}: {words}")));
+    };
+    // Checks the format before the structure, because a new format changes the structure.
+    let format = Line::format_of(first).map_err(|error| malformed(line, &error))?;
+    if format > u64::from(FORMAT) {
+        return Err(Mistake::new(format!(
+            "{file}: format {format}, but this spindle reads formats up to {FORMAT}; use the spindle that wrote it, or run again"
+        )));
+    }
+    let header = match Line::parse(first, format) {
+        Ok(Line::Header(header)) if format > 0 => header,
+        Err(reason) if format > 0 => return Err(malformed(line, &reason)),
+        _ => return Err(malformed(line, &"the first line is no header")),
+    };
+    let mut records = Records { header, trials: Vec::new(), notes: Vec::new() };
+    for (content, line) in numbered {
+        match Line::parse(content, format) {
+            Ok(Line::Trial(trial)) => {
+                if !records.header.cells.iter().any(|cell| cell.name == trial.cell) {
+                    let words = format!(
+                        "trial of cell `{}`, which the header does not list; do not join files of different scenarios",
+                        trial.cell
+                    );
+                    return Err(refused(line, words));
+                }
+                records.trials.push(trial);
+            }
+            Ok(Line::Header(again)) => {
+                if again.provenance.scenario_hash != records.header.provenance.scenario_hash {
+                    let words =
+                        "a second header with another scenario; do not join files of different scenarios";
+                    return Err(refused(line, words.to_owned()));
+                }
+            }
+            // A run that was killed during a write leaves an incomplete last line. Only that line is lost.
+            Err(reason) if line == lines.len() && !text.ends_with('\n') && reason.is_eof() => {
+                records.notes.push("The last line of the records is incomplete and was left out.".to_owned());
+            }
+            Err(reason) => return Err(malformed(line, &reason)),
+        }
+    }
+    Ok(records)
+}
