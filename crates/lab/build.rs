@@ -1,6 +1,7 @@
-//! Records name the revision that made them.
+//! Records name the revision that made them, and the binary holds every profile.
 
 use std::process::Command;
+use std::{env, fs, io};
 
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
@@ -8,7 +9,23 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
-fn main() {
+/// Writes an array with the name and the text of each file in `profiles/`, by name.
+fn list_profiles() -> io::Result<()> {
+    let directory = fs::canonicalize("../../profiles")?;
+    println!("cargo::rerun-if-changed={}", directory.display());
+    let mut paths =
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
+    let profile = |path: &std::path::PathBuf| {
+        format!("({:?}, include_str!({path:?})),\n", path.file_stem().unwrap_or_default())
+    };
+    let array: String = paths.iter().map(profile).collect();
+    fs::write(format!("{}/profiles.rs", env::var("OUT_DIR").unwrap_or_default()), format!("&[\n{array}]"))
+}
+
+fn main() -> io::Result<()> {
+    list_profiles()?;
     println!("cargo::rerun-if-changed=build.rs");
     // The reflog of HEAD grows with every commit and every change of branch.
     if let Some(log) =
@@ -18,4 +35,5 @@ fn main() {
     }
     let revision = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=SPINDLE_GIT_REVISION={revision}");
+    Ok(())
 }

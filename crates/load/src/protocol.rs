@@ -96,9 +96,11 @@ pub struct Summary {
 /// The figure by which the cells of a workload are compared.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Metric {
+    /// For example `new-order transactions per minute`.
     pub name: String,
     pub value: f64,
-    /// The figure is a time.
+    /// True for a time; every other metric is better when it is higher.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lower_is_better: bool,
 }
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_is_waited_for() {
+    fn at_least_one_answer_is_measured() {
         let delay = Duration::from_millis(2);
         assert_eq!(bare_latencies(delay, Duration::ZERO).unwrap().len(), 1);
     }

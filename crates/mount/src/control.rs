@@ -107,9 +107,7 @@ impl Client {
             Err(_) if self.is_silent => bail!(SILENT),
             answer => answer.context("waiting for the emulator's answer")?,
         };
-        if answer.is_empty() {
-            bail!("the emulator closed the connection");
-        }
+        ensure!(!answer.is_empty(), "the emulator closed the connection");
         match serde_json::from_slice(&answer).context("reading the emulator's answer")? {
             Reply::Error(sentence) => bail!("{sentence}"),
             reply => Ok(reply),

@@ -5,14 +5,12 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use rustix::mount::UnmountFlags;
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
@@ -21,7 +19,10 @@ use crate::floor;
 use crate::real;
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
-use crate::system::{file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, run, unmount};
+use crate::system::{
+    self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
+    run, unmount, wait_until, wait_until_served,
+};
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
 use spindle_base::Mistake;
@@ -37,27 +38,13 @@ pub struct DiskOptions {
     pub rotational: bool,
     /// Reported to the kernel, which sends no FLUSH to a disk without a volatile cache.
     pub volatile_cache: bool,
-    pub file_system: FileSystem,
-    /// Passed to mkfs, in addition to our own options.
-    #[serde(default)]
-    pub mkfs_options: Vec<String>,
-    #[serde(default)]
-    pub mount_options: Vec<String>,
+    #[serde(flatten)]
+    pub formatting: Formatting,
     /// The mount point; a directory of the disk's own when absent. Ignored for a raw disk.
     pub mount_at: Option<PathBuf>,
     /// Whether the timing is on after bring-up.
     pub timing: bool,
     pub serve: ServeOptions,
-}
-
-impl DiskOptions {
-    pub fn formatting(&self) -> Formatting<'_> {
-        Formatting {
-            file_system: self.file_system,
-            mkfs_options: &self.mkfs_options,
-            mount_options: &self.mount_options,
-        }
-    }
 }
 
 /// The directory with the state of all disks: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
@@ -71,15 +58,10 @@ pub fn run_directory() -> PathBuf {
 /// The name could leave the run directory, or is that of our own directory in it: a [`Mistake`].
 pub fn state_directory(name: &str) -> Result<PathBuf> {
     let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(allowed) {
-        let words =
-            format!("a disk cannot be called {name:?}: use up to 64 letters, digits, `-`, `_` and `.`");
-        return Err(Mistake::new(words).into());
-    }
-    if name == real::DIRECTORY {
-        let words = format!("a disk cannot be called {name:?}: what is kept about real disks has that name");
-        return Err(Mistake::new(words).into());
-    }
+    let refused = |why: &str| Mistake::new(format!("a disk cannot be called {name:?}: {why}"));
+    let fits = !name.is_empty() && !name.starts_with('.') && name.len() <= 64 && name.chars().all(allowed);
+    ensure!(fits, refused("use up to 64 letters, digits, `-`, `_` and `.`"));
+    ensure!(name != real::DIRECTORY, refused("the directory about real disks has that name"));
     Ok(run_directory().join(name))
 }
 
@@ -89,10 +71,9 @@ pub fn state_directory(name: &str) -> Result<PathBuf> {
 /// There is no such disk: a [`Mistake`].
 fn existing(name: &str) -> Result<PathBuf> {
     let state = state_directory(name)?;
-    if !state.exists() {
-        let words = format!("there is no disk called {name}; `spindle disk status` lists what is up");
-        return Err(Mistake::new(words).into());
-    }
+    let words =
+        || format!("there is no disk called {name}; `spindle disk status` lists the disks that are up");
+    ensure!(state.exists(), Mistake::new(words()));
     Ok(state)
 }
 
@@ -129,25 +110,20 @@ impl Disk {
     /// A name or mount point in use, or an option that reaches beyond the disk: a [`Mistake`]. No privilege,
     /// or a tool that fails: an error that names the step.
     pub fn up(program: &Path, options: &DiskOptions) -> Result<Disk> {
-        if !rustix::process::geteuid().is_root() {
-            bail!(
-                "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
-            );
-        }
-        options.formatting().check()?;
+        ensure!(
+            rustix::process::geteuid().is_root(),
+            "an emulated disk needs root (loop devices and mount); without it, only virtual time works"
+        );
+        options.formatting.check()?;
         let state = &options.serve.state_directory;
         if state.exists() {
             let name = &options.name;
-            let words =
-                format!("a disk called {name} exists already: `spindle disk down {name}` takes it down");
-            return Err(Mistake::new(words).into());
+            bail!(Mistake::new(format!(
+                "a disk called {name} exists already: `spindle disk down {name}` takes it down"
+            )));
         }
-        if let Some(at) = &options.mount_at
-            && is_mount_point(at)
-        {
-            return Err(
-                Mistake::new(format!("{} is in use: something is mounted there", at.display())).into()
-            );
+        if let Some(at) = options.mount_at.as_deref().filter(|at| is_mount_point(at)) {
+            bail!(Mistake::new(format!("{} is in use: something is mounted there", at.display())));
         }
         fs::create_dir_all(state).with_context(|| format!("making {}", state.display()))?;
         let brought_up = bring_up(program, options);
@@ -190,7 +166,7 @@ impl Disk {
         if !mounts.is_empty() {
             // A mount namespace made meanwhile (unshare, a container) has a copy of the mount. Dirty data
             // reaches the device only when the last copy is gone.
-            wait_for("other mount namespaces to let go of the file system", || !is_claimed(&self.device))?;
+            wait_for("other mount namespaces to release the file system", || !is_claimed(&self.device))?;
         }
         self.client.call(&control::Command::Snapshot { directory: directory.to_owned() }).map(drop)
     }
@@ -254,15 +230,19 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         .stdin(Stdio::null())
         .stdout(log.try_clone()?)
         .stderr(log)
-        .process_group_of_its_own()
+        // Ctrl-C in a terminal goes to the whole foreground process group, and the emulator must outlive the
+        // unmounting.
+        .process_group(0)
         .spawn()
         .with_context(|| format!("starting {}", program.display()))?;
     write(PROCESS_FILE, watchdog::identity(emulator.id()).into_bytes())?;
-    let client = wait_until_served(&mut emulator, state)?;
+    // The socket appears after the FUSE file does.
+    let connect = || Client::connect(&socket(state)).ok();
+    let log = state.join(LOG_FILE);
+    let client = wait_until_served(&mut emulator, "the emulator", &log, START_TIMEOUT, connect)?;
     let watchdog = Watchdog::start(state, emulator.id())?;
     let attached = attach(client, options);
-    let (client, device, mount) =
-        attached.map_err(|error| death(&mut emulator, &state.join(LOG_FILE)).unwrap_or(error))?;
+    let (client, device, mount) = attached.map_err(|error| death(&mut emulator, &log).unwrap_or(error))?;
     Ok(Disk {
         name: options.name.clone(),
         device,
@@ -292,14 +272,14 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
     client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Timing { on: false })?;
 
-    let mount = match options.file_system {
+    let mount = match options.formatting.file_system {
         FileSystem::None => None,
         _ => {
             if options.serve.base.is_none() {
-                options.formatting().make(&device)?;
+                options.formatting.make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            options.formatting().mount(&device, &at)?;
+            options.formatting.mount(&device, &at)?;
             Some(at)
         }
     };
@@ -309,39 +289,8 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
 
 /// The emulator's last log lines, if it is dead or dying.
 fn death(emulator: &mut Child, log: &Path) -> Option<anyhow::Error> {
-    let started = Instant::now();
-    while started.elapsed() < DYING_TIME {
-        match emulator.try_wait() {
-            Ok(None) => sleep(Duration::from_millis(5)),
-            ended => return ended.ok().flatten().map(|status| last_words(status, log)),
-        }
-    }
-    None
-}
-
-fn wait_until_served(emulator: &mut Child, state: &Path) -> Result<Client> {
-    let started = Instant::now();
-    loop {
-        // The socket appears after the FUSE file does.
-        if let Ok(client) = Client::connect(&socket(state)) {
-            return Ok(client);
-        }
-        if let Some(status) = emulator.try_wait().context("waiting for the emulator")? {
-            return Err(last_words(status, &state.join(LOG_FILE)));
-        }
-        if started.elapsed() > START_TIMEOUT {
-            bail!("the emulator did not come up within {} s", START_TIMEOUT.as_secs());
-        }
-        sleep(Duration::from_millis(5));
-    }
-}
-
-fn last_words(status: ExitStatus, log: &Path) -> anyhow::Error {
-    let log = fs::read_to_string(log).unwrap_or_default();
-    match log.trim() {
-        "" => anyhow!("the emulator ended ({status})"),
-        log => anyhow!("the emulator ended ({status}): {}", log.replace('\n', "; ")),
-    }
+    wait_until(DYING_TIME, || !matches!(emulator.try_wait(), Ok(None)));
+    emulator.try_wait().ok().flatten().map(|status| system::death("the emulator", status, log))
 }
 
 /// Tells the kernel the attributes that a real drive of this kind would report. Also directs each completion
@@ -364,18 +313,9 @@ fn tell_queue(device: &Path, attribute: &str, value: &str) -> Result<()> {
 /// # Errors
 /// The run directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = run_directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter(|entry| entry.path().join(OPTIONS_FILE).exists() || fuse_directory(&entry.path()).exists())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    Ok(names)
+    names_in(&run_directory(), |path, name| {
+        (path.join(OPTIONS_FILE).exists() || fuse_directory(path).exists()).then(|| name.to_owned())
+    })
 }
 
 /// Options, loop device and mount point of a disk that has a state directory.
@@ -385,7 +325,7 @@ pub fn list() -> Result<Vec<String>> {
 pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathBuf>)> {
     let state = existing(name)?;
     let text =
-        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading what {name} was made from"))?;
+        fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading the options of {name}"))?;
     let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
     let device = loops_of(&disk_file(&state)).into_iter().next();
     let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
@@ -399,9 +339,8 @@ pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathB
 pub fn connect(name: &str) -> Result<Client> {
     let socket = socket(&existing(name)?);
     let client = Client::connect(&socket)?;
-    if !control::answers(&socket) {
-        bail!("the emulator of {name} does not answer (for {} s)", control::PING_TIME.as_secs());
-    }
+    let patience_s = control::PING_TIME.as_secs();
+    ensure!(control::answers(&socket), "the emulator of {name} did not answer within {patience_s} s");
     Ok(client)
 }
 
@@ -448,8 +387,7 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     let ended = wait_for("the killed emulator to end", gone);
     for device in &devices {
         for at in mounts_of(device) {
-            rustix::mount::unmount(&at, UnmountFlags::DETACH)
-                .with_context(|| format!("unmounting {}", at.display()))?;
+            detach_mount(&at)?;
         }
         // The queue's attributes cannot be set while requests are in it.
         if aborted {
@@ -460,11 +398,10 @@ fn take_away(name: &str, state: &Path) -> Result<()> {
     workers::relax();
     remove(state)?;
     ended?;
-    if !aborted {
-        bail!(
-            "the emulator of {name} waits for its own disk, and the kernel cannot end that: restart the machine"
-        );
-    }
+    ensure!(
+        aborted,
+        "the emulator of {name} waits for its own disk, and the kernel cannot end that: restart the machine"
+    );
     Ok(())
 }
 
@@ -486,7 +423,7 @@ pub(crate) fn end_if_silent(device: &Path) {
 /// Detaches the loop device, at once or when its last user is gone.
 fn detach(name: &str, device: &Path) -> Result<()> {
     if let Ok((options, ..)) = inspect(name) {
-        options.formatting().forget(device);
+        options.formatting.forget(device);
     }
     run("losetup", &["--detach", &device.to_string_lossy()]).map(drop)
 }
@@ -502,20 +439,9 @@ fn tell_default(device: &Path) {
 fn remove(state: &Path) -> Result<()> {
     let fuse = fuse_directory(state);
     if is_mount_point(&fuse) {
-        rustix::mount::unmount(&fuse, UnmountFlags::DETACH)
-            .with_context(|| format!("unmounting {}", fuse.display()))?;
+        detach_mount(&fuse)?;
     }
-    // Not remove_dir_all: if a directory holds somebody else's mount, its content must stay.
-    for file in [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket"] {
-        let _ = fs::remove_file(state.join(file));
-    }
-    for directory in [&fuse, &state.join("mount"), state] {
-        let _ = fs::remove_dir(directory);
-    }
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
-    Ok(())
+    remove_ours(state, [OPTIONS_FILE, LOG_FILE, PROCESS_FILE, "socket", "fuse", "mount"])
 }
 
 fn end_emulator(process: u32, state: &Path) -> Result<()> {
@@ -531,25 +457,7 @@ fn end_emulator(process: u32, state: &Path) -> Result<()> {
     Ok(())
 }
 
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) -> Result<()> {
-    let started = Instant::now();
-    while !done() {
-        if started.elapsed() > END_TIMEOUT {
-            bail!("waited {} s for {what}", END_TIMEOUT.as_secs());
-        }
-        sleep(Duration::from_millis(5));
-    }
+fn wait_for(what: &str, is_done: impl FnMut() -> bool) -> Result<()> {
+    ensure!(wait_until(END_TIMEOUT, is_done), "waited {} s for {what}", END_TIMEOUT.as_secs());
     Ok(())
-}
-
-/// Ctrl-C in a terminal goes to the whole foreground process group, and the emulator must outlive the
-/// unmounting.
-trait OwnGroup {
-    fn process_group_of_its_own(&mut self) -> &mut Self;
-}
-
-impl OwnGroup for Command {
-    fn process_group_of_its_own(&mut self) -> &mut Self {
-        std::os::unix::process::CommandExt::process_group(self, 0)
-    }
 }

@@ -31,8 +31,8 @@ use spindle_model::{
 
 use crate::clock::Clock;
 use crate::constant::Constant;
-use crate::realtime::{self, IoFlusher};
-use crate::statistics::{Floor, OperationStatistics, Statistics};
+use crate::realtime;
+use crate::statistics::{Floor, Statistics};
 
 /// Called with the payload of a completed request, from the thread that finds it due.
 pub type OnComplete<P> = dyn Fn(P, Outcome) + Send + Sync;
@@ -69,11 +69,11 @@ struct Core<P> {
     /// The latest answers, each until a request follows it.
     unfollowed: VecDeque<Unfollowed>,
     next_id: u64,
-    timing: bool,
-    floor: Floor,
     /// Share of the machine's cores that were busy recently.
     cores_busy: f64,
-    totals: Totals,
+    /// Settings and counts. [`Driver::statistics`] adds the figures that are read at that moment.
+    statistics: Statistics,
+    lateness: Histogram<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -109,18 +109,6 @@ pub(crate) struct Timing {
 struct Answered {
     timing: Timing,
     at: Instant,
-}
-
-#[derive(Debug)]
-struct Totals {
-    scheduler: &'static str,
-    read: OperationStatistics,
-    write: OperationStatistics,
-    flush: OperationStatistics,
-    discard: OperationStatistics,
-    late_requests: u64,
-    late_ns: u64,
-    lateness: Histogram<u64>,
 }
 
 /// A reply is late if it is later than this share of its service time...
@@ -164,6 +152,7 @@ impl<P: Send + 'static> Driver<P> {
     }
 
     fn new(device: Box<dyn Device>, timer: Option<OwnedFd>, on_complete: Box<OnComplete<P>>) -> Driver<P> {
+        let transport = if timer.is_some() { "threads" } else { "io_uring" };
         let core = Core {
             device,
             set_aside: None,
@@ -172,10 +161,14 @@ impl<P: Send + 'static> Driver<P> {
             pending: BTreeMap::new(),
             unfollowed: VecDeque::new(),
             next_id: 0,
-            timing: true,
-            floor: Floor::default(),
             cores_busy: 0.0,
-            totals: Totals::new(),
+            statistics: Statistics {
+                timing: true,
+                scheduler: "SCHED_OTHER".to_owned(),
+                transport: transport.to_owned(),
+                ..Statistics::default()
+            },
+            lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
         };
         let shared = Shared {
             core: Mutex::new(core),
@@ -208,13 +201,13 @@ impl<P: Send + 'static> Driver<P> {
         let mut core = shared.lock();
         let now = shared.clock.now();
         let mut timing = Timing { operation, size_bytes, arrived: now, submitted: now, due_at: None };
-        if !core.timing {
+        if !core.statistics.timing {
             due.push(Due { payload, outcome: Outcome::Success, timing });
             return;
         }
         let id = RequestId(core.next_id);
         core.next_id += 1;
-        let floor_ns = core.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
+        let floor_ns = core.statistics.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
         let sent = Instant(now.0.saturating_sub(floor_ns)).max(core.follow(now));
         let model_now = core.model_now.max(sent);
         core.model_now = model_now;
@@ -228,7 +221,7 @@ impl<P: Send + 'static> Driver<P> {
     /// Collects the requests that are due now. The caller answers them and then calls [`Driver::record`].
     pub(crate) fn take_due(&self, due: &mut Vec<Due<P>>) {
         let mut core = self.shared.lock();
-        if core.timing {
+        if core.statistics.timing {
             core.collect_due(self.shared.clock.now(), due);
         }
     }
@@ -238,7 +231,7 @@ impl<P: Send + 'static> Driver<P> {
     /// busy, because busy polling would take a core from others. `None` when nothing is in flight.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
-        let next = core.device.poll_at().filter(|_| core.timing)?;
+        let next = core.device.poll_at().filter(|_| core.statistics.timing)?;
         let lead = if core.cores_busy < CORES_BUSY_MAX { LEAD } else { Duration::ZERO };
         Some((Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)), lead))
     }
@@ -246,18 +239,18 @@ impl<P: Send + 'static> Driver<P> {
     /// Counts requests that were answered just now.
     pub(crate) fn record(&self, timings: impl Iterator<Item = Timing>) {
         let at = self.shared.clock.now();
-        self.shared.lock().totals.add_all(timings.map(|timing| Answered { timing, at }));
+        self.shared.lock().add_all(timings.map(|timing| Answered { timing, at }));
     }
 
     /// Sets the scheduling policy of the answering thread, as reported in the statistics.
-    pub(crate) fn set_scheduler(&self, name: &'static str) {
-        self.shared.lock().totals.scheduler = name;
+    pub(crate) fn set_scheduler(&self, name: &str) {
+        name.clone_into(&mut self.shared.lock().statistics.scheduler);
     }
 
     /// Off: requests are answered at once, including waiting ones. On: the model decides again.
     pub fn set_timing(&self, on: bool) {
         let mut core = self.shared.lock();
-        core.timing = on;
+        core.statistics.timing = on;
         if on {
             return;
         }
@@ -303,8 +296,9 @@ impl<P: Send + 'static> Driver<P> {
     /// the requests so far were those of the floor's measurement.
     pub fn set_floor(&self, floor: Floor) {
         let mut core = self.shared.lock();
-        core.floor = floor;
-        core.totals = Totals { scheduler: core.totals.scheduler, ..Totals::new() };
+        let Statistics { timing, scheduler, transport, .. } = std::mem::take(&mut core.statistics);
+        core.statistics = Statistics { timing, scheduler, transport, floor, ..Statistics::default() };
+        core.lateness.reset();
     }
 
     /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
@@ -315,20 +309,11 @@ impl<P: Send + 'static> Driver<P> {
     pub fn statistics(&self) -> Statistics {
         let core = self.shared.lock();
         let counters = core.device.counters();
-        let totals = &core.totals;
-        let latency_ns = [&totals.read, &totals.write, &totals.flush, &totals.discard]
-            .map(|operation| operation.latency_ns);
+        let Statistics { read, write, flush, discard, .. } = &core.statistics;
+        let latency_ns = [read, write, flush, discard].map(|operation| operation.latency_ns);
         Statistics {
             uptime_ns: self.shared.clock.now().0,
-            timing: core.timing,
-            scheduler: totals.scheduler.to_owned(),
-            io_flusher_refused: realtime::io_flusher() == IoFlusher::Refused,
-            transport: if self.shared.timer.is_some() { "threads" } else { "io_uring" }.to_owned(),
-            floor: core.floor,
-            read: totals.read,
-            write: totals.write,
-            flush: totals.flush,
-            discard: totals.discard,
+            io_flusher_refused: !realtime::has_io_flusher(),
             queue_time_ns: latency_ns.iter().sum(),
             queue_depth: core.pending.len() as u64,
             seeks: counters.seeks,
@@ -336,10 +321,9 @@ impl<P: Send + 'static> Driver<P> {
             nand_moved_bytes: counters.nand_moved_bytes,
             erases: counters.erases,
             most_erases: counters.most_erases,
-            late_requests: totals.late_requests,
-            late_ns: totals.late_ns,
-            lateness_histogram: encode(&totals.lateness),
+            lateness_histogram: encode(&core.lateness),
             major_faults: realtime::major_faults(),
+            ..core.statistics.clone()
         }
     }
 }
@@ -366,7 +350,7 @@ impl<P: Send> Shared<P> {
     fn wait_and_answer(&self) {
         realtime::set_timer_slack();
         if realtime::set_fifo(realtime::ANSWERING) {
-            self.lock().totals.scheduler = "SCHED_FIFO";
+            "SCHED_FIFO".clone_into(&mut self.lock().statistics.scheduler);
         }
         let timer = self.timer.as_ref().expect("this thread is started with a timer");
         while !self.stop.load(Ordering::Acquire) {
@@ -409,7 +393,7 @@ impl<P: Send> Shared<P> {
             (self.on_complete)(payload, outcome);
             answered.push(Answered { timing, at: self.clock.now() });
         }
-        self.lock().totals.add_all(answered.into_iter());
+        self.lock().add_all(answered.into_iter());
     }
 }
 
@@ -438,21 +422,6 @@ impl<P> Core<P> {
             }
         }
     }
-}
-
-impl Totals {
-    fn new() -> Totals {
-        Totals {
-            scheduler: "SCHED_OTHER",
-            read: OperationStatistics::default(),
-            write: OperationStatistics::default(),
-            flush: OperationStatistics::default(),
-            discard: OperationStatistics::default(),
-            late_requests: 0,
-            late_ns: 0,
-            lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
-        }
-    }
 
     fn add_all(&mut self, answered: impl Iterator<Item = Answered>) {
         for Answered { timing, at } in answered {
@@ -463,20 +432,20 @@ impl Totals {
             self.add(&timing, at - timing.arrived);
             let lateness_ns = at - due_at;
             self.lateness.saturating_record(lateness_ns);
-            self.late_ns += lateness_ns.saturating_sub(LATE_MIN_NS);
+            self.statistics.late_ns += lateness_ns.saturating_sub(LATE_MIN_NS);
             let service_ns = due_at - timing.submitted;
             if lateness_ns > LATE_MIN_NS.max((LATE_SHARE * service_ns as f64) as u64) {
-                self.late_requests += 1;
+                self.statistics.late_requests += 1;
             }
         }
     }
 
     fn add(&mut self, timing: &Timing, latency_ns: u64) {
         let operation = match timing.operation {
-            Operation::Read => &mut self.read,
-            Operation::Write => &mut self.write,
-            Operation::Flush => &mut self.flush,
-            Operation::Discard | Operation::WriteZeroes => &mut self.discard,
+            Operation::Read => &mut self.statistics.read,
+            Operation::Write => &mut self.statistics.write,
+            Operation::Flush => &mut self.statistics.flush,
+            Operation::Discard | Operation::WriteZeroes => &mut self.statistics.discard,
         };
         operation.count += 1;
         operation.bytes += timing.size_bytes;

@@ -262,15 +262,4 @@ impl Filesystem for DiskFile {
         };
         self.driver.submit(operation, offset, length, Answer::Empty { reply });
     }
-
-    fn flush(
-        &self,
-        _request: &fuser::Request,
-        _inode: INodeNo,
-        _handle: FileHandle,
-        _lock_owner: LockOwner,
-        reply: ReplyEmpty,
-    ) {
-        reply.ok();
-    }
 }

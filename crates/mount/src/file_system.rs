@@ -10,9 +10,10 @@ use crate::format_options::{mkfs_refusal, mount_refusal};
 use crate::system::{last_words, run};
 use spindle_base::Mistake;
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileSystem {
+    #[default]
     /// Raw: a block device only.
     None,
     Xfs,
@@ -20,18 +21,11 @@ pub enum FileSystem {
     Btrfs,
 }
 
-/// Names for [`FileSystem::by_name`].
-pub const FILE_SYSTEMS: [&str; 4] = ["xfs", "ext4", "btrfs", "none"];
-
 impl FileSystem {
+    pub const ALL: [FileSystem; 4] = [FileSystem::Xfs, FileSystem::Ext4, FileSystem::Btrfs, FileSystem::None];
+
     pub fn by_name(name: &str) -> Option<FileSystem> {
-        match name {
-            "none" => Some(FileSystem::None),
-            "xfs" => Some(FileSystem::Xfs),
-            "ext4" => Some(FileSystem::Ext4),
-            "btrfs" => Some(FileSystem::Btrfs),
-            _ => None,
-        }
+        FileSystem::ALL.into_iter().find(|file_system| file_system.name() == name)
     }
 
     /// Name for mount; `none` for a raw device.
@@ -46,13 +40,15 @@ impl FileSystem {
 }
 
 /// A file system with the user's own options for mkfs and mount.
-#[derive(Debug, Clone, Copy)]
-pub struct Formatting<'a> {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Formatting {
     pub file_system: FileSystem,
-    /// Arguments of mkfs, for example `["-d", "su=64k,sw=4"]`.
-    pub mkfs_options: &'a [String],
+    /// Arguments of mkfs, in addition to our own; for example `["-d", "su=64k,sw=4"]`.
+    #[serde(default)]
+    pub mkfs_options: Vec<String>,
     /// For example `["inode64", "sunit=128", "swidth=512"]`.
-    pub mount_options: &'a [String],
+    #[serde(default)]
+    pub mount_options: Vec<String>,
 }
 
 /// Options of ext4. The disk is empty, so there is nothing to discard, and no initialisation is left for the
@@ -63,32 +59,32 @@ const EXT4_EXTENDED: &str = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
 /// origin.
 const OURS_LAST: [&str; 2] = ["nosuid", "nodev"];
 
-impl Formatting<'_> {
+impl Formatting {
     /// Refuses an option that reaches beyond the one device, or is not known to stay there: the key of its
     /// list, and a sentence that names the option. Runs nothing.
-    pub fn refusal(self) -> Option<(&'static str, String)> {
-        let of_mkfs = || mkfs_refusal(self.file_system, self.mkfs_options);
-        let of_mount = || mount_refusal(self.file_system, self.mount_options);
-        let of_mkfs = of_mkfs().map(|words| ("mkfs_options", words));
-        of_mkfs.or_else(|| of_mount().map(|words| ("mount_options", words)))
+    pub fn refusal(&self) -> Option<(&'static str, String)> {
+        let of_mount = || Some(("mount_options", mount_refusal(self.file_system, &self.mount_options)?));
+        mkfs_refusal(self.file_system, &self.mkfs_options)
+            .map(|words| ("mkfs_options", words))
+            .or_else(of_mount)
     }
 
     /// # Errors
     /// [`Formatting::refusal`], as a [`Mistake`].
-    pub(crate) fn check(self) -> Result<(), Mistake> {
+    pub(crate) fn check(&self) -> Result<(), Mistake> {
         self.refusal().map_or(Ok(()), |(key, words)| Err(Mistake::new(format!("{key}: {words}"))))
     }
 
     /// # Errors
     /// mkfs is missing or refuses; [`Formatting::check`].
-    pub(crate) fn make(self, device: &Path) -> Result<()> {
+    pub(crate) fn make(&self, device: &Path) -> Result<()> {
         self.check()?;
         let Some((program, arguments)) = self.mkfs_command(device, EXT4_EXTENDED) else { return Ok(()) };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         run(program, &arguments).map(drop).context("making a file system")
     }
 
-    fn mkfs_command(self, device: &Path, ext4_extended: &str) -> Option<(&'static str, Vec<String>)> {
+    fn mkfs_command(&self, device: &Path, ext4_extended: &str) -> Option<(&'static str, Vec<String>)> {
         let (program, ours): (_, &[&str]) = match self.file_system {
             FileSystem::None => return None,
             FileSystem::Xfs => ("mkfs.xfs", &["-q", "-f", "-K"]),
@@ -115,7 +111,7 @@ impl Formatting<'_> {
         let aligns = |options: &[String]| {
             options.iter().any(|option| option.contains("sunit=") || option.contains("su="))
         };
-        if self.file_system == FileSystem::Xfs && aligns(self.mount_options) && !aligns(self.mkfs_options) {
+        if self.file_system == FileSystem::Xfs && aligns(&self.mount_options) && !aligns(&self.mkfs_options) {
             arguments.extend(["-d", "su=4k,sw=1"].map(str::to_owned));
         }
         arguments.push(device.to_string_lossy().into_owned());
@@ -124,7 +120,7 @@ impl Formatting<'_> {
 
     /// # Errors
     /// mount refuses; [`Formatting::check`].
-    pub(crate) fn mount(self, device: &Path, at: &Path) -> Result<()> {
+    pub(crate) fn mount(&self, device: &Path, at: &Path) -> Result<()> {
         self.check()?;
         fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
         // Two disks may come from one snapshot and have one UUID. xfs can ignore that; btrfs must forget the
@@ -137,7 +133,7 @@ impl Formatting<'_> {
             .with_context(|| format!("mounting {device} on {at}"))
     }
 
-    fn all_mount_options(self) -> String {
+    fn all_mount_options(&self) -> String {
         let mut options = vec!["noatime"];
         if self.file_system == FileSystem::Xfs {
             options.push("nouuid");
@@ -149,7 +145,7 @@ impl Formatting<'_> {
 
     /// Makes the kernel forget a btrfs device. It remembers them by UUID and refuses an older copy of one
     /// that it knows.
-    pub(crate) fn forget(self, device: &Path) {
+    pub(crate) fn forget(&self, device: &Path) {
         if self.file_system == FileSystem::Btrfs {
             // Fails if the kernel never knew the device.
             let _ = run("btrfs", &["device", "scan", "--forget", &device.to_string_lossy()]);
@@ -162,7 +158,7 @@ impl Formatting<'_> {
     ///
     /// # Errors
     /// The attempt itself was not possible.
-    pub fn complaint(self, size_bytes: u64, directory: &Path) -> Result<Option<(&'static str, String)>> {
+    pub fn complaint(&self, size_bytes: u64, directory: &Path) -> Result<Option<(&'static str, String)>> {
         if self.mkfs_options.is_empty() && self.mount_options.is_empty() {
             return Ok(None);
         }
@@ -199,10 +195,15 @@ impl Formatting<'_> {
 mod tests {
     use super::*;
 
+    fn formatting(file_system: FileSystem, mkfs_options: &[&str], mount_options: &[&str]) -> Formatting {
+        let [mkfs_options, mount_options] = [mkfs_options, mount_options]
+            .map(|options| options.iter().map(|&option| option.to_owned()).collect());
+        Formatting { file_system, mkfs_options, mount_options }
+    }
+
     #[track_caller]
     fn check(file_system: FileSystem, options: &[&str], expect: &str) {
-        let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        let formatting = Formatting { file_system, mkfs_options: &options, mount_options: &[] };
+        let formatting = formatting(file_system, options, &[]);
         let (program, arguments) = formatting.mkfs_command(Path::new("/dev/x"), "ours").unwrap();
         assert_eq!(format!("{program} {}", arguments.join(" ")), expect);
     }
@@ -214,10 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn xfs_that_is_aligned_at_mount_can_be() {
-        let mount_options = ["sunit=128".to_owned(), "swidth=512".to_owned()];
-        let formatting =
-            Formatting { file_system: FileSystem::Xfs, mkfs_options: &[], mount_options: &mount_options };
+    fn xfs_with_an_alignment_at_mount_is_made_with_one() {
+        let formatting = formatting(FileSystem::Xfs, &[], &["sunit=128", "swidth=512"]);
         let (_, arguments) = formatting.mkfs_command(Path::new("/dev/x"), "").unwrap();
         assert!(arguments.join(" ").ends_with("-d su=4k,sw=1 /dev/x"), "{arguments:?}");
     }
@@ -234,17 +233,13 @@ mod tests {
 
     #[test]
     fn nothing_overrides_our_own_last_mount_options() {
-        let mount_options = ["inode64".to_owned()];
-        let formatting =
-            Formatting { file_system: FileSystem::Xfs, mkfs_options: &[], mount_options: &mount_options };
+        let formatting = formatting(FileSystem::Xfs, &[], &["inode64"]);
         assert_eq!(formatting.all_mount_options(), "noatime,nouuid,inode64,nosuid,nodev");
     }
 
     #[test]
-    fn an_option_that_reaches_beyond_the_device_is_refused_by_whoever_would_use_it() {
-        let mount_options = ["loop=/dev/loop7".to_owned()];
-        let formatting =
-            Formatting { file_system: FileSystem::Ext4, mkfs_options: &[], mount_options: &mount_options };
+    fn an_option_that_reaches_beyond_the_device_is_refused_at_every_step() {
+        let formatting = formatting(FileSystem::Ext4, &[], &["loop=/dev/loop7"]);
         let nowhere = Path::new("/nonexistent");
         let (key, words) = formatting.complaint(1 << 20, nowhere).unwrap().unwrap();
         assert!(key == "mount_options" && words.starts_with("`loop` is not among"), "{key}: {words}");
@@ -255,8 +250,8 @@ mod tests {
 
     #[test]
     fn every_file_system_is_found_by_its_name() {
-        for name in FILE_SYSTEMS {
-            assert_eq!(FileSystem::by_name(name).unwrap().name(), name);
+        for file_system in FileSystem::ALL {
+            assert_eq!(FileSystem::by_name(file_system.name()), Some(file_system));
         }
         assert_eq!(FileSystem::by_name("zfs"), None);
     }

@@ -4,325 +4,99 @@
 //! mkfs and mount run as root. Many of their options name other files and devices, which they read or write
 //! (`xfs -l logdev=`, `ext4 -z`, `btrfs --rootdir`, `mount -o loop=`). Others let a file system do more than
 //! hold files (`suid`, `dev`), or let its errors bring the machine down (`errors=panic`). So every option
-//! outside these tables is refused, and no value may be or contain a path.
+//! outside `format_options.toml` is refused, and no value may be or contain a path.
 //!
 //! Sources: mkfs.xfs(8), xfs(5), mke2fs(8), ext4(5), mkfs.btrfs(8), btrfs(5), zfs(8) of zfs-fuse 0.7.0.
-//! Options that newer kernels have dropped stay in the tables: mount refuses them in its own words.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use crate::file_system::FileSystem;
 
-/// The argument of an option of mkfs.
-#[derive(Debug, Clone, Copy)]
-enum Argument {
-    Nothing,
-    /// One word.
-    Word,
-    /// Words of this list, or `key=value` with such a key, separated by commas; `^` negates a word.
-    List(&'static [&'static str]),
+/// `format_options.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    /// Options of mount for every file system.
+    mount: Vec<String>,
+    /// Properties of a ZFS file system.
+    zfs: Vec<String>,
+    file_systems: BTreeMap<String, Table>,
 }
 
-/// An option of mkfs with all its names.
-type MkfsOption = (&'static [&'static str], Argument);
+/// The options of one file system.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// Options of mkfs without an argument.
+    alone: Vec<String>,
+    /// Options of mkfs with one word as their argument.
+    words: Vec<String>,
+    lists: Vec<List>,
+    mount: Vec<String>,
+}
 
-const XFS_MKFS: &[MkfsOption] = &[
-    (&["-q", "-f", "-K"], Argument::Nothing),
-    (&["-L"], Argument::Word),
-    (&["-b", "-s"], Argument::List(&["size"])),
-    (
-        &["-d"],
-        Argument::List(&[
-            "agcount",
-            "agsize",
-            "concurrency",
-            "cowextsize",
-            "extszinherit",
-            "noalign",
-            "size",
-            "su",
-            "sunit",
-            "sw",
-            "swidth",
-        ]),
-    ),
-    (
-        &["-i"],
-        Argument::List(&[
-            "align",
-            "attr",
-            "exchange",
-            "maxpct",
-            "nrext64",
-            "perblock",
-            "projid32bit",
-            "size",
-            "sparse",
-        ]),
-    ),
-    (
-        &["-l"],
-        Argument::List(&["agnum", "concurrency", "internal", "lazy-count", "size", "su", "sunit", "version"]),
-    ),
-    (
-        &["-m"],
-        Argument::List(&["autofsck", "bigtime", "crc", "finobt", "inobtcount", "reflink", "rmapbt", "uuid"]),
-    ),
-    (&["-n"], Argument::List(&["ftype", "parent", "size", "version"])),
-];
+/// Options of mkfs whose argument is a list: keys or `key=value`, separated by commas; `^` negates a key.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    options: Vec<String>,
+    keys: Vec<String>,
+}
 
-const EXT4_MKFS: &[MkfsOption] = &[
-    (&["-q", "-F", "-j"], Argument::Nothing),
-    (&["-b", "-C", "-g", "-G", "-i", "-I", "-L", "-m", "-N", "-T", "-U"], Argument::Word),
-    (
-        &["-E"],
-        Argument::List(&[
-            "assume_storage_prezeroed",
-            "discard",
-            "hash_seed",
-            "lazy_itable_init",
-            "lazy_journal_init",
-            "nodiscard",
-            "num_backup_sb",
-            "orphan_file_size",
-            "packed_meta_blocks",
-            "resize",
-            "stride",
-            "stripe-width",
-            "stripe_width",
-        ]),
-    ),
-    (&["-J"], Argument::List(&["fast_commit_size", "location", "size"])),
-    (
-        &["-O"],
-        Argument::List(&[
-            "64bit",
-            "bigalloc",
-            "dir_index",
-            "dir_nlink",
-            "ea_inode",
-            "ext_attr",
-            "extent",
-            "extents",
-            "extra_isize",
-            "fast_commit",
-            "filetype",
-            "flex_bg",
-            "has_journal",
-            "huge_file",
-            "inline_data",
-            "large_dir",
-            "large_file",
-            "meta_bg",
-            "metadata_csum",
-            "metadata_csum_seed",
-            "none",
-            "orphan_file",
-            "resize_inode",
-            "sparse_super",
-            "sparse_super2",
-            "stable_inodes",
-            "uninit_bg",
-        ]),
-    ),
-];
-
-const BTRFS_MKFS: &[MkfsOption] = &[
-    (&["-q", "--quiet", "-f", "--force", "-K", "--nodiscard", "-M", "--mixed"], Argument::Nothing),
-    (
-        &[
-            "-b",
-            "--byte-count",
-            "--csum",
-            "--checksum",
-            "-d",
-            "--data",
-            "-L",
-            "--label",
-            "-m",
-            "--metadata",
-            "-n",
-            "--nodesize",
-            "-s",
-            "--sectorsize",
-            "-U",
-            "--uuid",
-        ],
-        Argument::Word,
-    ),
-    (
-        &["-O", "--features", "-R", "--runtime-features"],
-        Argument::List(&[
-            "block-group-tree",
-            "extref",
-            "free-space-tree",
-            "mixed-bg",
-            "no-holes",
-            "skinny-metadata",
-        ]),
-    ),
-];
-
-/// Options of every file system; each may have a value.
-const MOUNT: &[&str] = &[
-    "async",
-    "atime",
-    "diratime",
-    "dirsync",
-    "discard",
-    "lazytime",
-    "noatime",
-    "nodev",
-    "nodiratime",
-    "nodiscard",
-    "noexec",
-    "nolazytime",
-    "norelatime",
-    "nostrictatime",
-    "nosuid",
-    "relatime",
-    "strictatime",
-    "sync",
-];
-
-const XFS_MOUNT: &[&str] = &[
-    "allocsize",
-    "attr2",
-    "barrier",
-    "filestreams",
-    "ikeep",
-    "inode32",
-    "inode64",
-    "largeio",
-    "logbsize",
-    "logbufs",
-    "max_atomic_write",
-    "noalign",
-    "noattr2",
-    "nobarrier",
-    "noikeep",
-    "nolargeio",
-    "noquota",
-    "nouuid",
-    "sunit",
-    "swalloc",
-    "swidth",
-    "wsync",
-];
-
-const EXT4_MOUNT: &[&str] = &[
-    "acl",
-    "auto_da_alloc",
-    "barrier",
-    "block_validity",
-    "commit",
-    "data",
-    "delalloc",
-    "dioread_lock",
-    "dioread_nolock",
-    "i_version",
-    "init_itable",
-    "inode_readahead_blks",
-    "journal_async_commit",
-    "journal_checksum",
-    "journal_ioprio",
-    "max_batch_time",
-    "max_dir_size_kb",
-    "mb_optimize_scan",
-    "min_batch_time",
-    "noacl",
-    "noauto_da_alloc",
-    "nobarrier",
-    "noblock_validity",
-    "nodelalloc",
-    "nodioread_nolock",
-    "noinit_itable",
-    "nojournal_checksum",
-    "nombcache",
-    "noquota",
-    "nouser_xattr",
-    "stripe",
-    "user_xattr",
-];
-
-const BTRFS_MOUNT: &[&str] = &[
-    "acl",
-    "autodefrag",
-    "barrier",
-    "clear_cache",
-    "commit",
-    "compress",
-    "compress-force",
-    "datacow",
-    "datasum",
-    "flushoncommit",
-    "max_inline",
-    "metadata_ratio",
-    "noacl",
-    "noautodefrag",
-    "nobarrier",
-    "nodatacow",
-    "nodatasum",
-    "noflushoncommit",
-    "nospace_cache",
-    "nossd",
-    "nossd_spread",
-    "notreelog",
-    "space_cache",
-    "ssd",
-    "ssd_spread",
-    "thread_pool",
-    "treelog",
-];
-
-/// Properties of a ZFS file system, given as `name=value`.
-const ZFS_PROPERTIES: &[&str] = &[
-    "atime",
-    "checksum",
-    "compression",
-    "copies",
-    "dedup",
-    "logbias",
-    "primarycache",
-    "recordsize",
-    "secondarycache",
-    "sync",
-    "xattr",
-];
+static TABLES: LazyLock<Tables> =
+    LazyLock::new(|| toml::from_str(include_str!("format_options.toml")).expect("the tables can be read"));
 
 /// The mistake in mkfs's arguments, if any: one sentence that names the option and some known ones.
 pub(crate) fn mkfs_refusal(file_system: FileSystem, arguments: &[String]) -> Option<String> {
-    let (program, known) = match file_system {
-        FileSystem::None => return None,
-        FileSystem::Xfs => ("mkfs.xfs", XFS_MKFS),
-        FileSystem::Ext4 => ("mkfs.ext4", EXT4_MKFS),
-        FileSystem::Btrfs => ("mkfs.btrfs", BTRFS_MKFS),
-    };
-    let mut rest = arguments.iter();
+    if file_system == FileSystem::None {
+        return None;
+    }
+    let table = &TABLES.file_systems[file_system.name()];
+    let program = format!("mkfs.{}", file_system.name());
+    let mut rest = arguments.iter().map(String::as_str);
     while let Some(argument) = rest.next() {
-        let Some((name, value)) = split(argument) else {
-            return Some(format!(
-                "`{argument}` is not an option of {program}, which is given the device by us alone"
-            ));
-        };
-        let Some((_, takes)) = known.iter().find(|(names, _)| names.contains(&name)) else {
-            let names = known.iter().flat_map(|(names, _)| names.iter().copied());
-            return Some(unknown(program, name, names));
-        };
-        let value = match takes {
-            Argument::Nothing => None,
-            _ => value.or_else(|| rest.next().map(String::as_str)),
-        };
-        let refusal = match (takes, value) {
-            (Argument::Nothing, _) if name == argument => None,
-            (Argument::Nothing, _) => Some(format!("`{argument}`: `{name}` of {program} stands alone")),
-            (_, None) => Some(format!("`{name}` of {program} needs a value")),
-            (Argument::Word, Some(value)) => value_refusal(&format!("`{name}` of {program}"), value),
-            (Argument::List(keys), Some(value)) => list_refusal(&format!("{program} {name}"), keys, value),
-        };
+        let refusal = table.refusal(&program, argument, &mut rest);
         if refusal.is_some() {
             return refusal;
         }
     }
     None
+}
+
+impl Table {
+    /// The mistake in one argument of mkfs, whose value may be the next of `rest`.
+    fn refusal<'a>(
+        &self,
+        program: &str,
+        argument: &'a str,
+        rest: &mut impl Iterator<Item = &'a str>,
+    ) -> Option<String> {
+        let Some((name, value)) = split(argument) else {
+            return Some(format!(
+                "`{argument}` is not an option of {program}, and Spindle alone names the device"
+            ));
+        };
+        if has(&self.alone, name) {
+            return (name != argument).then(|| format!("`{argument}`: `{name}` of {program} stands alone"));
+        }
+        let list = self.lists.iter().find(|list| has(&list.options, name));
+        if list.is_none() && !has(&self.words, name) {
+            let of_lists = self.lists.iter().flat_map(|list| &list.options);
+            return Some(unknown(program, name, self.alone.iter().chain(&self.words).chain(of_lists)));
+        }
+        match (value.or_else(|| rest.next()), list) {
+            (None, _) => Some(format!("`{name}` of {program} needs a value")),
+            (Some(value), None) => value_refusal(&format!("`{name}` of {program}"), value),
+            (Some(value), Some(list)) => list_refusal(&format!("{program} {name}"), &list.keys, value),
+        }
+    }
+}
+
+fn has(options: &[String], name: &str) -> bool {
+    options.iter().any(|option| option == name)
 }
 
 /// Name and value of `-d`, `-dsu=64k`, `--data` and `--data=single`; `None` if it is not an option.
@@ -337,13 +111,11 @@ fn split(argument: &str) -> Option<(&str, Option<&str>)> {
 
 /// The mistake in mount's options, if any.
 pub(crate) fn mount_refusal(file_system: FileSystem, options: &[String]) -> Option<String> {
-    let own = match file_system {
-        FileSystem::None => return None,
-        FileSystem::Xfs => XFS_MOUNT,
-        FileSystem::Ext4 => EXT4_MOUNT,
-        FileSystem::Btrfs => BTRFS_MOUNT,
-    };
-    let known: Vec<&str> = own.iter().chain(MOUNT).copied().collect();
+    if file_system == FileSystem::None {
+        return None;
+    }
+    let own = &TABLES.file_systems[file_system.name()].mount;
+    let known = [own.as_slice(), &TABLES.mount].concat();
     let whose = format!("mount -t {}", file_system.name());
     options.iter().find_map(|list| list_refusal(&whose, &known, list))
 }
@@ -351,19 +123,17 @@ pub(crate) fn mount_refusal(file_system: FileSystem, options: &[String]) -> Opti
 /// The mistake in the properties of a ZFS file system, if any.
 pub(crate) fn zfs_refusal(properties: &[String]) -> Option<String> {
     properties.iter().find_map(|property| match property.split_once('=') {
-        Some((name, value)) if ZFS_PROPERTIES.contains(&name) => {
-            value_refusal(&format!("`{name}` of ZFS"), value)
-        }
-        Some((name, _)) => Some(unknown("ZFS", name, ZFS_PROPERTIES.iter().copied())),
+        Some((name, value)) if has(&TABLES.zfs, name) => value_refusal(&format!("`{name}` of ZFS"), value),
+        Some((name, _)) => Some(unknown("ZFS", name, TABLES.zfs.iter())),
         None => Some(format!("`{property}` must be `name=value`")),
     })
 }
 
-fn list_refusal(whose: &str, known: &[&str], list: &str) -> Option<String> {
+fn list_refusal(whose: &str, known: &[String], list: &str) -> Option<String> {
     list.split(',').find_map(|item| {
         let (key, value) = item.split_once('=').map_or((item, None), |(key, value)| (key, Some(value)));
-        if !known.contains(&key.trim_start_matches('^')) {
-            return Some(unknown(whose, key, known.iter().copied()));
+        if !has(known, key.trim_start_matches('^')) {
+            return Some(unknown(whose, key, known.iter()));
         }
         value.and_then(|value| value_refusal(&format!("`{key}` of {whose}"), value))
     })
@@ -379,7 +149,7 @@ fn value_refusal(whose: &str, value: &str) -> Option<String> {
 /// Number of known options in a message.
 const SHOWN: usize = 12;
 
-fn unknown<'known>(whose: &str, name: &str, known: impl Iterator<Item = &'known str>) -> String {
+fn unknown<'known>(whose: &str, name: &str, known: impl Iterator<Item = &'known String>) -> String {
     let known: Vec<String> = known.take(SHOWN).map(|name| format!("`{name}`")).collect();
     format!("`{name}` is not among the options of {whose} that can be given, such as {}", known.join(", "))
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_held_takes_no_memory() {
+    fn a_part_of_the_map_without_data_takes_no_memory() {
         let map = LayerMap::new((16 << 40) / 4096);
         map.set(PART..2 * PART, MEMORY);
         map.set(0..map.len(), NOWHERE);

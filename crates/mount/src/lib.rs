@@ -30,7 +30,7 @@ pub use arm::RealTime;
 pub use bare::bare_tail;
 pub use disk::{Disk, DiskOptions};
 pub use driver::{Driver, OnComplete};
-pub use file_system::{FILE_SYSTEMS, FileSystem, Formatting};
+pub use file_system::{FileSystem, Formatting};
 pub use floor::while_cores_are_busy;
 pub use realtime::has_io_flusher;
 pub use ring_file::has_ring;

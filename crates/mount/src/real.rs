@@ -10,13 +10,13 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{run_directory, state_directory};
-use crate::file_system::{FileSystem, Formatting};
-use crate::system::{device_under, is_mount_point, unmount};
+use crate::file_system::Formatting;
+use crate::system::{device_under, is_mount_point, names_in, remove_ours, unmount};
 
 /// The location of a real disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +27,8 @@ pub enum Place {
     /// A block device. Everything on it is destroyed.
     BlockDevice {
         path: PathBuf,
-        file_system: FileSystem,
-        mkfs_options: Vec<String>,
-        mount_options: Vec<String>,
+        #[serde(flatten)]
+        formatting: Formatting,
     },
 }
 
@@ -50,8 +49,8 @@ impl RealDisk {
     /// The name is in use, the device is in use, an option reaches beyond it, or a tool fails: an error that
     /// names the step.
     pub fn up(name: &str, place: &Place) -> Result<RealDisk> {
-        if let Place::BlockDevice { file_system, mkfs_options, mount_options, .. } = place {
-            Formatting { file_system: *file_system, mkfs_options, mount_options }.check()?;
+        if let Place::BlockDevice { formatting, .. } = place {
+            formatting.check()?;
         }
         let state = state(name)?;
         if state.exists() {
@@ -81,12 +80,9 @@ impl RealDisk {
             Place::Directory { .. } => {
                 fs::create_dir(&self.path).with_context(|| format!("making {}", self.path.display()))
             }
-            Place::BlockDevice { path, file_system, mkfs_options, mount_options } => {
-                if !rustix::process::geteuid().is_root() {
-                    bail!("a block device needs root (mkfs and mount)");
-                }
+            Place::BlockDevice { path, formatting } => {
+                ensure!(rustix::process::geteuid().is_root(), "a block device needs root (mkfs and mount)");
                 check_unused(path)?;
-                let formatting = Formatting { file_system: *file_system, mkfs_options, mount_options };
                 formatting.make(path)?;
                 formatting.mount(path, &self.path)
             }
@@ -143,16 +139,14 @@ fn root(name: &str, state: &Path, place: &Place) -> PathBuf {
 
 /// The kind of the path, or a sentence why it cannot be a real disk.
 pub fn kind_of(path: &Path) -> Result<Kind, String> {
-    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
-        _ => format!("{}: {error}", path.display()),
-    })?;
-    if metadata.is_dir() {
-        Ok(Kind::Directory)
-    } else if metadata.file_type().is_block_device() {
-        Ok(Kind::BlockDevice)
-    } else {
-        Err(format!("{} is neither a directory nor a block device", path.display()))
+    match fs::metadata(path).map(|metadata| metadata.file_type()) {
+        Ok(found) if found.is_dir() => Ok(Kind::Directory),
+        Ok(found) if found.is_block_device() => Ok(Kind::BlockDevice),
+        Ok(_) => Err(format!("{} is neither a directory nor a block device", path.display())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("{} does not exist", path.display()))
+        }
+        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 
@@ -196,15 +190,7 @@ pub fn check_unused(path: &Path) -> Result<()> {
 /// # Errors
 /// The run directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    Ok(names)
+    names_in(&directory(), |_, name| Some(name.to_owned()))
 }
 
 /// Whether the process that used it is gone.
@@ -223,9 +209,7 @@ pub fn is_abandoned(name: &str) -> bool {
 /// A run uses it, or its file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = state(name)?;
-    if !is_abandoned(name) {
-        bail!("a run uses the real disk {name}: end that run first");
-    }
+    ensure!(is_abandoned(name), "a run uses the real disk {name}: end that run first");
     // Without this file no step was taken yet.
     if let Ok(text) = fs::read(state.join(PLACE_FILE)) {
         let place: Place =
@@ -233,24 +217,17 @@ pub fn down(name: &str) -> Result<()> {
         let root = root(name, &state, &place);
         match &place {
             Place::Directory { .. } => remove(&root)?,
-            Place::BlockDevice { path, file_system, .. } => {
+            Place::BlockDevice { path, formatting } => {
                 if is_mount_point(&root) {
                     unmount(&root)?;
                 }
-                Formatting { file_system: *file_system, mkfs_options: &[], mount_options: &[] }.forget(path);
+                formatting.forget(path);
             }
         }
     }
-    for file in [PLACE_FILE, LOCK_FILE] {
-        let _ = fs::remove_file(state.join(file));
-    }
-    for directory in [state.join("mount"), state.clone(), directory()] {
-        // The last one stays while it has other entries.
-        let _ = fs::remove_dir(directory);
-    }
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
+    remove_ours(&state, [PLACE_FILE, LOCK_FILE, "mount"])?;
+    // It stays while it has other entries.
+    let _ = fs::remove_dir(directory());
     Ok(())
 }
 
@@ -293,15 +270,18 @@ fn forget_below(directory: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_system::FileSystem;
     use spindle_base::Mistake;
 
     #[test]
     fn an_option_that_reaches_beyond_a_block_device_is_refused_before_the_device_is_touched() {
         let place = Place::BlockDevice {
             path: "/nonexistent".into(),
-            file_system: FileSystem::Btrfs,
-            mkfs_options: vec!["/dev/loop0".to_owned()],
-            mount_options: Vec::new(),
+            formatting: Formatting {
+                file_system: FileSystem::Btrfs,
+                mkfs_options: vec!["/dev/loop0".to_owned()],
+                mount_options: Vec::new(),
+            },
         };
         let refused = RealDisk::up("options", &place).unwrap_err();
         assert!(refused.is::<Mistake>(), "{refused:#}");

@@ -38,17 +38,13 @@ pub(crate) fn set_fifo(priority: i32) -> bool {
     set_fifo_of(0, priority)
 }
 
-/// Puts the calling thread back under the normal policy.
-pub(crate) fn set_other() {
-    set_other_of(0);
-}
-
 /// As [`set_fifo`], for another thread; 0 is the calling one.
 pub(crate) fn set_fifo_of(thread: u32, priority: i32) -> bool {
     set_policy(thread, libc::SCHED_FIFO, priority)
 }
 
-pub(crate) fn set_other_of(thread: u32) {
+/// Puts a thread back under the normal policy; 0 is the calling one.
+pub(crate) fn set_other(thread: u32) {
     set_policy(thread, libc::SCHED_OTHER, 0);
 }
 
@@ -79,36 +75,18 @@ pub(crate) fn set_timer_slack() {
 
 /// Keeps the process's present pages in memory. Also tells the kernel that it serves a block device, so that
 /// memory reclaim never waits for it (PR_SET_IO_FLUSHER, Linux 5.6). Both are refused without privilege: see
-/// [`io_flusher`].
+/// [`has_io_flusher`].
 pub(crate) fn protect_process() {
     let _ = configure_io_flusher_behavior(true);
     // Locks the present mappings, before that of the store exists.
     let _ = mlockall(MlockAllFlags::CURRENT);
 }
 
-/// The kernel's policy for memory reclaim by the calling thread, inherited from its parent thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IoFlusher {
-    /// Reclaim never waits for a disk.
-    Yes,
-    No,
-    /// The kernel neither reports nor grants it (no CAP_SYS_RESOURCE). When memory is short, reclaim may wait
-    /// for ever for the very disk that this thread emulates.
-    Refused,
-}
-
-pub(crate) fn io_flusher() -> IoFlusher {
-    match is_io_flusher() {
-        Ok(false) => IoFlusher::No,
-        Ok(true) => IoFlusher::Yes,
-        Err(_) => IoFlusher::Refused,
-    }
-}
-
-/// Whether memory reclaim spares emulators of this process's privilege. Otherwise they may wait for their own
-/// disks.
+/// Whether memory reclaim spares emulators of this process's privilege. Without CAP_SYS_RESOURCE the kernel
+/// neither reports nor grants it. When memory is short, reclaim may then wait for ever for the very disk that
+/// the waiting thread emulates.
 pub fn has_io_flusher() -> bool {
-    io_flusher() != IoFlusher::Refused
+    is_io_flusher().is_ok()
 }
 
 /// Sends this process SIGTERM when the thread that started it ends, so that a killed run leaves no emulator.

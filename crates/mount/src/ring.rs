@@ -423,7 +423,7 @@ mod tests {
             eprintln!("skipped: no io_uring");
             return;
         }
-        // No file of FUSE, and none that knows any command of a ring.
+        // A regular file supports no command of a ring.
         let file = tempfile::tempfile().unwrap();
         let refused = Ring::register(file.into(), Waker::new().unwrap(), 4096).err().expect("a refusal");
         assert!(refused.to_string().starts_with("slot 0 of the FUSE ring: "), "{refused}");
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_out_only_while_requests_keep_coming_soon() {
+    fn the_ring_busy_polls_only_while_requests_arrive_soon() {
         let soon = Pace::SOON / 2;
         let mut pace = Pace::default();
         for _ in 0..Pace::STEADY {

@@ -11,8 +11,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result};
-use fuser::{Filesystem, InitFlags, KernelConfig};
+use anyhow::Context;
+use fuser::{Errno, Filesystem, InitFlags, KernelConfig};
 use rustix::fs::{FlockOperation, flock};
 use spindle_model::{Operation, Outcome};
 
@@ -35,7 +35,6 @@ mod opcode {
     pub(super) const STATFS: u32 = 17;
     pub(super) const RELEASE: u32 = 18;
     pub(super) const FSYNC: u32 = 20;
-    pub(super) const FLUSH: u32 = 25;
     pub(super) const OPENDIR: u32 = 27;
     pub(super) const RELEASEDIR: u32 = 29;
     pub(super) const FALLOCATE: u32 = 43;
@@ -94,14 +93,9 @@ impl Filesystem for RingFile {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RingAnswer {
     slot: Slot,
-    content: Content,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Content {
-    Read { offset_bytes: u64, size_bytes: usize },
-    Write { size_bytes: u32 },
-    Empty,
+    operation: Operation,
+    offset_bytes: u64,
+    size_bytes: u64,
 }
 
 /// Due answers from other threads.
@@ -117,7 +111,7 @@ impl Inbox {
     }
 
     pub(crate) fn put(&self, answer: RingAnswer, outcome: Outcome) {
-        self.answers.lock().expect("nobody panics with it").push((answer, outcome));
+        self.answers.lock().expect("no thread panics while it holds the lock").push((answer, outcome));
         self.waker.wake();
     }
 }
@@ -135,14 +129,14 @@ impl RingServer {
     ///
     /// # Errors
     /// The kernel refuses the ring, or any of its slots.
-    pub(crate) fn register(fuse: OwnedFd, inbox: &Inbox) -> Result<Ring> {
+    pub(crate) fn register(fuse: OwnedFd, inbox: &Inbox) -> anyhow::Result<Ring> {
         Ring::register(fuse, inbox.waker.clone(), REQUEST_BYTES_MAX as usize)
             .context("registering the FUSE ring")
     }
 
     /// # Errors
     /// The kernel refuses an answer.
-    pub(crate) fn run(self, ring: Ring) -> Result<()> {
+    pub(crate) fn run(self, ring: Ring) -> anyhow::Result<()> {
         let RingServer { store, driver, inbox } = self;
         realtime::set_timer_slack();
         if realtime::set_fifo(realtime::ANSWERING) {
@@ -159,7 +153,8 @@ impl RingServer {
             }
             turn.driver.take_due(&mut turn.due);
             turn.answer_due()?;
-            let waiting = std::mem::take(&mut *inbox.answers.lock().expect("nobody panics with it"));
+            let waiting =
+                std::mem::take(&mut *inbox.answers.lock().expect("no thread panics while it holds the lock"));
             for (answer, outcome) in waiting {
                 turn.send(answer, outcome)?;
             }
@@ -169,13 +164,12 @@ impl RingServer {
 
 /// The next step for a request.
 enum Next {
-    /// The number of bytes, or an error number.
-    Answer(Result<usize, i32>),
+    /// The number of bytes.
+    Answer(usize),
     Submit {
         operation: Operation,
         offset_bytes: u64,
         size_bytes: u64,
-        content: Content,
     },
 }
 
@@ -190,70 +184,52 @@ impl Turn {
     /// Answers a request at once, or gives it to the model.
     fn take(&mut self, slot: Slot) -> io::Result<()> {
         match self.look_at(slot) {
-            Next::Answer(result) => self.ring.commit(slot, result),
-            Next::Submit { operation, offset_bytes, size_bytes, content } => {
-                let answer = RingAnswer { slot, content };
+            Err(error) => self.ring.commit(slot, Err(error.into())),
+            Ok(Next::Answer(size_bytes)) => self.ring.commit(slot, Ok(size_bytes)),
+            Ok(Next::Submit { operation, offset_bytes, size_bytes }) => {
+                let answer = RingAnswer { slot, operation, offset_bytes, size_bytes };
                 self.driver.accept(operation, offset_bytes, size_bytes, answer, &mut self.due);
                 Ok(())
             }
         }
     }
 
-    fn look_at(&mut self, slot: Slot) -> Next {
+    fn look_at(&mut self, slot: Slot) -> Result<Next, Errno> {
         let request = self.ring.request(slot);
         let header = request.header;
-        match request.opcode {
+        let next = match request.opcode {
             opcode::READ => {
                 let offset_bytes = u64_at(header, 8);
                 match readable_bytes(&self.store, offset_bytes, u32_at(header, 16)) {
-                    0 => Next::Answer(Ok(0)),
-                    size_bytes => Next::Submit {
-                        operation: Operation::Read,
-                        offset_bytes,
-                        size_bytes,
-                        content: Content::Read { offset_bytes, size_bytes: size_bytes as usize },
-                    },
+                    0 => Next::Answer(0),
+                    size_bytes => Next::Submit { operation: Operation::Read, offset_bytes, size_bytes },
                 }
             }
             opcode::WRITE => {
-                let offset_bytes = u64_at(header, 8);
-                let size_bytes = request.payload.len() as u32;
-                match store_write(&self.store, offset_bytes, request.payload) {
-                    Ok(()) => Next::Submit {
-                        operation: Operation::Write,
-                        offset_bytes,
-                        size_bytes: size_bytes.into(),
-                        content: Content::Write { size_bytes },
-                    },
-                    Err(error) => Next::Answer(Err(error.into())),
-                }
+                let (offset_bytes, size_bytes) = (u64_at(header, 8), request.payload.len() as u64);
+                store_write(&self.store, offset_bytes, request.payload)?;
+                Next::Submit { operation: Operation::Write, offset_bytes, size_bytes }
             }
-            opcode::FSYNC => Next::Submit {
-                operation: Operation::Flush,
-                offset_bytes: 0,
-                size_bytes: 0,
-                content: Content::Empty,
-            },
+            opcode::FSYNC => Next::Submit { operation: Operation::Flush, offset_bytes: 0, size_bytes: 0 },
             opcode::FALLOCATE => {
                 let (offset_bytes, size_bytes) = (u64_at(header, 8), u64_at(header, 16));
-                match store_fallocate(&self.store, offset_bytes, size_bytes, u32_at(header, 24) as i32) {
-                    Ok(operation) => {
-                        Next::Submit { operation, offset_bytes, size_bytes, content: Content::Empty }
-                    }
-                    Err(error) => Next::Answer(Err(error.into())),
-                }
+                let mode = u32_at(header, 24) as i32;
+                let operation = store_fallocate(&self.store, offset_bytes, size_bytes, mode)?;
+                Next::Submit { operation, offset_bytes, size_bytes }
             }
-            opcode::LOOKUP => {
-                let is_ours = request.inode == ROOT && name(request.payload) == FILE_NAME.as_bytes();
-                Next::Answer(if is_ours { Ok(self.entry(slot)) } else { Err(libc::ENOENT) })
+            opcode::LOOKUP if request.inode != ROOT || name(request.payload) != FILE_NAME.as_bytes() => {
+                return Err(Errno::ENOENT);
             }
-            opcode::GETATTR => Next::Answer(Ok(self.attributes(slot, request.inode))),
-            opcode::OPEN => Next::Answer(Ok(self.opened(slot, OPEN_FLAGS.bits()))),
-            opcode::OPENDIR => Next::Answer(Ok(self.opened(slot, 0))),
-            opcode::STATFS => Next::Answer(Ok(self.statfs(slot))),
-            opcode::RELEASE | opcode::RELEASEDIR | opcode::FLUSH => Next::Answer(Ok(0)),
-            _ => Next::Answer(Err(libc::ENOSYS)),
-        }
+            opcode::LOOKUP => Next::Answer(self.entry(slot)),
+            opcode::GETATTR => Next::Answer(self.attributes(slot, request.inode)),
+            opcode::OPEN => Next::Answer(self.opened(slot, OPEN_FLAGS.bits())),
+            opcode::OPENDIR => Next::Answer(self.opened(slot, 0)),
+            opcode::STATFS => Next::Answer(self.statfs(slot)),
+            opcode::RELEASE | opcode::RELEASEDIR => Next::Answer(0),
+            // FLUSH, which close(2) sends, succeeds and is not sent again.
+            _ => return Err(Errno::ENOSYS),
+        };
+        Ok(next)
     }
 
     fn answer_due(&mut self) -> io::Result<()> {
@@ -274,19 +250,19 @@ impl Turn {
     /// Sends the answer. The data of a read is taken from the store at this moment. A failed store fails
     /// every request, above all a FLUSH.
     fn send(&mut self, answer: RingAnswer, outcome: Outcome) -> io::Result<()> {
-        let RingAnswer { slot, content } = answer;
+        let RingAnswer { slot, operation, offset_bytes, size_bytes } = answer;
         let outcome = if self.store.failure().is_some() { Outcome::Failure } else { outcome };
-        let result = match (outcome, content) {
+        let result = match (outcome, operation) {
             (Outcome::Failure, _) => Err(libc::EIO),
-            (Outcome::Success, Content::Read { offset_bytes, size_bytes }) => {
-                let into = &mut self.ring.answer(slot)[..size_bytes];
-                self.store.read(offset_bytes, into).map(|()| size_bytes).map_err(|_| libc::EIO)
+            (Outcome::Success, Operation::Read) => {
+                let into = &mut self.ring.answer(slot)[..size_bytes as usize];
+                self.store.read(offset_bytes, into).map(|()| size_bytes as usize).map_err(|_| libc::EIO)
             }
             // `struct fuse_write_out`
-            (Outcome::Success, Content::Write { size_bytes }) => {
-                Ok(self.fill(slot, |out| out.u32(size_bytes).u32(0)))
+            (Outcome::Success, Operation::Write) => {
+                Ok(self.fill(slot, |out| out.u32(size_bytes as u32).u32(0)))
             }
-            (Outcome::Success, Content::Empty) => Ok(0),
+            (Outcome::Success, Operation::Flush | Operation::Discard | Operation::WriteZeroes) => Ok(0),
         };
         self.ring.commit(slot, result)
     }

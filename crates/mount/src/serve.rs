@@ -128,12 +128,8 @@ fn serve_by_ring(
     driver.set_timing(false);
     // Fails only if the thread is gone, which `ended` reports.
     let _ = ring.begin.send((store.clone(), driver.clone()));
-    let session = session.spawn().context("starting the FUSE thread")?;
-    watch_and_obey(&driver, store, options, end)?;
-    // An error means that every thread that could end the emulator is gone, which ends it all the same.
-    let result = ended.recv().unwrap_or(Ok(()));
-    drop(session);
-    result
+    let _session = session.spawn().context("starting the FUSE thread")?;
+    obey(driver, store.clone(), options, end, &ended)
 }
 
 /// The thread of a ring. Only the thread that registers a ring can use it.
@@ -171,22 +167,19 @@ fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &Serve
     let session = mount(DiskFile { store: store.clone(), driver: driver.clone() }, options)?;
     // Receiving threads inherit the policy of the thread that starts them.
     realtime::set_fifo(realtime::RECEIVING);
-    let session = session.spawn().context("starting the FUSE threads")?;
-    realtime::set_other();
+    let _session = session.spawn().context("starting the FUSE threads")?;
+    realtime::set_other(0);
     let (end, ended) = channel();
-    watch_and_obey(&driver, store, options, end)?;
-    // As in `serve_by_ring`.
-    let result = ended.recv().unwrap_or(Ok(()));
-    drop(session);
-    result
+    obey(driver, store.clone(), options, end, &ended)
 }
 
-/// Starts the threads for the machine's load and for the control socket.
-fn watch_and_obey<P: Send + 'static>(
-    driver: &Arc<Driver<P>>,
-    store: &Arc<Store>,
+/// Watches the machine's load and obeys the control socket, each in a thread, until the emulator ends.
+fn obey<P: Send + 'static>(
+    driver: Arc<Driver<P>>,
+    store: Arc<Store>,
     options: &ServeOptions,
     end: Sender<Result<()>>,
+    ended: &Receiver<Result<()>>,
 ) -> Result<()> {
     let listener =
         UnixListener::bind(socket(&options.state_directory)).context("opening the control socket")?;
@@ -195,9 +188,10 @@ fn watch_and_obey<P: Send + 'static>(
     std::thread::Builder::new()
         .name("machine".to_owned())
         .spawn(move || watch_machine(&for_machine, &file))?;
-    let control = Control { store: store.clone(), driver: driver.clone(), end };
+    let control = Arc::new(Control { store, driver, end });
     std::thread::Builder::new().name("control".to_owned()).spawn(move || control.listen(&listener))?;
-    Ok(())
+    // An error means that every thread that could end the emulator is gone, which ends it all the same.
+    ended.recv().unwrap_or(Ok(()))
 }
 
 /// Reports the load of the cores to the driver, and raises the priority of the kernel's workers.
@@ -222,14 +216,8 @@ struct Control<P: Send + 'static> {
     end: Sender<Result<()>>,
 }
 
-impl<P: Send + 'static> Clone for Control<P> {
-    fn clone(&self) -> Control<P> {
-        Control { store: self.store.clone(), driver: self.driver.clone(), end: self.end.clone() }
-    }
-}
-
 impl<P: Send + 'static> Control<P> {
-    fn listen(&self, listener: &UnixListener) {
+    fn listen(self: &Arc<Self>, listener: &UnixListener) {
         for connection in listener.incoming().map_while(Result::ok) {
             let control = self.clone();
             let started = std::thread::Builder::new().name(control::THREAD.to_owned()).spawn(move || {

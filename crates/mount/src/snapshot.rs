@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
@@ -60,9 +60,8 @@ fn open_parts(directory: &Path, size_bytes: u64, layers: &mut LayerMap) -> Resul
     }
     read_map(&open_file(&handle, MAP)?, layers)?;
     let image = open_file(&handle, IMAGE)?;
-    if image.metadata()?.len() != size_bytes.next_multiple_of(CLUSTER_BYTES) {
-        bail!("its image has the wrong size");
-    }
+    let image_bytes = size_bytes.next_multiple_of(CLUSTER_BYTES);
+    ensure!(image.metadata()?.len() == image_bytes, "its image has the wrong size");
     Ok(image)
 }
 
@@ -70,9 +69,7 @@ fn open_parts(directory: &Path, size_bytes: u64, layers: &mut LayerMap) -> Resul
 fn open_file(directory: &File, name: &str) -> Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(directory, name, flags, Mode::empty()).context(name.to_owned())?);
-    if !file.metadata()?.is_file() {
-        bail!("`{name}` is not a regular file");
-    }
+    ensure!(file.metadata()?.is_file(), "`{name}` is not a regular file");
     refuse_unless_ours(&format!("`{name}`"), &file)?;
     Ok(file)
 }
@@ -80,29 +77,26 @@ fn open_file(directory: &File, name: &str) -> Result<File> {
 fn refuse_unless_ours(what: &str, file: &File) -> Result<()> {
     let status = file.metadata()?;
     let us = rustix::process::geteuid().as_raw();
-    if status.uid() != us {
-        bail!("{what} belongs to user {}, and only what belongs to user {us} is trusted", status.uid());
-    }
-    if status.mode() & 0o022 != 0 {
-        bail!("others than its owner may write {what}, so it is not trusted: `chmod go-w` ends that");
-    }
+    let owner = status.uid();
+    ensure!(owner == us, "{what} belongs to user {owner}, and only files of user {us} are trusted");
+    let is_closed = status.mode() & 0o022 == 0;
+    ensure!(
+        is_closed,
+        "{what} can be written by others than its owner, so it is not trusted: use `chmod go-w`"
+    );
     Ok(())
 }
 
 fn read_map(map: &File, layers: &mut LayerMap) -> Result<()> {
     let size = map.metadata()?.len();
-    if size != layers.len() as u64 {
-        bail!("its map has {size} clusters instead of {}", layers.len());
-    }
+    ensure!(size == layers.len() as u64, "its map has {size} clusters instead of {}", layers.len());
     let mut part = vec![0; MAP_PART_BYTES];
     let mut first = 0;
     while first < layers.len() {
         let count = MAP_PART_BYTES.min(layers.len() - first);
         map.read_exact_at(&mut part[..count], first as u64).context(MAP)?;
         if let Some(strange) = part[..count].iter().find(|&&held| held != NOWHERE && held != BASE) {
-            bail!(
-                "its map is damaged: it has the value {strange}, where only {NOWHERE} and {BASE} mean anything"
-            );
+            bail!("its map is damaged: it has the value {strange}, and only {NOWHERE} and {BASE} are valid");
         }
         for (index, _) in part[..count].iter().enumerate().filter(|&(_, &held)| held == BASE) {
             layers.set(first + index..first + index + 1, BASE);
@@ -125,9 +119,7 @@ pub(crate) struct Draft {
 impl Draft {
     /// Starts a snapshot. The directory must not exist.
     pub(crate) fn new(directory: &Path, size_bytes: u64, clusters: usize) -> Result<Draft> {
-        if directory.exists() {
-            bail!("{} exists already", directory.display());
-        }
+        ensure!(!directory.exists(), "{} exists already", directory.display());
         let unfinished = directory.with_extension("unfinished");
         let _ = fs::remove_dir_all(&unfinished);
         DirBuilder::new()
@@ -212,9 +204,12 @@ mod tests {
 
     #[test]
     fn a_snapshot_that_others_may_write_is_refused() {
-        check_refused(|snapshot| mode(snapshot, 0o777), "others than its owner may write the directory");
+        check_refused(
+            |snapshot| mode(snapshot, 0o777),
+            "the directory can be written by others than its owner",
+        );
         for name in [HEAD, MAP, IMAGE] {
-            let expect = format!("others than its owner may write `{name}`");
+            let expect = format!("`{name}` can be written by others than its owner");
             check_refused(|snapshot| mode(&snapshot.join(name), 0o620), &expect);
         }
     }
@@ -223,7 +218,7 @@ mod tests {
     fn a_snapshot_of_somebody_else_is_refused() {
         if !rustix::process::geteuid().is_root() {
             assert!(std::env::var_os("CI").is_none(), "CI must be root");
-            eprintln!("skipped: not root, who alone can give files away");
+            eprintln!("skipped: not root; only root can give files away");
             return;
         }
         check_refused(

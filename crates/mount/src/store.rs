@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
@@ -109,9 +109,7 @@ impl Store {
         memory_budget_bytes: u64,
         spill_directory: &Path,
     ) -> Result<Store> {
-        if size_bytes == 0 {
-            bail!("a disk of no bytes cannot store any");
-        }
+        ensure!(size_bytes > 0, "the size of a disk must be above zero");
         if let Some(refusal) = size_refusal(size_bytes) {
             bail!("{refusal}");
         }
@@ -150,7 +148,7 @@ impl Store {
     /// # Errors
     /// The host failed to read its files, now or earlier: EIO, as from a drive that died.
     pub fn read(&self, offset_bytes: u64, into: &mut [u8]) -> io::Result<()> {
-        let lost = |error| format!("the host could not read what the emulated disk holds: {error}");
+        let lost = |error| format!("the host could not read the content of the emulated disk: {error}");
         self.unless_failed(|| self.copy_out(offset_bytes as usize, into), lost)
     }
 
@@ -184,7 +182,7 @@ impl Store {
 
     fn lost_write(&self, error: io::Error) -> String {
         format!(
-            "the host could not keep what was written to the emulated disk (up to {} MiB in memory, the rest in a file \
+            "the host could not keep data written to the emulated disk (up to {} MiB in memory, the rest in a file \
              in {}, where TMPDIR points): {error}",
             (self.memory_clusters_max * CLUSTER_BYTES) >> 20,
             self.spill_directory.display()
@@ -259,7 +257,7 @@ impl Store {
         let mut part = vec![0; SNAPSHOT_CLUSTERS * CLUSTER];
         for (run, _) in self.layers.runs(SNAPSHOT_CLUSTERS).filter(|(_, layer)| *layer != NOWHERE) {
             let clusters = &mut part[..run.len() * CLUSTER];
-            self.copy_out(run.start * CLUSTER, clusters).context("reading what the disk holds")?;
+            self.copy_out(run.start * CLUSTER, clusters).context("reading the content of the disk")?;
             draft.keep(run.start, clusters)?;
         }
         draft.finish()
@@ -471,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_on_a_snapshot_leave_it_as_it_was() {
+    fn writes_do_not_change_the_snapshot_below() {
         let directory = tempfile::tempdir().unwrap();
         let snapshot = directory.path().join("snapshot");
         let first = open(None, 256, directory.path());
@@ -493,11 +491,11 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_lost_a_write_keeps_nothing_more() {
+    fn a_store_that_lost_a_write_refuses_further_writes() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = open(None, 1, directory.path());
         store.write(0, &[1; CLUSTER]).unwrap();
-        // Open for reading only: what goes beyond the one cluster of memory is lost.
+        // Open for reading only, so data beyond the one cluster of memory is lost.
         store.spill = File::open("/dev/null").unwrap();
         assert_eq!(store.failure(), None);
         let lost = store.write(CLUSTER_BYTES, &[2; CLUSTER]).unwrap_err();
@@ -520,14 +518,14 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_snapshot_is_no_snapshot() {
+    fn an_unfinished_snapshot_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("half")).unwrap();
         assert!(Store::open(SIZE, Some(&directory.path().join("half")), 0, directory.path()).is_err());
     }
 
     #[test]
-    fn a_base_image_that_is_shortened_gives_errors_and_a_sentence() {
+    fn reads_of_a_shortened_base_image_fail_with_a_sentence() {
         let directory = tempfile::tempdir().unwrap();
         let snapshot = directory.path().join("snapshot");
         let first = open(None, 256, directory.path());
@@ -543,14 +541,16 @@ mod tests {
         assert_eq!(lost.raw_os_error(), Some(Errno::IO.raw_os_error()));
         let failure = store.failure().unwrap();
         assert!(
-            failure.starts_with("the host could not read what the emulated disk holds: reading the snapshot")
+            failure.starts_with(
+                "the host could not read the content of the emulated disk: reading the snapshot"
+            )
         );
         assert!(failure.ends_with("the file is shorter than it was when the disk came up"), "{failure}");
         assert!(store.write(0, &bytes).is_err());
     }
 
     #[test]
-    fn a_link_where_the_spill_file_might_be_leads_nowhere() {
+    fn a_link_in_the_spill_directory_is_not_followed() {
         let directory = tempfile::tempdir().unwrap();
         let victim = directory.path().join("victim");
         fs::write(&victim, "not ours").unwrap();
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_beyond_the_bound_is_refused_and_a_large_one_costs_what_is_written_to_it() {
+    fn a_disk_above_the_bound_is_refused_and_a_large_one_takes_the_space_of_its_data() {
         let directory = tempfile::tempdir().unwrap();
         let error = Store::open(SIZE_BYTES_MAX + 1, None, 0, directory.path()).unwrap_err().to_string();
         assert!(error.ends_with("is too large: at most 16 TiB can be emulated"), "{error}");

@@ -1,27 +1,30 @@
 //! The system's tools and tables: running a command, mounts and loop devices.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, ExitStatus, Output};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::fs::{Mode, OFlags};
+use rustix::mount::UnmountFlags;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Interval between checks of a wait.
+const POLL: Duration = Duration::from_millis(5);
+/// Number of lines of a log in an error.
+const LOG_LINES: usize = 10;
 
 /// Runs a tool and returns its standard output, trimmed.
 ///
 /// # Errors
 /// The tool is missing or fails, with its last words.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            bail!("{program} is not installed; `spindle doctor` says which command installs it")
-        }
-        output => output.with_context(|| format!("running {program}"))?,
-    };
+    let output = output(program, arguments)?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let words = stderr.trim().replace('\n', "; ");
@@ -36,41 +39,137 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Result<String> {
 /// # Errors
 /// The tool is missing.
 pub(crate) fn last_words(speaker: &str, program: &str, arguments: &[String]) -> Result<Option<String>> {
-    let output = match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            bail!("{program} is not installed; `spindle doctor` says which command installs it")
-        }
-        output => output.with_context(|| format!("running {program}"))?,
-    };
+    let output = output(program, arguments)?;
     if output.status.success() {
         return Ok(None);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let line = stderr.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = line.unwrap_or("it failed without a word");
+    let line = line.unwrap_or("it failed without a message");
     let names_itself = line.starts_with(&format!("{speaker}: "));
     Ok(Some(if names_itself { line.to_owned() } else { format!("{speaker}: {line}") }))
 }
 
+fn output(program: &str, arguments: &[impl AsRef<OsStr>]) -> Result<Output> {
+    match Command::new(program).args(arguments).env("LC_ALL", "C").output() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            bail!("{program} is not installed; `spindle doctor` says which command installs it")
+        }
+        output => output.with_context(|| format!("running {program}")),
+    }
+}
+
+/// Polls until the condition holds; false if it does not within the time.
+pub(crate) fn wait_until(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while !is_so() {
+        if started.elapsed() > patience {
+            return false;
+        }
+        sleep(POLL);
+    }
+    true
+}
+
+/// Polls a child that was just started until `connect` has a result.
+///
+/// # Errors
+/// The child ends, or does not serve in time.
+pub(crate) fn wait_until_served<T>(
+    child: &mut Child,
+    name: &str,
+    log: &Path,
+    patience: Duration,
+    connect: impl Fn() -> Option<T>,
+) -> Result<T> {
+    let started = Instant::now();
+    loop {
+        if let Some(served) = connect() {
+            return Ok(served);
+        }
+        if let Some(status) = child.try_wait().with_context(|| format!("waiting for {name}"))? {
+            return Err(death(name, status, log));
+        }
+        let patience_s = patience.as_secs();
+        ensure!(
+            started.elapsed() <= patience,
+            "{name} did not come up within {patience_s} s{}",
+            log_end(log)
+        );
+        sleep(POLL);
+    }
+}
+
+/// The end of a process that should go on, with the last lines of its log.
+pub(crate) fn death(name: &str, status: ExitStatus, log: &Path) -> anyhow::Error {
+    anyhow!("{name} ended ({status}){}", log_end(log))
+}
+
+fn log_end(log: &Path) -> String {
+    let log = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LOG_LINES)..].join("; ");
+    if last.is_empty() { last } else { format!(": {last}") }
+}
+
+/// Kills a process, which may have ended already.
+pub(crate) fn kill(process: u32) {
+    if let Some(id) = Pid::from_raw(process as i32) {
+        let _ = kill_process(id, Signal::KILL);
+    }
+}
+
+/// The names that `pick` finds in the entries of a directory, which may be missing; in alphabetical order.
+///
+/// # Errors
+/// The directory cannot be read.
+pub(crate) fn names_in(
+    directory: &Path,
+    pick: impl Fn(&Path, &str) -> Option<String>,
+) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
+    };
+    let name = |entry: DirEntry| pick(&entry.path(), entry.file_name().to_str()?);
+    let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Removes a directory with these files and directories of ours in it. Not `remove_dir_all`: if a directory
+/// holds somebody else's mount, its content must stay.
+///
+/// # Errors
+/// Something else is in it.
+pub(crate) fn remove_ours(directory: &Path, names: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<()> {
+    for path in names.into_iter().map(|name| directory.join(name)) {
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
+    }
+    let _ = fs::remove_dir(directory);
+    ensure!(!directory.exists(), "{} still holds files that Spindle did not make", directory.display());
+    Ok(())
+}
+
 /// Loop devices whose backing file is `file`, even if the file system under it is dead.
 pub(crate) fn loops_of(file: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir("/sys/block") else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let device = Path::new("/dev").join(entry.file_name());
-        if file_of_loop(&device).is_some_and(|backing| backing == file) {
-            found.push(device);
-        }
-    }
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let devices = entries.map(|entry| Path::new("/dev").join(entry.file_name()));
+    let mut found: Vec<PathBuf> =
+        devices.filter(|device| file_of_loop(device).as_deref() == Some(file)).collect();
     found.sort();
     found
 }
 
 /// The backing file of a loop device, if it has one, even if the file system under it is dead.
 pub(crate) fn file_of_loop(device: &Path) -> Option<PathBuf> {
+    Some(backing_file(device)?.trim_end_matches(" (deleted)").into())
+}
+
+/// As [`file_of_loop`], with the kernel's remark about a file that is gone.
+pub(crate) fn backing_file(device: &Path) -> Option<String> {
     let attribute = Path::new("/sys/block").join(device.file_name()?).join("loop/backing_file");
-    let file = fs::read_to_string(attribute).ok()?;
-    Some(file.trim_end_matches('\n').trim_end_matches(" (deleted)").into())
+    Some(fs::read_to_string(attribute).ok()?.trim_end_matches('\n').to_owned())
 }
 
 /// Mount points of a source, the newest first.
@@ -94,7 +193,7 @@ pub(crate) fn is_claimed(device: &Path) -> bool {
 pub(crate) fn unmount(at: &Path) -> Result<()> {
     let started = Instant::now();
     loop {
-        match rustix::mount::unmount(at, rustix::mount::UnmountFlags::empty()) {
+        match rustix::mount::unmount(at, UnmountFlags::empty()) {
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::BUSY) if started.elapsed() < Duration::from_secs(5) => {
                 sleep(Duration::from_millis(50));
@@ -108,6 +207,11 @@ pub(crate) fn unmount(at: &Path) -> Result<()> {
             Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
         }
     }
+}
+
+/// Takes a mount away from its users, who keep their open files.
+pub(crate) fn detach_mount(at: &Path) -> Result<()> {
+    rustix::mount::unmount(at, UnmountFlags::DETACH).with_context(|| format!("unmounting {}", at.display()))
 }
 
 /// The block device under the file system that holds `path`; `None` if there is none, as under tmpfs.

@@ -15,11 +15,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process};
 use spindle_base::proc;
 
 use crate::control;
 use crate::serve::{fuse_directory, socket};
+use crate::system::{kill, wait_until};
 
 /// File in the state directory that identifies the emulator's process.
 pub(crate) const PROCESS_FILE: &str = "pid";
@@ -98,10 +98,7 @@ pub(crate) fn end_at_once(state: &Path, process: u32, why: &str) {
         // A failure loses only the log line.
         let _ = writeln!(log, "it {why} and was killed");
     }
-    if let Some(id) = Pid::from_raw(process as i32) {
-        // Fails only if it is gone already.
-        let _ = kill_process(id, Signal::KILL);
-    }
+    kill(process);
     abort(state);
 }
 
@@ -116,14 +113,7 @@ pub(crate) fn abort(state: &Path) -> bool {
     umount.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut umount) = umount.spawn() else { return false };
     // The file system stays mounted while a loop device has the file open. The abort comes before that check.
-    let started = Instant::now();
-    while matches!(umount.try_wait(), Ok(None)) {
-        if started.elapsed() > ABORT_TIME {
-            return false;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    true
+    wait_until(ABORT_TIME, || !matches!(umount.try_wait(), Ok(None)))
 }
 
 /// Whether a thread of the process has been in a single uninterruptible wait for that long. Threads of the

@@ -28,7 +28,7 @@ pub(crate) fn hurry(device: &Path) {
 pub(crate) fn relax() {
     for (process, _) in unbound_workers() {
         if realtime::fifo_priority(process) == Some(RECEIVING) {
-            realtime::set_other_of(process);
+            realtime::set_other(process);
         }
     }
 }

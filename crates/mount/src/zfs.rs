@@ -36,21 +36,21 @@ mod daemon;
 mod quiet;
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use rustix::mount::UnmountFlags;
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
 use crate::disk::{self, run_directory};
 use crate::format_options::zfs_refusal;
-use crate::system::{is_mount_point, mounts_of, unmount};
+use crate::system::{
+    backing_file, detach_mount, is_mount_point, mounts_of, names_in, remove_ours, unmount, wait_until,
+};
 use spindle_base::Mistake;
 
 /// Prefix of every pool's name. Pools without it are never touched.
@@ -121,22 +121,20 @@ impl Pool {
     /// with the tool's last words. Nothing is left behind.
     pub fn create(name: &str, devices: &PoolDevices, options: &PoolOptions) -> Result<Pool> {
         Pool::bring_up(name, devices, options, |pool, state| {
-            let mut arguments = vec!["create".to_owned()];
+            let (root, pool_name) = (path_text(state)?, pool_name(name));
             // Dead devices give errors; the default is to wait for their return.
-            arguments.extend(
-                ["-o", "failmode=continue", "-O", "atime=off", "-O", "compression=off"].map(str::to_owned),
-            );
-            for property in &options.properties {
-                arguments.extend(["-O".to_owned(), property.clone()]);
-            }
-            arguments.extend(["-R".to_owned(), path_text(state)?, "-m".to_owned(), "/mount".to_owned()]);
-            arguments.push(pool_name(name));
+            let mut arguments =
+                vec!["create", "-o", "failmode=continue", "-O", "atime=off", "-O", "compression=off"];
+            arguments.extend(options.properties.iter().flat_map(|property| ["-O", property]));
+            arguments.extend(["-R", &root, "-m", "/mount", &pool_name]);
+            let mut links = Vec::new();
             for (kind, paths) in groups(devices) {
-                arguments.extend((kind != "data" && !paths.is_empty()).then(|| kind.to_owned()));
+                links.extend((kind != "data" && !paths.is_empty()).then(|| kind.to_owned()));
                 for index in 0..paths.len() {
-                    arguments.push(path_text(&link(state, kind, index))?);
+                    links.push(path_text(&link(state, kind, index))?);
                 }
             }
+            arguments.extend(links.iter().map(String::as_str));
             pool.tool("zpool", &arguments).map(drop)
         })
     }
@@ -172,21 +170,19 @@ impl Pool {
         options: &PoolOptions,
         open: impl FnOnce(&Pool, &Path) -> Result<()>,
     ) -> Result<Pool> {
-        if !rustix::process::geteuid().is_root() {
-            bail!("a ZFS pool needs root (mount and FUSE)");
-        }
-        if !(16 << 20..=16 << 30).contains(&options.arc_bytes) || !options.arc_bytes.is_multiple_of(1 << 20) {
-            bail!("a cache (ARC) of {} bytes: it must be whole MiB, 16 MiB to 16 GiB", options.arc_bytes);
-        }
+        ensure!(rustix::process::geteuid().is_root(), "a ZFS pool needs root (mount and FUSE)");
+        let arc_bytes = options.arc_bytes;
+        let fits = (16 << 20..=16 << 30).contains(&arc_bytes) && arc_bytes.is_multiple_of(1 << 20);
+        ensure!(fits, "a cache (ARC) of {arc_bytes} bytes: it must be whole MiB, 16 MiB to 16 GiB");
         if let Some(words) = zfs_refusal(&options.properties) {
-            return Err(Mistake::new(words).into());
+            bail!(Mistake::new(words));
         }
         let state = state_directory(name)?;
         refuse_name_in_use(name)?;
         refuse_devices_in_use(devices)?;
         let attempt = || -> Result<Pool> {
             lay_out(&state, devices)?;
-            let daemon = daemon::start(&state, options.arc_bytes, options.die_with_parent)?;
+            let daemon = daemon::start(&state, arc_bytes, options.die_with_parent)?;
             let mount = mount_of(name)?;
             let process_id = daemon.id();
             let pool = Pool {
@@ -214,9 +210,8 @@ impl Pool {
     ///
     /// # Errors
     /// The tool's last words.
-    pub fn tool<T: AsRef<str>>(&self, program: &str, arguments: &[T]) -> Result<String> {
-        let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
-        daemon::tool(self.process_id, program, &arguments)
+    pub fn tool(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        daemon::tool(self.process_id, program, arguments)
     }
 
     /// Unmounts, writes everything out and releases the devices. They can then be kept as snapshots and
@@ -279,9 +274,7 @@ impl Pool {
         }
         if let Some(mut daemon) = daemon.filter(|_| result.is_ok() || self.insists) {
             // It was killed, so this only reaps it, unless a device below never answers.
-            let _ = retry(|| {
-                daemon.try_wait().map_err(Into::into).and_then(|ended| ended.context("it is there"))
-            });
+            wait_until(PATIENCE, || !matches!(daemon.try_wait(), Ok(None)));
         }
         result
     }
@@ -349,29 +342,22 @@ fn lay_out(state: &Path, devices: &PoolDevices) -> Result<()> {
 /// # Errors
 /// There is a pool of that name, up or broken: a [`Mistake`].
 pub fn refuse_name_in_use(name: &str) -> Result<()> {
-    if state_directory(name)?.exists() {
-        let words = format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
-        return Err(Mistake::new(words).into());
-    }
+    let words = || format!("a pool called {name} exists already: `spindle disk down {name}` takes it down");
+    ensure!(!state_directory(name)?.exists(), Mistake::new(words()));
     Ok(())
 }
 
 fn refuse_devices_in_use(devices: &PoolDevices) -> Result<()> {
-    if devices.data.is_empty() {
-        bail!("a ZFS pool needs at least one data device");
-    }
+    ensure!(!devices.data.is_empty(), "a ZFS pool needs at least one data device");
     let all: Vec<&PathBuf> = groups(devices).into_iter().flat_map(|(_, paths)| paths).collect();
     for (index, device) in all.iter().enumerate() {
-        if all[..index].contains(device) {
-            bail!("{} is named twice in one pool", device.display());
-        }
+        ensure!(!all[..index].contains(device), "{} is named twice in one pool", device.display());
         if let Some(at) = mounts_of(device).first() {
             bail!("{} is in use: it is mounted on {}", device.display(), at.display());
         }
         for name in list()? {
-            if devices_of(&state_directory(&name)?).contains(device) {
-                bail!("{} is in use by the ZFS pool {name}", device.display());
-            }
+            let is_its = devices_of(&state_directory(&name)?).contains(device);
+            ensure!(!is_its, "{} is in use by the ZFS pool {name}", device.display());
         }
     }
     Ok(())
@@ -392,17 +378,7 @@ fn imported_id(found: &str) -> Result<&str> {
 /// # Errors
 /// The directory cannot be read.
 pub fn list() -> Result<Vec<String>> {
-    let directory = run_directory();
-    let entries = match fs::read_dir(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("reading {}", directory.display()))?,
-    };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(DIRECTORY_PREFIX)?.to_owned()))
-        .collect();
-    names.sort();
-    Ok(names)
+    names_in(&run_directory(), |_, name| Some(name.strip_prefix(DIRECTORY_PREFIX)?.to_owned()))
 }
 
 /// Whether the pool's zfs-fuse or a disk below it is gone. Then no process will take it down, and nothing can
@@ -422,12 +398,9 @@ fn devices_of(state: &Path) -> Vec<PathBuf> {
 
 /// Whether this is a loop device without a file, or whose file cannot be reached: its emulator is dead.
 fn has_lost_its_file(device: &Path) -> bool {
-    let Some(name) = device.file_name().and_then(|name| name.to_str()) else { return false };
-    if !name.starts_with("loop") {
-        return false;
-    }
-    let backing = fs::read_to_string(Path::new("/sys/block").join(name).join("loop/backing_file"));
-    !backing.is_ok_and(|file| fs::metadata(file.trim_end_matches('\n')).is_ok())
+    let name = device.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b"loop")
+        && backing_file(device).is_none_or(|file| fs::metadata(file).is_err())
 }
 
 /// Unmounts, ends zfs-fuse and removes the state directory, whatever the pool's state. A pool that was not
@@ -437,9 +410,7 @@ fn has_lost_its_file(device: &Path) -> bool {
 /// There is no such pool, or a living file system is in use.
 pub fn down(name: &str) -> Result<()> {
     let state = state_directory(name)?;
-    if !state.exists() {
-        bail!("there is no ZFS pool called {name}");
-    }
+    ensure!(state.exists(), "there is no ZFS pool called {name}");
     for device in devices_of(&state) {
         disk::end_if_silent(&device);
     }
@@ -456,28 +427,14 @@ fn take_away(state: &Path) -> Result<()> {
     daemon::kill(state)?;
     let mount = state.join("mount");
     while is_mount_point(&mount) {
-        rustix::mount::unmount(&mount, UnmountFlags::DETACH)
-            .with_context(|| format!("unmounting {}", mount.display()))?;
-    }
-    remove(state)
-}
-
-/// Not `remove_dir_all`: if a directory holds somebody else's mount, its content must stay.
-fn remove(state: &Path) -> Result<()> {
-    for file in [daemon::LOG_FILE, daemon::SOCKET, "lock/zfs_lock", "pools/zpool.cache"] {
-        let _ = fs::remove_file(state.join(file));
+        detach_mount(&mount)?;
     }
     for link in fs::read_dir(state.join("devices")).into_iter().flatten().flatten() {
         let _ = fs::remove_file(link.path());
     }
-    for directory in ["devices", "mount"].into_iter().chain(daemon::PRIVATE.map(|(ours, _)| ours)) {
-        let _ = fs::remove_dir(state.join(directory));
-    }
-    let _ = fs::remove_dir(state);
-    if state.exists() {
-        bail!("{} still holds something that is not ours", state.display());
-    }
-    Ok(())
+    let files = [daemon::LOG_FILE, daemon::SOCKET, "lock/zfs_lock", "pools/zpool.cache"];
+    let directories = daemon::PRIVATE.map(|(ours, _)| ours);
+    remove_ours(state, files.into_iter().chain(["devices", "mount"]).chain(directories))
 }
 
 /// Takes down abandoned pools, left by killed runs. Call it before the disks are cleared.
@@ -507,7 +464,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_pool_on_the_devices_is_found_by_number() {
+    fn the_only_pool_on_the_devices_is_found_by_its_id() {
         let one = "  pool: spindle-a\n    id: 6993891372193414519\n state: ONLINE\n";
         assert_eq!(imported_id(one).unwrap(), "6993891372193414519");
         assert!(imported_id("").unwrap_err().to_string().contains("no ZFS pool"));

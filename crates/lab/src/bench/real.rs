@@ -156,7 +156,8 @@ pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64) -> Result<Disk>
         die_with_parent: true,
     };
     let program = std::env::current_exe().context("looking for our own binary")?;
-    let options = spindle_mount::DiskOptions { file_system, ..emulated::options(stack, &wishes)? };
+    let mut options = emulated::options(stack, &wishes)?;
+    options.formatting.file_system = file_system;
     Disk::up(&program, &options)
 }
 

@@ -126,7 +126,7 @@ impl Target {
     /// One sentence about the target.
     pub fn summary(&self) -> String {
         match self {
-            Target::Stack(stack) => stack.summary().to_owned(),
+            Target::Stack(stack) => stack.head().summary.clone(),
             Target::Running { name, .. } => format!("The emulated disk {name}."),
             Target::BlockDevice { path, .. } => format!("The block device {}.", path.display()),
             Target::Directory(path) => format!("A file in {}.", path.display()),

@@ -47,12 +47,13 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
     let measured = if run.once { "at most for the fixed work" } else { "measured" };
     let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
     let phases = phases.filter(|(_, duration)| !duration.is_zero());
-    let start = spelling(&run.start);
+    let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
     text.push_str(&format!(
-        "\n{} trials in {} shuffled blocks, start {start}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
+        "\n{} trials in {} shuffled blocks, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
         plan.trials.len(),
         run.trials,
-        phases.map(|(name, duration)| format!("{} {name}", text::duration(duration))).join(", "),
+        spelling(&run.start),
+        phases.collect::<Vec<_>>().join(", "),
         if run.once { "at most" } else { "about" },
         text::duration(plan.estimate.total),
         text::duration(plan.estimate.per_trial),

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_added_is_left() {
+    fn a_histogram_difference_has_only_the_added_values() {
         let encode = |values: &[u64]| {
             let mut recorded = histogram::new();
             values.iter().for_each(|value| recorded.record(*value).unwrap());

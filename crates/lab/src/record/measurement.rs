@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use spindle_load::Check;
+use spindle_load::{Check, Metric};
 
 use super::{MountView, ReplicationView};
 
@@ -34,16 +33,6 @@ pub struct Measurement {
     /// Differences of server counters over the measured window, by the server's own names.
     pub server_counters: BTreeMap<String, f64>,
     pub verification: Vec<Check>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
-pub struct Metric {
-    /// For example `new-order transactions per minute`.
-    pub name: String,
-    pub value: f64,
-    /// True for a time; every other metric is better when it is higher.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub lower_is_better: bool,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]

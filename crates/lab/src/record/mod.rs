@@ -24,14 +24,13 @@ mod warning;
 pub use cell::{Cell, MountHead, StackHead, ZfsDeviceHead, ZfsHead};
 pub use file_class::FileClass;
 pub use measurement::{
-    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, Metric, PerTransaction, Series,
-    TransactionSummary,
+    Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
 };
 pub use replication::{
     ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
     WaitPoint,
 };
-pub use spindle_load::Check;
+pub use spindle_load::{Check, Metric};
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
 

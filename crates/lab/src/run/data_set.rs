@@ -15,17 +15,15 @@ use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 use spindle_load::WorkloadSpec;
 
-use super::cause;
+use super::{cause, instance};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::private_directory::PrivateDirectory;
 use crate::host::progress::Progress;
-use crate::record::FileClass;
-use crate::record::ZfsHead;
 use crate::scenario::content_hash;
-use crate::server::{FOREIGN_TOOLS, Instance, Running, Server, Source, catalog};
+use crate::server::{FOREIGN_TOOLS, Running, Server, Source, catalog};
 use crate::stack::StackSpec;
-use crate::stack::layout::{Layout, LayoutMount};
+use crate::stack::layout::{Layout, MountRecipe};
 use crate::volume::mounts::{Mounts, MountsRequest};
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
@@ -75,50 +73,6 @@ pub(super) struct Recipe<'a> {
     pub mounts: Vec<MountRecipe<'a>>,
 }
 
-/// Everything that shapes the part of a snapshot on one mount.
-#[derive(Debug, Serialize)]
-pub(super) struct MountRecipe<'a> {
-    pub classes: &'a [FileClass],
-    /// The form in which the part is stored.
-    pub form: Form<'a>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) enum Form<'a> {
-    /// Image of an emulated disk.
-    Image {
-        file_system: &'a str,
-        mkfs_options: &'a [String],
-        mount_options: &'a [String],
-        size_bytes: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        zfs: Option<[Option<u64>; 3]>,
-    },
-    /// Files copied from a real disk; they fit on any disk.
-    Files,
-}
-
-impl<'a> MountRecipe<'a> {
-    /// In the order of the layout.
-    pub(super) fn of(layout: &'a Layout, stacks: &'a BTreeMap<String, StackSpec>) -> Vec<MountRecipe<'a>> {
-        let recipe = |mount: &'a LayoutMount| {
-            let head = stacks[&mount.stack].head();
-            let form = match head.real {
-                true => Form::Files,
-                false => Form::Image {
-                    file_system: &head.file_system,
-                    mkfs_options: &head.mkfs_options,
-                    mount_options: &head.mount_options,
-                    size_bytes: head.size_bytes,
-                    zfs: head.zfs.as_ref().map(ZfsHead::shape),
-                },
-            };
-            MountRecipe { classes: &mount.classes, form }
-        };
-        layout.mounts.iter().map(recipe).collect()
-    }
-}
-
 #[derive(Debug)]
 pub(super) struct DataSets {
     directory: PathBuf,
@@ -139,16 +93,8 @@ impl DataSets {
     }
 
     /// The directory of the snapshot, which is made now if missing.
-    pub(super) fn snapshot(
-        &mut self,
-        recipe: &Recipe<'_>,
-        server: &dyn Server,
-        storage: Storage<'_>,
-        work_directory: &Path,
-        interrupt: &Interrupt,
-        progress: &mut Progress,
-    ) -> Result<PathBuf> {
-        let key = content_hash(recipe);
+    pub(super) fn snapshot(&mut self, load: &Load<'_>, progress: &mut Progress) -> Result<PathBuf> {
+        let key = content_hash(&load.recipe);
         let directory = self.directory.join(&key);
         if PrivateDirectory::open(&directory)?.is_some() {
             return Ok(directory);
@@ -160,13 +106,12 @@ impl DataSets {
         if fs::symlink_metadata(&draft).is_ok() {
             fs::remove_dir_all(&draft).with_context(|| format!("removing {}", draft.display()))?;
         }
-        let load = Load { recipe, server, storage, work_directory, interrupt };
         let result = load.run(&draft, progress).context("loading the database");
         if result.is_err() {
             // Frees space if the disk is full. The next run removes any remains.
             let _ = fs::remove_dir_all(&draft);
         }
-        interrupt.check()?;
+        load.interrupt.check()?;
         match result {
             // The final name appears only once the snapshot is complete.
             Ok(()) => close(&draft)
@@ -182,33 +127,28 @@ impl DataSets {
     }
 }
 
-/// The storage on which a database is loaded.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Storage<'a> {
+/// The load of a database, and the storage for it.
+pub(super) struct Load<'a> {
+    pub recipe: Recipe<'a>,
+    pub server: &'a dyn Server,
     pub layout: &'a Layout,
     pub stacks: &'a BTreeMap<String, StackSpec>,
-}
-
-struct Load<'a> {
-    recipe: &'a Recipe<'a>,
-    server: &'a dyn Server,
-    storage: Storage<'a>,
-    work_directory: &'a Path,
-    interrupt: &'a Interrupt,
+    pub work_directory: &'a Path,
+    pub interrupt: &'a Interrupt,
 }
 
 impl Load<'_> {
     fn run(&self, snapshot: &Path, progress: &mut Progress) -> Result<()> {
         progress.activity("making an empty database".to_owned());
         let mut mounts = Mounts::up(&MountsRequest {
-            layout: self.storage.layout,
-            stacks: self.storage.stacks,
+            layout: self.layout,
+            stacks: self.stacks,
             plain_directories: catalog::find(self.recipe.server_kind).is_some_and(|kind| kind.is_for_tests),
             snapshot: None,
             work_directory: self.work_directory,
             seed: self.recipe.seed,
             owner: "",
-            mount_count: self.storage.layout.mounts.len(),
+            mount_count: self.layout.mounts.len(),
         })
         .context("bringing the storage up")?;
         mounts.set_timing(false)?;
@@ -218,14 +158,8 @@ impl Load<'_> {
 
     /// Makes the database on the storage and shuts it down cleanly.
     fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
-        let instance = Instance {
-            data_directory: mounts.data_directory(),
-            class_directories: mounts.class_directories(),
-            runtime_directory: self.work_directory.join("load"),
-            settings: self.recipe.settings.clone(),
-        };
-        let directories = [&instance.data_directory, &instance.runtime_directory];
-        for directory in directories.into_iter().chain(instance.class_directories.values()) {
+        let instance = instance(mounts, &self.work_directory.join("load"), &self.recipe.settings)?;
+        for directory in instance.class_directories.values().chain([&instance.data_directory]) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }
         // The server's own programs are killed by a signal.

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
@@ -28,7 +28,7 @@ use crate::record::{BottleneckKind, Header, Provenance, Trial};
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
-use crate::volume;
+use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
 use spindle_base::Mistake;
 use spindle_base::text;
@@ -77,7 +77,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let versions = versions(&servers, options)?;
     check_settings(scenario, &servers, options)?;
     volume::check_environment()?;
-    volume::clear_leftovers().context("clearing what an interrupted run left behind")?;
+    volume::clear_leftovers().context("clearing the remains of an interrupted run")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
     check_stacks(scenario, work_directory.path(), options)?;
@@ -148,6 +148,22 @@ fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> 
     Ok(())
 }
 
+/// A server on these mounts. Makes its runtime directory.
+fn instance(
+    mounts: &Mounts,
+    runtime_directory: &Path,
+    settings: &BTreeMap<String, String>,
+) -> Result<Instance> {
+    std::fs::create_dir_all(runtime_directory)
+        .with_context(|| format!("making {}", runtime_directory.display()))?;
+    Ok(Instance {
+        data_directory: mounts.data_directory(),
+        class_directories: mounts.class_directories(),
+        runtime_directory: runtime_directory.to_owned(),
+        settings: settings.clone(),
+    })
+}
+
 /// Checks that need mkfs and mount to judge their options, and the kernel to judge a real disk.
 fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
     if scenario.matrix.server.iter().all(|name| scenario.servers[name].facts().is_for_tests) {
@@ -156,7 +172,7 @@ fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Res
     for name in scenario.stacks_in_use() {
         if let Some((key, words)) = volume::complaint(&scenario.stacks[name], directory)? {
             let file = options.scenario_path.display();
-            return Err(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")).into());
+            bail!(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")));
         }
     }
     Ok(())

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, ensure};
 use spindle_load::{Check, Workload};
 
+use super::instance;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use crate::observe::measurement::{ReplicaFacts, Window};
@@ -75,7 +76,8 @@ impl<'a> Replicas<'a> {
         let layouts = roles.iter().flat_map(|roles| &roles.spec.replicas);
         let replicas = layouts.zip(mounts).enumerate().map(|(index, (layout, mounts))| {
             let name = name(index, &layout.name);
-            let facts = ReplicaFacts::new(&name, layout);
+            let facts =
+                ReplicaFacts { name: name.clone(), layout: layout.clone(), ..ReplicaFacts::default() };
             Replica { name, running: None, mounts, facts }
         });
         let replicas = replicas.collect();
@@ -124,13 +126,7 @@ impl<'a> Replicas<'a> {
         let mut instances = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
             let directory = work_directory.join(format!("replica-{}", index + 1));
-            std::fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
-            let instance = Instance {
-                data_directory: replica.mounts.data_directory(),
-                class_directories: replica.mounts.class_directories(),
-                runtime_directory: directory,
-                settings: spec.settings.clone(),
-            };
+            let instance = instance(&replica.mounts, &directory, &spec.settings)?;
             let running = replication.start_replica(&instance, spec, index + 1);
             replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
             instances.push(instance);
@@ -146,9 +142,11 @@ impl<'a> Replicas<'a> {
         let deadline = Instant::now() + CONNECT_PATIENCE;
         while !set.is_running()? {
             self.interrupt.check()?;
-            if Instant::now() > deadline {
-                bail!("the replicas did not follow the primary within {} s", CONNECT_PATIENCE.as_secs());
-            }
+            let patience_s = CONNECT_PATIENCE.as_secs();
+            ensure!(
+                Instant::now() < deadline,
+                "the replicas did not follow the primary within {patience_s} s"
+            );
             std::thread::sleep(POLL_INTERVAL);
         }
         self.set = Some(set);
@@ -225,13 +223,12 @@ impl<'a> Replicas<'a> {
             }
             behind.is_empty() || since.elapsed() > STALL_PATIENCE
         })?;
-        if !behind.is_empty() {
-            bail!(
-                "{} did not apply anything for {} s, though the load had ended and the storage was at memory speed",
-                behind.join(" and "),
-                STALL_PATIENCE.as_secs()
-            );
-        }
+        ensure!(
+            behind.is_empty(),
+            "{} did not apply anything for {} s, though the load had ended and the storage was at memory speed",
+            behind.join(" and "),
+            STALL_PATIENCE.as_secs()
+        );
         Ok(())
     }
 

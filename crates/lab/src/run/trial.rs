@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use spindle_load::{RunSpec, Workload};
 
-use super::data_set::{DataSets, MountRecipe, Recipe, Storage};
+use super::data_set::{DataSets, Load, Recipe};
 use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
-use super::{Servers, cause};
+use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
@@ -24,7 +24,7 @@ use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
 use crate::server::replication::ReplicationSpec;
 use crate::server::telemetry::Durability;
-use crate::server::{FOREIGN_TOOLS, Instance, Running, Server};
+use crate::server::{FOREIGN_TOOLS, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
 
@@ -51,6 +51,16 @@ pub(super) struct Laboratory<'a> {
 struct Finding {
     settings: BTreeMap<String, String>,
     measured: Option<(Measurement, Vec<Warning>)>,
+}
+
+/// A trial with its storage. Values are dropped in this order, after the client and the server.
+struct Attempt<'a, 'p> {
+    laboratory: &'a Laboratory<'a>,
+    planned: &'a PlannedTrial,
+    replicas: Replicas<'a>,
+    mounts: Mounts,
+    phases: &'a mut Phases<'p>,
+    finding: &'a mut Finding,
 }
 
 impl Laboratory<'_> {
@@ -93,8 +103,6 @@ impl Laboratory<'_> {
         })
     }
 
-    /// Values are dropped in reverse order. On every path the client goes first, then the server, then the
-    /// replicas, then the storage.
     fn attempt(
         &self,
         planned: &PlannedTrial,
@@ -125,19 +133,19 @@ impl Laboratory<'_> {
             })
             .context("restoring the snapshot")
         };
-        let mut mounts = restore(0, "")?;
+        let mounts = restore(0, "")?;
         let further = (1..snapshots.len()).map(|number| {
             restore(number, &format!("replica-{number}")).with_context(|| format!("replica {number}"))
         });
         let roles = Roles::of(server, self.replication());
-        let mut replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
-        let is_cold = self.scenario.run.start == StartState::Cold;
-        mounts.set_timing(is_cold)?;
-        replicas.set_timing(is_cold)?;
-        self.with_storage(planned, &mut mounts, &mut replicas, phases, finding)
-            .map_err(|error| replicas.cause(cause::of_storage(error, &mut mounts)))?;
-        replicas.down()?;
-        mounts.down().context("taking the storage down")
+        let replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
+        let mut attempt = Attempt { laboratory: self, planned, replicas, mounts, phases, finding };
+        attempt.set_timing(self.scenario.run.start == StartState::Cold)?;
+        attempt
+            .run()
+            .map_err(|error| attempt.replicas.cause(cause::of_storage(error, &mut attempt.mounts)))?;
+        attempt.replicas.down()?;
+        attempt.mounts.down().context("taking the storage down")
     }
 
     fn layout(&self) -> &Layout {
@@ -162,132 +170,6 @@ impl Laboratory<'_> {
         self.layouts().map(of_layout).collect::<Vec<_>>().join(" > ")
     }
 
-    fn with_storage(
-        &self,
-        planned: &PlannedTrial,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        phases: &mut Phases<'_>,
-        finding: &mut Finding,
-    ) -> Result<()> {
-        phases.enter("start")?;
-        let server = &*self.servers[&self.cell.server];
-        let spec = &self.scenario.servers[&self.cell.server];
-        let instance = Instance {
-            data_directory: mounts.data_directory(),
-            class_directories: mounts.class_directories(),
-            runtime_directory: self.work_directory.join("trial"),
-            settings: spec.settings.clone(),
-        };
-        std::fs::create_dir_all(&instance.runtime_directory)
-            .with_context(|| format!("making {}", instance.runtime_directory.display()))?;
-        let mut running = replicas.start_primary(server, &instance).context("starting the server")?;
-        self.with_server(planned, mounts, replicas, &mut *running, phases, finding)
-            .map_err(|error| cause::of_server(error, &mut *running))
-    }
-
-    fn with_server(
-        &self,
-        planned: &PlannedTrial,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        running: &mut dyn Running,
-        phases: &mut Phases<'_>,
-        finding: &mut Finding,
-    ) -> Result<()> {
-        let run = &self.scenario.run;
-        let server_id = running.process_id();
-        self.interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
-        let durability = self.ask(running, replicas, finding)?;
-        replicas.follow(self.work_directory)?;
-        let run_spec = RunSpec {
-            endpoint: running.endpoint(),
-            workload: self.scenario.workloads[&self.cell.workload].clone(),
-            seed: planned.seed,
-            once: run.once,
-            tools_run_as: FOREIGN_TOOLS,
-        };
-        let mut client = ClientProcess::spawn(self.program, &run_spec)?;
-        let client_id = client.process_id();
-        self.interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
-
-        self.warm_up(&mut client, mounts, replicas, phases)?;
-        phases.enter("measure")?;
-        let mut window =
-            phases.measure(&mut client, run.measure, self.layout(), mounts, replicas, running)?;
-        window.durability = durability;
-        mounts.check()?;
-        replicas.check()?;
-
-        phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
-        mounts.set_timing(false)?;
-        self.interrupt.kill_on_signal(client_id, || client.stop())?;
-        if replicas.are_there() {
-            replicas.catch_up(&mut window)?;
-            phases.enter("verify")?;
-        }
-        let checks = self.verify(&run_spec, server_id, replicas)?;
-        finding.measured = Some(measurement::measurement(&window, checks)?);
-
-        phases.enter("stop")?;
-        let patience = self.wait(STOP_PATIENCE).patience;
-        replicas.stop(patience)?;
-        self.interrupt.kill_on_signal(server_id, || running.stop(patience))
-    }
-
-    /// Asks the server for its settings, which the finding keeps, and returns the durability of its commits.
-    fn ask(
-        &self,
-        running: &mut dyn Running,
-        replicas: &Replicas<'_>,
-        finding: &mut Finding,
-    ) -> Result<Durability> {
-        let spec = &self.scenario.servers[&self.cell.server];
-        let mut names: Vec<String> = spec.settings.keys().cloned().collect();
-        names.extend(replicas.told_settings());
-        self.interrupt.kill_on_signal(running.process_id(), || {
-            finding.settings = running.settings(&names)?;
-            running.durability().context("asking the server for the settings of its logs")
-        })
-    }
-
-    /// Returns once the timing is on and the load is the one to be measured.
-    fn warm_up(
-        &self,
-        client: &mut ClientProcess,
-        mounts: &mut Mounts,
-        replicas: &mut Replicas<'_>,
-        phases: &mut Phases<'_>,
-    ) -> Result<()> {
-        let run = &self.scenario.run;
-        phases.enter("warm-up")?;
-        mounts.set_timing(run.start != StartState::WarmFast)?;
-        replicas.set_timing(run.start != StartState::WarmFast)?;
-        phases.watch(client, run.warm_up)?;
-        phases.enter("settle")?;
-        mounts.set_timing(true)?;
-        replicas.set_timing(true)?;
-        phases.watch(client, run.settle)
-    }
-
-    /// Runs the workload's checks on the server and on every replica. A failed check is an error.
-    fn verify(&self, run_spec: &RunSpec, server_id: u32, replicas: &mut Replicas<'_>) -> Result<Vec<Check>> {
-        let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
-        let wait = self.wait(VERIFY_PATIENCE);
-        let work = {
-            let (workload, endpoint) = (workload.clone(), run_spec.endpoint.clone());
-            move || workload.verify(&endpoint)
-        };
-        let verified = self.interrupt.kill_on_signal(server_id, || wait.for_work(work));
-        let mut checks = verified.context("verifying the database")?;
-        checks
-            .extend(self.interrupt.kill_on_signal(server_id, || replicas.verify(&workload, wait.patience))?);
-        if let Some(failed) = checks.iter().find(|check| !check.passed) {
-            bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
-        }
-        Ok(checks)
-    }
-
     /// A wait for the server, with patience for the size of its data.
     fn wait(&self, least: Duration) -> Wait<'_> {
         let data_bytes = self.scenario.data_bytes();
@@ -305,18 +187,130 @@ impl Laboratory<'_> {
         data_sets: &mut DataSets,
         phases: &mut Phases<'_>,
     ) -> Result<PathBuf> {
-        let storage = Storage { layout, stacks: &self.scenario.stacks };
+        let Laboratory { scenario, cell, .. } = self;
+        let spec = &scenario.servers[&cell.server];
+        let workload = &scenario.workloads[&cell.workload];
         let recipe = Recipe {
-            server_kind: &self.scenario.servers[&self.cell.server].kind,
-            server_version: &self.versions[&self.cell.server],
-            server_source: &self.scenario.servers[&self.cell.server].source,
-            settings: server.load_settings(&self.scenario.servers[&self.cell.server].settings),
-            data_set: self.scenario.workloads[&self.cell.workload].data_set(),
-            workload: &self.scenario.workloads[&self.cell.workload],
-            seed: self.scenario.run.seed,
-            mounts: MountRecipe::of(storage.layout, storage.stacks),
+            server_kind: &spec.kind,
+            server_version: &self.versions[&cell.server],
+            server_source: &spec.source,
+            settings: server.load_settings(&spec.settings),
+            data_set: workload.data_set(),
+            workload,
+            seed: scenario.run.seed,
+            mounts: layout.recipes(&scenario.stacks),
         };
-        data_sets.snapshot(&recipe, server, storage, self.work_directory, self.interrupt, phases.progress)
+        let load = Load {
+            recipe,
+            server,
+            layout,
+            stacks: &scenario.stacks,
+            work_directory: self.work_directory,
+            interrupt: self.interrupt,
+        };
+        data_sets.snapshot(&load, phases.progress)
+    }
+}
+
+impl Attempt<'_, '_> {
+    fn set_timing(&mut self, on: bool) -> Result<()> {
+        self.mounts.set_timing(on)?;
+        self.replicas.set_timing(on)
+    }
+
+    /// From the start of the server to its stop.
+    fn run(&mut self) -> Result<()> {
+        self.phases.enter("start")?;
+        let Laboratory { scenario, cell, servers, work_directory, .. } = self.laboratory;
+        let settings = &scenario.servers[&cell.server].settings;
+        let instance = instance(&self.mounts, &work_directory.join("trial"), settings)?;
+        let running = self.replicas.start_primary(&*servers[&cell.server], &instance);
+        let mut running = running.context("starting the server")?;
+        self.with_server(&mut *running).map_err(|error| cause::of_server(error, &mut *running))
+    }
+
+    fn with_server(&mut self, running: &mut dyn Running) -> Result<()> {
+        let laboratory = self.laboratory;
+        let Laboratory { scenario, interrupt, .. } = laboratory;
+        let server_id = running.process_id();
+        interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
+        let durability = self.ask(running)?;
+        self.replicas.follow(laboratory.work_directory)?;
+        let run_spec = RunSpec {
+            endpoint: running.endpoint(),
+            workload: scenario.workloads[&laboratory.cell.workload].clone(),
+            seed: self.planned.seed,
+            once: scenario.run.once,
+            tools_run_as: FOREIGN_TOOLS,
+        };
+        let mut client = ClientProcess::spawn(laboratory.program, &run_spec)?;
+        let client_id = client.process_id();
+        interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
+
+        self.warm_up(&mut client)?;
+        self.phases.enter("measure")?;
+        let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
+        let measure = scenario.run.measure;
+        let mut window =
+            self.phases.measure(&mut client, measure, laboratory.layout(), mounts, replicas, running)?;
+        window.durability = durability;
+        mounts.check()?;
+        replicas.check()?;
+
+        self.phases.enter(if replicas.are_there() { "catch-up" } else { "verify" })?;
+        mounts.set_timing(false)?;
+        interrupt.kill_on_signal(client_id, || client.stop())?;
+        if replicas.are_there() {
+            replicas.catch_up(&mut window)?;
+            self.phases.enter("verify")?;
+        }
+        let checks = self.verify(&run_spec, server_id)?;
+        self.finding.measured = Some(measurement::measurement(&window, checks)?);
+
+        self.phases.enter("stop")?;
+        let patience = laboratory.wait(STOP_PATIENCE).patience;
+        self.replicas.stop(patience)?;
+        interrupt.kill_on_signal(server_id, || running.stop(patience))
+    }
+
+    /// Asks the server for its settings, which the finding keeps, and returns the durability of its commits.
+    fn ask(&mut self, running: &mut dyn Running) -> Result<Durability> {
+        let Laboratory { scenario, cell, interrupt, .. } = self.laboratory;
+        let mut names: Vec<String> = scenario.servers[&cell.server].settings.keys().cloned().collect();
+        names.extend(self.replicas.told_settings());
+        interrupt.kill_on_signal(running.process_id(), || {
+            self.finding.settings = running.settings(&names)?;
+            running.durability().context("asking the server for the settings of its logs")
+        })
+    }
+
+    /// Returns once the timing is on and the load is the one to be measured.
+    fn warm_up(&mut self, client: &mut ClientProcess) -> Result<()> {
+        let run = &self.laboratory.scenario.run;
+        self.phases.enter("warm-up")?;
+        self.set_timing(run.start != StartState::WarmFast)?;
+        self.phases.watch(client, run.warm_up)?;
+        self.phases.enter("settle")?;
+        self.set_timing(true)?;
+        self.phases.watch(client, run.settle)
+    }
+
+    /// Runs the workload's checks on the server and on every replica. A failed check is an error.
+    fn verify(&mut self, run_spec: &RunSpec, server_id: u32) -> Result<Vec<Check>> {
+        let workload: Arc<dyn Workload> = Arc::from(run_spec.workload.build_with_tools(FOREIGN_TOOLS)?);
+        let wait = self.laboratory.wait(VERIFY_PATIENCE);
+        let work = {
+            let (workload, endpoint) = (workload.clone(), run_spec.endpoint.clone());
+            move || workload.verify(&endpoint)
+        };
+        self.laboratory.interrupt.kill_on_signal(server_id, || {
+            let mut checks = wait.for_work(work).context("verifying the database")?;
+            checks.extend(self.replicas.verify(&workload, wait.patience)?);
+            if let Some(failed) = checks.iter().find(|check| !check.passed) {
+                bail!("the database is not consistent: {}: {}", failed.name, failed.detail);
+            }
+            Ok(checks)
+        })
     }
 }
 

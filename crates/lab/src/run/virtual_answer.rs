@@ -65,7 +65,7 @@ pub fn table(scenario: &Scenario) -> String {
     }
     for name in real {
         text.push_str(&format!(
-            "{}: a real disk, which virtual time knows nothing of\n",
+            "{}: a real disk, and virtual time covers emulated storage only\n",
             scenario.stacks[name].label()
         ));
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_keeps_its_promises_commits_at_most_once_a_turn() {
+    fn a_disk_with_durable_flushes_commits_at_most_once_a_revolution() {
         let disk = of("hdd-7200");
         assert!(disk.commits_per_s <= 121.0, "7200 turns a minute are 120 a second: {disk:?}");
     }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
-use crate::record::FileClass;
-use crate::record::{ReplicationMode, StartState, WaitPoint};
+use super::Matrix;
+use crate::record::{FileClass, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
+use crate::stack::layout::Layout;
 use spindle_base::Mistake;
 use spindle_base::explain::{explain, parse_toml};
 use spindle_base::units;
@@ -45,6 +46,11 @@ pub(super) struct LayoutTable {
 }
 
 impl LayoutTable {
+    pub(super) fn layout(&self, name: &str) -> Layout {
+        let label = self.label.as_deref().unwrap_or(name);
+        Layout::new(name, label, &self.data, &self.named()[1..])
+    }
+
     /// Every named class, the data's first.
     pub(super) fn named(&self) -> Vec<(FileClass, &str)> {
         let others = [
@@ -110,17 +116,6 @@ impl SettingValue {
             SettingValue::Text(value) => value.clone(),
         }
     }
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Matrix {
-    /// Exactly one of the two is set.
-    pub stack: Option<Vec<String>>,
-    pub layout: Option<Vec<String>>,
-    #[serde(default)]
-    pub server: Vec<String>,
-    pub workload: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

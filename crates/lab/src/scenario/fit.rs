@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::{Bounds, Scenario, ServerSpec};
 use crate::record::FileClass;
-use crate::stack::layout::Layout;
 use spindle_base::Mistake;
 use spindle_base::text;
 
@@ -14,8 +13,10 @@ use crate::server::reserved;
 /// 8.0.30 is 100 MiB.
 const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
-pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
-    for setting in reserved(&spec.settings, &spec.server().memory_settings()) {
+/// Checks the memory of a server and its replicas, which share this machine.
+pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
+    let known = spec.server().memory_settings();
+    for setting in reserved(&spec.settings, &known) {
         let (text, example) = (setting.value, setting.example);
         let path = format!("servers.{name}.settings.{}", setting.name);
         let bytes = setting.bytes.ok_or_else(|| {
@@ -27,13 +28,7 @@ pub(super) fn check_memory_settings(name: &str, spec: &ServerSpec, bounds: &Boun
             return Err(Mistake::at(path, message));
         }
     }
-    Ok(())
-}
-
-/// A primary and its replicas share this machine.
-pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
     let Some(replication) = &spec.replication else { return Ok(()) };
-    let known = spec.server().memory_settings();
     let sum = |settings: &BTreeMap<String, String>| -> u64 {
         reserved(settings, &known).iter().filter_map(|setting| setting.bytes).sum()
     };
@@ -76,55 +71,39 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
         for layout in scenario.layouts.iter().chain(scenario.replica_layouts()) {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
-            let needed = data.bytes + empty_bytes + more_bytes;
-            let name = layout.stack_of(FileClass::Data);
-            let size = scenario.stacks[name].head().size_bytes;
-            if size < needed {
-                let redo = match more_bytes {
-                    0 => String::new(),
-                    _ => format!(" and a redo log of {}", text::size(redo_bytes)),
-                };
-                let message = format!(
-                    "{} is too small for workload `{workload}`: {}{redo} need about {}",
-                    text::size(size),
-                    data.words,
-                    text::size(needed),
-                );
-                return Err(Mistake::at(size_key(scenario, name), message));
-            }
+            let redo = match more_bytes {
+                0 => String::new(),
+                _ => format!(" and a redo log of {}", text::size(redo_bytes)),
+            };
+            let needed_bytes = data.bytes + empty_bytes + more_bytes;
+            check_size(scenario, layout.stack_of(FileClass::Data), needed_bytes, |needed| {
+                format!("workload `{workload}`: {}{redo} need about {needed}", data.words)
+            })?;
+            // A separate mount does not hold the data, but needs room for files that grow there.
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
-                check_apart(scenario, layout, class, name, empty_bytes + more_bytes)?;
+                check_size(scenario, name, empty_bytes + more_bytes, |needed| {
+                    let (class, layout) = (class.key(), &layout.name);
+                    format!("the class `{class}` of layout `{layout}`, which needs about {needed}")
+                })?;
             }
         }
     }
     Ok(())
 }
 
-/// A separate mount does not hold the data, but needs room for files that grow there.
-fn check_apart(
+/// `user` continues the sentence about a stack that is too small.
+fn check_size(
     scenario: &Scenario,
-    layout: &Layout,
-    class: FileClass,
     stack: &str,
-    needed: u64,
+    needed_bytes: u64,
+    user: impl FnOnce(String) -> String,
 ) -> Result<(), Mistake> {
-    let size = scenario.stacks[stack].head().size_bytes;
-    if size < needed {
-        let message = format!(
-            "{} is too small for the class `{}` of layout `{}`, which needs about {}",
-            text::size(size),
-            class.key(),
-            layout.name,
-            text::size(needed),
-        );
-        return Err(Mistake::at(size_key(scenario, stack), message));
+    let size_bytes = scenario.stacks[stack].head().size_bytes;
+    if size_bytes < needed_bytes {
+        let (size, user) = (text::size(size_bytes), user(text::size(needed_bytes)));
+        let key = if scenario.stacks[stack].real().is_some() { "path" } else { "size" };
+        return Err(Mistake::at(format!("stacks.{stack}.{key}"), format!("{size} is too small for {user}")));
     }
     Ok(())
-}
-
-/// The key that sets the size of a stack.
-fn size_key(scenario: &Scenario, name: &str) -> String {
-    let key = if scenario.stacks[name].real().is_some() { "path" } else { "size" };
-    format!("stacks.{name}.{key}")
 }

@@ -5,8 +5,11 @@
 
 mod file;
 mod fit;
+mod names;
 pub mod plan;
+mod procedure;
 mod replication;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -15,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use spindle_load::WorkloadSpec;
 
 use crate::record::{Cell, ScenarioHead, StartState};
@@ -68,12 +71,15 @@ impl ServerSpec {
 }
 
 /// Names in the order of the cells. The first of each axis belongs to the baseline of comparisons.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Matrix {
     /// Empty when the matrix has layouts.
+    #[serde(default)]
     pub stack: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub layout: Vec<String>,
+    #[serde(default)]
     pub server: Vec<String>,
     pub workload: Vec<String>,
 }
@@ -157,6 +163,11 @@ impl Scenario {
     pub fn layout_of(&self, cell: &Cell) -> &Layout {
         let is_it = |layout: &&Layout| layout.name == cell.layout_name();
         self.layouts.iter().find(is_it).expect("a cell is made from a layout")
+    }
+
+    /// The first workload of the matrix that `is_it` holds for.
+    fn workload_that(&self, is_it: impl Fn(&WorkloadSpec) -> bool) -> Option<&String> {
+        self.matrix.workload.iter().find(|name| is_it(&self.workloads[*name]))
     }
 
     /// Approximate size of the largest freshly loaded database of the matrix.

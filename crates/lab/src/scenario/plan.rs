@@ -5,14 +5,13 @@
 //! Experiments, ch. 4). All trials of a block draw the same random numbers, so cells are compared under the
 //! same load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 use spindle_stats::random::Random;
 
-use crate::record::FileClass;
-use crate::record::{Cell, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
+use crate::record::{Cell, FileClass, MountHead, ReplicaHead, ReplicationHead, ZfsHead};
 use crate::scenario::{Scenario, content_hash};
 use crate::stack::layout::{Layout, LayoutMount};
 
@@ -138,65 +137,31 @@ fn trials(cell_count: usize, trials_per_cell: u32, seed: u64) -> Vec<PlannedTria
 }
 
 fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
-    let mut data_sets = Vec::new();
+    let (replicas, further_disks) = further(scenario);
+    let mut data_sets = BTreeSet::new();
     let mut load = Duration::ZERO;
     let mut overhead = Duration::ZERO;
     for workload in &scenario.matrix.workload {
-        let (loading, around) = match scenario.workloads[workload].data() {
+        let (loading, around, mounting) = match scenario.workloads[workload].data() {
             // First the time to prepare an empty database and load it, then the time for restore, start,
-            // checks and stop. With ten warehouses (1,000 MiB) the quickstart took 26 s and 5 s on two cores;
-            // the estimate is slightly higher.
+            // checks and stop, and that for a further disk. With ten warehouses (1,000 MiB) the quickstart
+            // took 26 s and 5 s on two cores; the estimate is slightly higher.
             Some(data) => {
                 let warehouses = data.bytes as f64 / f64::from(100 << 20);
-                (
-                    Duration::from_secs_f64(10.0 + 2.0 * warehouses),
-                    Duration::from_secs_f64(3.0 + 0.3 * warehouses),
-                )
+                [10.0 + 2.0 * warehouses, 3.0 + 0.3 * warehouses, 2.0].map(Duration::from_secs_f64).into()
             }
-            None => (Duration::ZERO, Duration::from_millis(20)),
+            None => (Duration::ZERO, Duration::from_millis(20), Duration::ZERO),
         };
-        // Every further disk of a layout comes up, measures its floor and goes down again.
-        let disks = |layout: &Layout| -> u32 {
-            let of_pool = |mount: &LayoutMount| {
-                scenario.stacks[&mount.stack].head().zfs.as_ref().map_or(0, ZfsHead::device_count)
-            };
-            layout.mounts.iter().map(|mount| 1 + of_pool(mount)).sum()
-        };
-        let of_replicas = |server: &String| -> (u32, u32) {
-            let layouts = scenario.servers[server].replication.iter().flat_map(|spec| &spec.replicas);
-            layouts.fold((0, 0), |(servers, mounts), layout| (servers + 1, mounts + disks(layout)))
-        };
-        // Each replica adds a server that starts, is verified and stops.
-        let (replicas, their_disks) =
-            scenario.matrix.server.iter().map(of_replicas).max().unwrap_or_default();
-        let further = scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1 + their_disks;
-        let mounting = if loading.is_zero() { Duration::ZERO } else { Duration::from_secs(2) };
-        overhead = overhead.max(around * (1 + replicas) + mounting * further);
+        overhead = overhead.max(around * (1 + replicas) + mounting * further_disks);
         for server in &scenario.matrix.server {
             let spec = &scenario.servers[server];
             // Databases that are loaded with equal settings are interchangeable.
             let loaded_by = (&spec.kind, &spec.source, spec.server().load_settings(&spec.settings));
             let replicas = spec.replication.iter().flat_map(|spec| &spec.replicas);
             for layout in scenario.layouts.iter().chain(replicas) {
-                let shape: Vec<_> = layout
-                    .mounts
-                    .iter()
-                    .map(|mount| {
-                        let head = scenario.stacks[&mount.stack].head();
-                        let size_bytes = if head.real { 0 } else { head.size_bytes };
-                        (
-                            &mount.classes,
-                            &head.file_system,
-                            &head.mkfs_options,
-                            &head.mount_options,
-                            size_bytes,
-                            head.zfs.as_ref().map(ZfsHead::shape),
-                        )
-                    })
-                    .collect();
-                let key = content_hash(&(shape, &loaded_by, scenario.workloads[workload].data_set()));
-                if !data_sets.contains(&key) {
-                    data_sets.push(key);
+                let recipes = layout.recipes(&scenario.stacks);
+                let key = content_hash(&(recipes, &loaded_by, scenario.workloads[workload].data_set()));
+                if data_sets.insert(key) {
                     load += loading;
                 }
             }
@@ -207,10 +172,23 @@ fn estimate(scenario: &Scenario, trial_count: usize) -> Estimate {
     Estimate { load, per_trial, total: load + per_trial * trial_count as u32 }
 }
 
+/// Most replicas of a cell, and most disks besides the first. Each replica adds a server that starts, is
+/// verified and stops; each disk comes up, measures its floor and goes down again.
+fn further(scenario: &Scenario) -> (u32, u32) {
+    let of_pool = |mount: &LayoutMount| {
+        scenario.stacks[&mount.stack].head().zfs.as_ref().map_or(0, ZfsHead::device_count)
+    };
+    let disks = |layout: &Layout| layout.mounts.iter().map(|mount| 1 + of_pool(mount)).sum::<u32>();
+    let of_replicas = |server: &String| {
+        let replicas = scenario.servers[server].replication.iter().flat_map(|spec| &spec.replicas);
+        replicas.fold((0, 0), |(count, sum), layout| (count + 1, sum + disks(layout)))
+    };
+    let (replicas, their_disks) = scenario.matrix.server.iter().map(of_replicas).max().unwrap_or_default();
+    (replicas, scenario.layouts.iter().map(disks).max().unwrap_or(1) - 1 + their_disks)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[track_caller]

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::ServerSpec;
 use super::file::{DurationText, ReplicationTable, ScenarioFile};
-use super::validate::layout;
+use super::{Scenario, ServerSpec};
 use crate::record::ReplicationMode;
-use crate::server::catalog;
 use crate::server::replication::ReplicationSpec;
+use crate::server::{Kind, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
@@ -23,7 +22,7 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(3600);
 const CATCH_UP: Duration = Duration::from_secs(60);
 
 /// Adds the replicas, and the settings that they require, to the server's spec.
-pub(super) fn check(
+pub(super) fn add(
     name: &str,
     table: &ReplicationTable,
     spec: &mut ServerSpec,
@@ -33,10 +32,9 @@ pub(super) fn check(
     let at = |key: &str, words: String| Mistake::at(format!("servers.{name}.replication{key}"), words);
     let server = spec.server();
     let Some(replication) = server.replication() else {
-        let able = catalog::names_where(|kind| {
-            catalog::by_kind(kind.name).is_some_and(|server| server.replication().is_some())
-        });
-        let able = near::list(&able);
+        let is_able =
+            |kind: &Kind| catalog::by_kind(kind.name).is_some_and(|server| server.replication().is_some());
+        let able = near::list(&catalog::names_where(is_able));
         let words = format!(
             "kind = \"{}\" has no replication that Spindle sets up; those that have are {able}",
             spec.kind
@@ -90,7 +88,7 @@ pub(super) fn check(
 /// The layout of that name, or else the stack.
 fn storage(name: &str, file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>) -> Result<Layout, String> {
     if let Some(table) = file.layouts.get(name) {
-        return Ok(layout(name, table));
+        return Ok(table.layout(name));
     }
     if let Some(stack) = stacks.get(name) {
         return Ok(Layout::plain(name, stack.label()));
@@ -100,26 +98,17 @@ fn storage(name: &str, file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>
 }
 
 /// Emulated drives are made anew for each server; a real drive exists only once.
-pub(super) fn check_drives(
-    file: &ScenarioFile,
-    servers: &BTreeMap<String, ServerSpec>,
-    stacks: &BTreeMap<String, StackSpec>,
-    layouts: &[Layout],
-) -> Result<(), Mistake> {
-    for name in &file.matrix.server {
-        let Some(spec) = &servers[name].replication else { continue };
-        for layout in layouts {
+pub(super) fn check_drives(scenario: &Scenario) -> Result<(), Mistake> {
+    for name in &scenario.matrix.server {
+        let Some(spec) = &scenario.servers[name].replication else { continue };
+        for layout in &scenario.layouts {
+            let mounts = spec.replicas.iter().chain([layout]).flat_map(|member| &member.mounts);
             let mut seen = BTreeSet::new();
-            for member in std::iter::once(layout).chain(&spec.replicas) {
-                for mount in member.mounts.iter().filter(|mount| stacks[&mount.stack].real().is_some()) {
-                    if !seen.insert(mount.stack.as_str()) {
-                        let key = format!("servers.{name}.replication.replicas");
-                        let stack = &mount.stack;
-                        let words =
-                            format!("`{stack}` is a real disk, which two servers of a set cannot share");
-                        return Err(Mistake::at(key, words));
-                    }
-                }
+            let mut real =
+                mounts.map(|mount| &mount.stack).filter(|stack| scenario.stacks[*stack].real().is_some());
+            if let Some(stack) = real.find(|stack| !seen.insert(*stack)) {
+                let words = format!("`{stack}` is a real disk, which two servers of a set cannot share");
+                return Err(Mistake::at(format!("servers.{name}.replication.replicas"), words));
             }
         }
     }

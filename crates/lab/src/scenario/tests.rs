@@ -299,7 +299,7 @@ fn a_scenario_that_names_no_server_gets_one() {
 }
 
 #[test]
-fn a_preset_says_what_its_kit_does_unless_told_otherwise() {
+fn a_preset_has_the_settings_of_its_kit_unless_others_are_given() {
     let dbt2 = GOOD
         .replace("warehouses = 10\n", "preset = \"dbt2\"\n")
         .replace("size = \"20 GB\"", "size = \"60 GB\"");
@@ -464,7 +464,7 @@ fn replicas_lie_on_layouts_or_stacks() {
 }
 
 #[test]
-fn replication_that_cannot_be_is_refused() {
+fn impossible_replication_is_refused() {
     let replicas = "replicas = [\"hdd\"]\n";
     let check = |lines: &str, expect: &str| check_replication(&format!("{replicas}{lines}"), expect);
     check("mode = \"sync\"", ".mode: `sync` is not known; did you mean `async`?");
@@ -532,7 +532,7 @@ fn a_real_disk_is_not_shared_by_a_primary_and_its_replica() {
 }
 
 #[test]
-fn fixed_work_is_measured_once_and_at_most_for_so_long() {
+fn fixed_work_is_measured_once_within_a_time_limit() {
     let list =
         changed("kind = \"tpcc\"\nwarehouses = 10\nterminals = 16\n", "kind = \"sql-bench\"\ndivisor = 10\n")
             .replace("start = \"warm-fast\"\nwarm_up = \"10 s\"\nsettle = \"5 s\"\n", "start = \"cold\"\n");
@@ -562,6 +562,6 @@ fn fixed_work_is_measured_once_and_at_most_for_so_long() {
     );
     check(
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
-        "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` goes on for ever; the kinds of fixed work are `insert-growth` and `sql-bench`",
+        "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
 }

@@ -57,17 +57,21 @@ struct Pool {
     parameters: BTreeMap<String, serde_json::Value>,
 }
 
-pub(super) fn hash(stack: &StackSpec) -> String {
-    content_hash(&whole(stack))
+impl StackSpec {
+    /// Hash of everything that determines the stack's behaviour: equal hashes, equal devices.
+    pub fn hash(&self) -> String {
+        content_hash(&whole(self))
+    }
+
+    /// The device as text for the process that serves it; [`served_device`] reads it.
+    pub fn to_served(&self) -> String {
+        serde_json::to_string(&node(&self.tree, self.size_bytes())).expect("plain data always becomes JSON")
+    }
 }
 
 #[cfg(test)]
 pub(super) fn text(stack: &StackSpec) -> String {
     serde_json::to_string_pretty(&whole(stack)).expect("plain data always becomes JSON")
-}
-
-pub(super) fn served(stack: &StackSpec) -> String {
-    serde_json::to_string(&node(&stack.tree, stack.size_bytes())).expect("plain data always becomes JSON")
 }
 
 /// Builds the device from the output of [`StackSpec::to_served`].

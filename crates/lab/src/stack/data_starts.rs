@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_that_a_partition_knows_are_these_starts() {
+    fn names_of_partition_offsets_mean_these_starts() {
         let kinds = spindle_model::Layer::kinds();
         let partition = kinds.iter().find(|kind| kind.names.contains(&"partition")).unwrap();
         let offset = partition.fields.iter().find(|field| field.key == "offset").unwrap();

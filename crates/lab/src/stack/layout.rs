@@ -3,11 +3,14 @@
 //! A layout names a stack per class. Classes with the same stack share a mount; classes without a name are on
 //! the data's mount. A stack alone is a layout with nothing but data.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::record::FileClass;
+use super::StackSpec;
+use crate::record::{FileClass, ZfsHead};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Layout {
     pub name: String,
     /// Name in reports.
@@ -55,11 +58,53 @@ impl Layout {
         &self.mounts[self.mount_of(class)].stack
     }
 
+    /// Equal for layouts whose loaded databases are interchangeable.
+    pub fn recipes<'a>(&'a self, stacks: &'a BTreeMap<String, StackSpec>) -> Vec<MountRecipe<'a>> {
+        let recipe = |mount: &'a LayoutMount| {
+            let head = stacks[&mount.stack].head();
+            let form = match head.real {
+                true => Form::Files,
+                false => Form::Image {
+                    file_system: &head.file_system,
+                    mkfs_options: &head.mkfs_options,
+                    mount_options: &head.mount_options,
+                    size_bytes: head.size_bytes,
+                    zfs: head.zfs.as_ref().map(ZfsHead::shape),
+                },
+            };
+            MountRecipe { classes: &mount.classes, form }
+        };
+        self.mounts.iter().map(recipe).collect()
+    }
+
     /// Classes apart from the data, with their stacks.
     pub fn apart(&self) -> impl Iterator<Item = (FileClass, &str)> {
         let mounts = self.mounts.iter().skip(1);
         mounts.flat_map(|mount| mount.classes.iter().map(|class| (*class, mount.stack.as_str())))
     }
+}
+
+/// Everything that shapes the part of a loaded database on one mount. The hash of a snapshot includes it.
+#[derive(Debug, Serialize)]
+pub struct MountRecipe<'a> {
+    pub classes: &'a [FileClass],
+    /// The form in which the part is stored.
+    pub form: Form<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub enum Form<'a> {
+    /// Image of an emulated disk.
+    Image {
+        file_system: &'a str,
+        mkfs_options: &'a [String],
+        mount_options: &'a [String],
+        size_bytes: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        zfs: Option<[Option<u64>; 3]>,
+    },
+    /// Files copied from a real disk; they fit on any disk.
+    Files,
 }
 
 impl LayoutMount {
@@ -88,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_lies_with_the_data() {
+    fn classes_without_a_name_are_on_the_mount_of_the_data() {
         let layout = Layout::new("split", "", "card", &[(FileClass::Redo, "raid")]);
         assert_eq!((layout.stack_of(FileClass::Undo), layout.stack_of(FileClass::Redo)), ("card", "raid"));
         assert_eq!(layout.apart().collect::<Vec<_>>(), [(FileClass::Redo, "raid")]);
@@ -96,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_what_records_say() {
+    fn keys_of_classes_are_those_in_records() {
         for class in FileClass::ALL {
             assert_eq!(serde_json::to_value(class).unwrap(), class.key());
         }

@@ -6,12 +6,13 @@ pub(super) mod pool;
 mod real_disk;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use spindle_base::Mistake;
 use spindle_base::near::did_you_mean;
 use spindle_base::units::parse_size_bytes;
 use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
-use spindle_mount::FILE_SYSTEMS;
+use spindle_mount::FileSystem;
 
 use super::built_in::built_in_names;
 use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
@@ -21,6 +22,7 @@ use super::table::{COMMON_KEYS, StackTable, find};
 use super::values::{self, Entries, Form};
 use crate::record::StackHead;
 use pool::PoolSpec;
+use real_disk::RealDisk;
 
 /// Size of a stack whose table has none, unless the drive's capacity is smaller.
 const DEFAULT_SIZE_BYTES: u64 = 20_000_000_000;
@@ -56,13 +58,51 @@ struct Parts {
     below: Vec<ExplainedBelow>,
 }
 
-pub(super) fn resolve(
-    name: &str,
-    table: &StackTable,
-    tables: &BTreeMap<String, StackTable>,
-) -> Result<StackSpec, Mistake> {
-    let mut context = Context { tables, path: vec![name.to_owned()], device_count: 0, is_whole: false };
-    Ok(StackSpec { tables: tables.clone(), ..context.resolve(name, table, None)? })
+impl Parts {
+    /// `own` is the table as written, `table` the same with the keys of a ready-made stack.
+    fn spec(
+        self,
+        name: &str,
+        own: &StackTable,
+        table: &StackTable,
+        file_system: &str,
+        pool: Option<PoolSpec>,
+    ) -> StackSpec {
+        let Parts { tree, size_bytes, summary, assumptions, kind, parameters, below } = self;
+        let head = StackHead {
+            name: name.to_owned(),
+            summary,
+            size_bytes,
+            file_system: file_system.to_owned(),
+            mkfs_options: table.mkfs_options.clone().unwrap_or_default(),
+            mount_options: table.mount_options.clone().unwrap_or_default(),
+            real: table.path.is_some(),
+            zfs: pool.as_ref().map(PoolSpec::head),
+            assumptions,
+        };
+        StackSpec {
+            head,
+            label: table.label.clone().unwrap_or_else(|| name.to_owned()),
+            tree,
+            explained: Explained { name: name.to_owned(), kind, size_bytes, parameters, below },
+            real: None,
+            pool: pool.map(Box::new),
+            table: own.clone(),
+            tables: BTreeMap::new(),
+        }
+    }
+}
+
+impl StackSpec {
+    /// `tables` are those of stacks that a layer may be on. A mistake names a key of the table.
+    pub fn resolve(
+        name: &str,
+        table: &StackTable,
+        tables: &BTreeMap<String, StackTable>,
+    ) -> Result<StackSpec, Mistake> {
+        let mut context = Context { tables, path: vec![name.to_owned()], device_count: 0, is_whole: false };
+        Ok(StackSpec { tables: tables.clone(), ..context.resolve(name, table, None)? })
+    }
 }
 
 impl Context<'_> {
@@ -123,8 +163,10 @@ impl Context<'_> {
         let size = table.size.as_deref().map(parse_size_bytes).transpose();
         let size = size.map_err(|message| Mistake::at("size", message))?.or(size_above);
         let file_system = file_system(table)?;
-        if table.path.is_some() {
-            return real_disk::resolve(name, table);
+        if let Some(path) = &table.path {
+            let RealDisk { parts, file_system, place } = real_disk::resolve(Path::new(path), table)?;
+            let spec = parts.spec(name, own_table, table, &file_system, None);
+            return Ok(StackSpec { real: Some(place), ..spec });
         }
         if table.destroy_content.is_some() {
             let message = "belongs to a real disk (`path`), and this stack is emulated";
@@ -140,36 +182,15 @@ impl Context<'_> {
             (None, None) => return Err(Mistake::new("needs a `profile`, a `layer` or a `path`")),
         };
         let pool = pool.map(|entries| self.pool(&entries, &mut parts)).transpose()?;
-        let Parts { tree, size_bytes, summary, assumptions, kind, parameters, below } = parts;
-        tree.validate(size_bytes)?;
-        let head = StackHead {
-            name: name.to_owned(),
-            summary,
-            size_bytes,
-            file_system: file_system.to_owned(),
-            mkfs_options: table.mkfs_options.clone().unwrap_or_default(),
-            mount_options: table.mount_options.clone().unwrap_or_default(),
-            real: false,
-            zfs: pool.as_ref().map(PoolSpec::head),
-            assumptions,
-        };
-        Ok(StackSpec {
-            head,
-            label: table.label.clone().unwrap_or_else(|| name.to_owned()),
-            tree,
-            explained: Explained { name: name.to_owned(), kind, size_bytes, parameters, below },
-            real: None,
-            pool: pool.map(Box::new),
-            table: own_table.clone(),
-            tables: BTreeMap::new(),
-        })
+        parts.tree.validate(parts.size_bytes)?;
+        Ok(parts.spec(name, own_table, table, file_system, pool))
     }
 
     /// Resolves the pool, and adds it to the parts.
     fn pool(&mut self, entries: &Entries, parts: &mut Parts) -> Result<PoolSpec, Mistake> {
         let pool = PoolSpec::resolve(entries, parts.size_bytes, self)?;
         parts.summary.push_str(&pool.summary());
-        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| stack.assumptions()));
+        extend(&mut parts.assumptions, pool.devices().flat_map(|(_, stack)| &stack.head.assumptions));
         parts.parameters.extend(pool.explanations(entries));
         let device = |(key, stack): (&str, &StackSpec)| ExplainedBelow {
             key: key.to_owned(),
@@ -268,7 +289,7 @@ fn extend<'a>(assumptions: &mut Vec<String>, more: impl Iterator<Item = &'a Stri
 
 fn file_system(table: &StackTable) -> Result<&str, Mistake> {
     let file_system = table.file_system.as_deref().unwrap_or("xfs");
-    if !FILE_SYSTEMS.contains(&file_system) && file_system != pool::FILE_SYSTEM {
+    if FileSystem::by_name(file_system).is_none() && file_system != pool::FILE_SYSTEM {
         let message =
             format!("`{file_system}` must be one of \"xfs\", \"ext4\", \"btrfs\", \"zfs\", \"none\"");
         return Err(Mistake::at("file_system", message));

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use spindle_base::Mistake;
 use spindle_model::{Device, StackSpec as Tree};
 use spindle_mount::real::Place;
+use spindle_mount::{FileSystem, Formatting};
 
 use super::built_in::ready_made;
-use super::canonical;
 use super::explained::Explained;
 use super::resolve::pool::{self, PoolSpec};
-use super::resolve::resolve;
 use super::table::StackTable;
 use crate::record::StackHead;
 
@@ -29,15 +28,6 @@ pub struct StackSpec {
 }
 
 impl StackSpec {
-    /// `tables` are those of stacks that a layer may be on. A mistake names a key of the table.
-    pub fn resolve(
-        name: &str,
-        table: &StackTable,
-        tables: &BTreeMap<String, StackTable>,
-    ) -> Result<StackSpec, Mistake> {
-        resolve(name, table, tables)
-    }
-
     /// A ready-made stack or a profile alone, as in `spindle disk up NAME --size SIZE`.
     pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, Mistake> {
         if StackSpec::usual_file_system(name) == pool::FILE_SYSTEM && file_system != pool::FILE_SYSTEM {
@@ -50,7 +40,7 @@ impl StackSpec {
             .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
         table.size = size.map(str::to_owned).or(table.size);
         table.file_system = Some(file_system.to_owned());
-        resolve(name, &table, &BTreeMap::new()).map_err(|mistake| match mistake.place.as_str() {
+        StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|mistake| match mistake.place.as_str() {
             "size" | "file_system" => Mistake::of_flag(&mistake.place, mistake.message),
             _ => Mistake::new(mistake.message),
         })
@@ -62,7 +52,7 @@ impl StackSpec {
     /// The stack cannot have this size.
     pub fn with_size(&self, size_bytes: u64) -> Result<StackSpec, Mistake> {
         let table = StackTable { size: Some(format!("{size_bytes} B")), ..self.table.clone() };
-        resolve(&self.head.name, &table, &self.tables)
+        StackSpec::resolve(&self.head.name, &table, &self.tables)
     }
 
     /// The default file system of `spindle disk up NAME`.
@@ -88,16 +78,6 @@ impl StackSpec {
         self.head.size_bytes
     }
 
-    /// The emulated storage in one sentence.
-    pub fn summary(&self) -> &str {
-        &self.head.summary
-    }
-
-    /// Parameters without a source, as sentences.
-    pub fn assumptions(&self) -> &[String] {
-        &self.head.assumptions
-    }
-
     /// Every parameter, with its origin.
     pub fn explained(&self) -> &Explained {
         &self.explained
@@ -106,6 +86,15 @@ impl StackSpec {
     /// The location of a real disk; `None` for an emulated one.
     pub fn real(&self) -> Option<&Place> {
         self.real.as_ref()
+    }
+
+    /// The file system on the device; `None` for a ZFS pool.
+    pub fn formatting(&self) -> Option<Formatting> {
+        Some(Formatting {
+            file_system: FileSystem::by_name(&self.head.file_system)?,
+            mkfs_options: self.head.mkfs_options.clone(),
+            mount_options: self.head.mount_options.clone(),
+        })
     }
 
     /// The pool's parts besides the data device, if the file system is ZFS.
@@ -120,15 +109,5 @@ impl StackSpec {
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         assert!(self.real.is_none(), "a real disk has no model");
         self.tree.build(self.head.size_bytes, seed).expect("the stack was validated")
-    }
-
-    /// The device as text for the process that serves it; [`super::served_device`] reads it.
-    pub fn to_served(&self) -> String {
-        canonical::served(self)
-    }
-
-    /// Hash of everything that determines the stack's behaviour: equal hashes, equal devices.
-    pub fn hash(&self) -> String {
-        canonical::hash(self)
     }
 }

@@ -88,11 +88,9 @@ impl StackTable {
             file_system: own.file_system.or_else(|| base.file_system.clone()),
             mkfs_options: own.mkfs_options.or_else(|| base.mkfs_options.clone()),
             mount_options: own.mount_options.or_else(|| base.mount_options.clone()),
-            path: own.path,
-            destroy_content: own.destroy_content,
-            label: own.label,
             known_deviations: base.known_deviations.clone(),
             keys,
+            ..own
         }
     }
 }

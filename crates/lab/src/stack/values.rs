@@ -222,8 +222,9 @@ fn rows(field: &Field, written: &toml::Value) -> Result<Vec<Vec<u64>>, String> {
             kinds.iter().zip(cells).map(|(kind, cell)| number(*kind, cell)).collect()
         }
         (kinds, _) => {
-            let examples: Vec<String> = kinds.iter().map(|kind| format!("\"{}\"", example(*kind))).collect();
-            Err(format!("`{written}` must be a list of such as [{}]", examples.join(", ")))
+            let example = |kind: &Kind| format!("{:?}", unit(*kind).map_or("1", |(_, example)| example));
+            let examples: Vec<String> = kinds.iter().map(example).collect();
+            Err(format!("`{written}` must be a list of entries such as [{}]", examples.join(", ")))
         }
     };
     match written.as_array() {
@@ -232,35 +233,31 @@ fn rows(field: &Field, written: &toml::Value) -> Result<Vec<Vec<u64>>, String> {
     }
 }
 
-fn example(kind: Kind) -> &'static str {
+type Parse = fn(&str) -> Result<u64, String>;
+
+/// The reader of numbers with a unit, and an example; `None` for a kind without a unit.
+fn unit(kind: Kind) -> Option<(Parse, &'static str)> {
     match kind {
-        Kind::Size => "20 GiB",
-        Kind::Duration => "8.5 ms",
-        Kind::Rate => "250 MB/s",
-        Kind::Rotation => "7200 rpm",
-        Kind::Percent => "50 %",
-        Kind::Share => "0.5 %",
-        _ => "1",
+        Kind::Size => Some((units::parse_size_bytes, "20 GiB")),
+        Kind::Duration => Some((units::parse_duration_ns, "8.5 ms")),
+        Kind::Rate => Some((units::parse_rate_bytes_per_s, "250 MB/s")),
+        Kind::Rotation => Some((units::parse_rotations_per_minute, "7200 rpm")),
+        Kind::Percent => Some((units::parse_percent, "50 %")),
+        Kind::Share => Some((units::parse_share_per_million, "0.5 %")),
+        _ => None,
     }
 }
 
 /// Reads a number in the unit of its kind.
 fn number(kind: Kind, written: &toml::Value) -> Result<u64, String> {
-    let parse: fn(&str) -> Result<u64, String> = match kind {
-        Kind::Size => units::parse_size_bytes,
-        Kind::Duration => units::parse_duration_ns,
-        Kind::Rate => units::parse_rate_bytes_per_s,
-        Kind::Rotation => units::parse_rotations_per_minute,
-        Kind::Percent => units::parse_percent,
-        Kind::Share => units::parse_share_per_million,
-        _ => {
-            let count = written.as_integer().and_then(|count| u64::try_from(count).ok());
-            return count
-                .ok_or_else(|| format!("`{written}` is not a whole number, zero or above, without quotes"));
+    match (unit(kind), written.as_str()) {
+        (Some((parse, _)), Some(text)) => parse(text),
+        (Some((_, example)), None) => {
+            Err(format!("`{written}` has no unit; write for example \"{example}\""))
         }
-    };
-    match written.as_str() {
-        Some(text) => parse(text),
-        None => Err(format!("`{written}` has no unit; write for example \"{}\"", example(kind))),
+        (None, _) => written
+            .as_integer()
+            .and_then(|count| u64::try_from(count).ok())
+            .ok_or_else(|| format!("`{written}` is not a whole number, zero or above, without quotes")),
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use spindle_model::{Device, Parameters};
-use spindle_mount::{Disk, DiskOptions, FileSystem, ServeOptions, Statistics, disk, size_refusal};
+use spindle_mount::{Disk, DiskOptions, Formatting, ServeOptions, Statistics, disk, size_refusal};
 
 use crate::host::provenance;
 use crate::stack::{StackSpec, served_device};
@@ -56,9 +56,9 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         return Err(Mistake::new(format!("--size: {words}")).into());
     }
     // ZFS uses the raw device.
-    let file_system = match stack.pool() {
-        Some(_) => FileSystem::None,
-        None => FileSystem::by_name(&stack.head().file_system).context("an unknown file system")?,
+    let formatting = match stack.pool() {
+        Some(_) => Formatting::default(),
+        None => stack.formatting().context("an unknown file system")?,
     };
     Ok(DiskOptions {
         name: wishes.name.clone(),
@@ -66,9 +66,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         seed: wishes.seed,
         rotational: stack.tree().any_device(&|device| matches!(device, Parameters::Disk(_))),
         volatile_cache: stack.tree().has_volatile_cache(),
-        file_system,
-        mkfs_options: stack.head().mkfs_options.clone(),
-        mount_options: stack.head().mount_options.clone(),
+        formatting,
         mount_at: wishes.mount_at.clone(),
         timing: wishes.timing,
         serve: ServeOptions {

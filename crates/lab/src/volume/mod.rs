@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use spindle_mount::real::Place;
-use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
+use spindle_mount::{Statistics, disk, size_refusal, zfs};
 
 use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
@@ -103,7 +103,7 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
             "`zfs` needs zfs-fuse, which is not installed: on Debian, `apt-get install zfs-fuse` does it";
         return Ok(Some(("file_system", words.to_owned())));
     }
-    match formatting(stack) {
+    match stack.formatting() {
         Some(formatting) => formatting.complaint(stack.head().size_bytes, directory),
         None => Ok(None),
     }
@@ -116,14 +116,7 @@ pub fn refusal(stack: &StackSpec) -> Option<(&'static str, String)> {
     if let Some(words) = size_refusal(head.size_bytes).filter(|_| !head.real) {
         return Some(("size", words));
     }
-    formatting(stack)?.refusal()
-}
-
-/// `None` for a ZFS pool.
-fn formatting(stack: &StackSpec) -> Option<Formatting<'_>> {
-    let head = stack.head();
-    let file_system = FileSystem::by_name(&head.file_system)?;
-    Some(Formatting { file_system, mkfs_options: &head.mkfs_options, mount_options: &head.mount_options })
+    stack.formatting()?.refusal()
 }
 
 /// Checks the user's environment outside the scenario.

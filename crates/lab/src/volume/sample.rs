@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use spindle_mount::Statistics;
+use spindle_mount::{OperationStatistics, Statistics};
 
 /// A sample of a volume mount.
 #[derive(Debug, Clone, Default)]
@@ -16,20 +16,13 @@ pub struct MountSample {
     pub devices: Vec<(&'static str, MountSample)>,
 }
 
-/// Counters of a block device since it was attached (Linux, Documentation/block/stat.rst).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Counters of a block device since it was attached (Linux, Documentation/block/stat.rst). A latency is the
+/// time from a request's creation to its completion.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BlockCounters {
-    pub read: BlockOperation,
-    pub write: BlockOperation,
-    pub flush: BlockOperation,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BlockOperation {
-    pub count: u64,
-    pub bytes: u64,
-    /// Sum of the times from a request's creation to its completion.
-    pub milliseconds: u64,
+    pub read: OperationStatistics,
+    pub write: OperationStatistics,
+    pub flush: OperationStatistics,
 }
 
 /// Sector size in the kernel's statistics, independent of the device's own sectors.
@@ -49,7 +42,7 @@ impl BlockCounters {
         let fields: Vec<u64> = text.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let operation = |count: usize, bytes: u64, milliseconds: usize| {
             let (count, milliseconds) = (*fields.get(count)?, *fields.get(milliseconds)?);
-            Some(BlockOperation { count, bytes, milliseconds })
+            Some(OperationStatistics { count, bytes, latency_ns: milliseconds * 1_000_000 })
         };
         let bytes = |sectors: usize| Some(fields.get(sectors)? * SECTOR_BYTES);
         Some(BlockCounters {
@@ -68,9 +61,9 @@ mod tests {
     fn block_counters_are_where_the_kernel_puts_them() {
         let text = "  10 0 80 25 20 1 160 90 0 60 120 3 0 24 4 7 33\n";
         let counters = BlockCounters::parse(text).unwrap();
-        assert_eq!(counters.read, BlockOperation { count: 10, bytes: 40_960, milliseconds: 25 });
-        assert_eq!(counters.write, BlockOperation { count: 20, bytes: 81_920, milliseconds: 90 });
-        assert_eq!(counters.flush, BlockOperation { count: 7, bytes: 0, milliseconds: 33 });
+        assert_eq!(counters.read, OperationStatistics { count: 10, bytes: 40_960, latency_ns: 25_000_000 });
+        assert_eq!(counters.write, OperationStatistics { count: 20, bytes: 81_920, latency_ns: 90_000_000 });
+        assert_eq!(counters.flush, OperationStatistics { count: 7, bytes: 0, latency_ns: 33_000_000 });
         assert_eq!(BlockCounters::parse("10 0 80"), None);
     }
 }

@@ -74,7 +74,7 @@ impl ZfsVolume {
                 ..wishes.clone()
             };
             let mut options = emulated::options(stack, &wishes)?;
-            options.file_system = FileSystem::None;
+            options.formatting.file_system = FileSystem::None;
             options.serve.memory_budget_bytes /= mount_count.max(1) * stacks.len() as u64;
             let disk =
                 Disk::up(&program, &options).with_context(|| format!("the pool's device for {key}"))?;

@@ -295,7 +295,7 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
     for command in ["status", "age", "secure-erase", "down"] {
         check_refused(
             &format!("disk {command} no-such-disk"),
-            "spindle: there is no disk called no-such-disk; `spindle disk status` lists what is up",
+            "spindle: there is no disk called no-such-disk; `spindle disk status` lists the disks that are up",
         );
     }
     check_refused(
@@ -308,7 +308,7 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
     );
     check_refused(
         "disk up null --name real",
-        "spindle: a disk cannot be called \"real\": what is kept about real disks has that name",
+        "spindle: a disk cannot be called \"real\": the directory about real disks has that name",
     );
     check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 to 100 %");
     check_refused(

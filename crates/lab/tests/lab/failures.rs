@@ -19,7 +19,7 @@ fn with_setting(setting: &str) -> String {
     scenario(&[("settings = { ", &format!("settings = {{ {setting}, "))])
 }
 
-const HOST_FULL: &str = "the host could not keep what was written to the emulated disk";
+const HOST_FULL: &str = "the host could not keep data written to the emulated disk";
 
 #[test]
 fn a_host_disk_that_fills_up_while_loading_fails_the_trial() {

@@ -15,20 +15,19 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_bind, mount_change,
     mount_remount, move_mount, open_tree, unmount,
 };
-use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 use spindle_base::proc;
 
 use super::quiet::without_sync;
-use crate::system::mount_points;
+use crate::system::{self, mount_points, wait_until, wait_until_served};
 
 /// Directories of the state directory, with the paths at which the daemon sees them.
 pub(super) const PRIVATE: [(&str, &str); 4] =
@@ -70,9 +69,7 @@ pub fn is_installed() -> bool {
 /// # Errors
 /// It is not installed, or ends at once: with its last words.
 pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Result<Child> {
-    if !is_installed() {
-        bail!("zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` does it");
-    }
+    ensure!(is_installed(), "zfs-fuse is not installed: on Debian, `apt-get install zfs-fuse` installs it");
     for (ours, _) in PRIVATE {
         let directory = state.join(ours);
         fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
@@ -101,32 +98,11 @@ pub(super) fn start(state: &Path, arc_bytes: u64, die_with_parent: bool) -> Resu
         .process_group(0)
         .spawn()
         .context("starting zfs-fuse")?;
-    wait_until_served(&mut daemon, state)?;
-    Ok(daemon)
-}
-
-fn wait_until_served(daemon: &mut Child, state: &Path) -> Result<()> {
-    let started = Instant::now();
     // Through the namespace, because the path of a socket is limited to 107 bytes.
     let socket = format!("/proc/{}/root/run/zfs/zfs_socket", daemon.id());
-    loop {
-        if state.join(SOCKET).exists() && UnixStream::connect(&socket).is_ok() {
-            return Ok(());
-        }
-        if let Some(status) = daemon.try_wait().context("waiting for zfs-fuse")? {
-            bail!("zfs-fuse ended ({status}): {}", last_words(state));
-        }
-        if started.elapsed() > TIMEOUT {
-            bail!("zfs-fuse did not come up within {} s: {}", TIMEOUT.as_secs(), last_words(state));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn last_words(state: &Path) -> String {
-    let log = fs::read_to_string(state.join(LOG_FILE)).unwrap_or_default();
-    let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join("; ")
+    let connect = || UnixStream::connect(&socket).ok().filter(|_| state.join(SOCKET).exists());
+    wait_until_served(&mut daemon, "zfs-fuse", &state.join(LOG_FILE), TIMEOUT, connect)?;
+    Ok(daemon)
 }
 
 /// The daemon of that state directory, found by its command line.
@@ -140,22 +116,13 @@ pub(super) fn find(state: &Path) -> Option<u32> {
 /// # Errors
 /// It does not end, because a device below never answers.
 pub(super) fn kill(state: &Path) -> Result<()> {
-    let started = Instant::now();
-    while let Some(process) = find(state) {
-        if started.elapsed() > TIMEOUT {
-            bail!("the killed zfs-fuse (process {process}) did not end within {} s", TIMEOUT.as_secs());
-        }
-        if let Some(id) = Pid::from_raw(process as i32) {
-            // It may just have ended; the loop looks again.
-            let _ = kill_process(id, Signal::KILL);
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+    let is_gone = || find(state).map(system::kill).is_none();
+    ensure!(wait_until(TIMEOUT, is_gone), "the killed zfs-fuse did not end within {} s", TIMEOUT.as_secs());
     Ok(())
 }
 
 /// End of the error of a tool without a message, such as `zpool import` with nothing to import.
-pub(super) const SILENT: &str = "failed without a word";
+pub(super) const SILENT: &str = "failed without a message";
 
 /// Runs `zpool` or `zfs` against this daemon and returns the standard output, trimmed.
 ///

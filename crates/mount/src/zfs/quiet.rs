@@ -64,11 +64,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_sync_is_left_out() {
+    fn only_sync_is_suppressed() {
         if !rustix::process::geteuid().is_root() {
             return eprintln!("skipped: not root");
         }
-        // `Seccomp:` is 2 where a filter is in force; dd's fsync and everything else work as ever.
+        // `Seccomp:` is 2 under a filter. dd's fsync and all other calls work as usual.
         let mut shell = Command::new("sh");
         let script = "sync && dd if=/dev/zero of=file bs=4096 count=1 conv=fsync status=none && stat -c %s file && grep Seccomp: /proc/self/status";
         let directory = tempfile::tempdir().unwrap();

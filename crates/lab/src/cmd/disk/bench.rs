@@ -224,7 +224,7 @@ fn header(bench: &Bench, stack: Option<&StackSpec>, fio_version: String) -> Head
         arm: bench.arm,
         seed: bench.seed,
         stack_hash: stack.map_or_else(String::new, StackSpec::hash),
-        assumptions: stack.map_or_else(Vec::new, |stack| stack.assumptions().to_vec()),
+        assumptions: stack.map_or_else(Vec::new, |stack| stack.head().assumptions.clone()),
         fio_version,
         command: std::iter::once("spindle".to_owned()).chain(std::env::args().skip(1)).join(" "),
     }

@@ -45,13 +45,13 @@ pub(super) fn run(arguments: &ProfileArguments) -> Result<()> {
     let Some(name) = &arguments.name else { return print(&reference::page()) };
     let stack = find(arguments, name)?;
     let known_deviations = if arguments.stacks.is_none() { known_deviations_of(name) } else { Vec::new() };
-    let explained = stack.explained();
-    let answer = Answer { summary: stack.summary(), explained, hash: stack.hash(), known_deviations };
+    let (summary, explained) = (&stack.head().summary, stack.explained());
+    let answer = Answer { summary, explained, hash: stack.hash(), known_deviations };
     print_answer(arguments.json, &answer, || {
         let deviations = answer.known_deviations.iter();
         let deviations = deviations
             .map(|deviation| format!("known deviation, {}: {}\n", deviation.operation, deviation.reason));
-        format!("{}\n\n{}{}", stack.summary(), explained.table(), deviations.collect::<String>())
+        format!("{summary}\n\n{}{}", explained.table(), deviations.collect::<String>())
     })
 }
 

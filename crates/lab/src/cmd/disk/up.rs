@@ -98,7 +98,7 @@ fn tell(
     let answer = Answer { device: &disk.device, mount, socket: &disk.socket };
     print_answer(arguments.json, &answer, || {
         let on = mount.map_or_else(String::new, |mount| format!(" on {}", mount.display()));
-        format!("{}{on}: {}\n", disk.device.display(), stack.summary())
+        format!("{}{on}: {}\n", disk.device.display(), stack.head().summary)
     })?;
     if !arguments.json {
         eprintln!("`spindle disk down {name}` takes it down again");

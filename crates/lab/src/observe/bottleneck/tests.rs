@@ -49,7 +49,7 @@ fn untimed(count: f64, wait_ms: f64) -> Evidence {
 }
 
 #[test]
-fn commits_that_nobody_timed_are_estimated_and_said_to_be() {
+fn commits_without_a_stopwatch_are_marked_as_estimated() {
     let reason = "About 79 % of the terminals' time went into 10000 commits of 7.90 ms each (estimated from the server's counters); \
                   the 2 cores were 30 % busy.";
     check(&untimed(10_000.0, 7.9), BottleneckKind::CommitLatency, reason);
@@ -62,14 +62,14 @@ fn commits_that_nobody_timed_are_estimated_and_said_to_be() {
 }
 
 #[test]
-fn a_stopwatch_is_believed_before_an_estimate() {
+fn a_stopwatch_takes_precedence_over_an_estimate() {
     let evidence = Evidence { commit_wait_s: Some(55.0), ..untimed(10_000.0, 7.9) };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 30 % busy.";
     check(&evidence, BottleneckKind::CommitLatency, reason);
 }
 
 #[test]
-fn the_wait_for_a_replica_is_told_as_a_part_of_the_commits() {
+fn the_wait_for_a_replica_is_part_of_the_commit_time() {
     let timed = Evidence { commit_wait_s: Some(60.0), acknowledgement_wait_s: 24.0, ..idle() };
     let reason = "60 % of the terminals' time went into COMMIT, 40 % of it into waiting for a replica's acknowledgement; \
                   the 2 cores were 30 % busy.";
@@ -109,7 +109,7 @@ fn busy_cores_hide_what_storage_does() {
 }
 
 #[test]
-fn cores_that_are_busy_with_something_else_do_not_make_the_verdict() {
+fn cores_busy_with_other_processes_do_not_decide_the_verdict() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: Some(55.0), ..idle() };
     let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 97 % busy.";
     check(&evidence, BottleneckKind::CommitLatency, reason);
@@ -142,7 +142,7 @@ fn locks_count_only_when_they_exceed_what_their_owners_wait_for() {
 }
 
 #[test]
-fn nothing_large_is_unknown() {
+fn without_a_large_share_the_bottleneck_is_unknown() {
     let reason = "No single cause: reads took 0 % of the terminals' time, commits 20 %, row locks 0 %; \
                   the 2 cores were 30 % busy.";
     check(&Evidence { commit_wait_s: Some(20.0), ..idle() }, BottleneckKind::Unknown, reason);
@@ -178,32 +178,32 @@ fn a_clean_trial_has_no_warning() {
 }
 
 #[test]
-fn late_replies_are_told() {
+fn late_replies_cause_a_warning() {
     let symptoms = Symptoms { late_share: 0.04, lateness_p99_us: 210.0, ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::Late { p99_us: 210.0, share: 0.04 }]);
 }
 
 #[test]
-fn missing_real_time_is_told() {
+fn missing_real_time_priority_causes_a_warning() {
     let symptoms = Symptoms { scheduler: Some("SCHED_OTHER".to_owned()), ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::NoRealTime]);
 }
 
 #[test]
-fn an_emulator_that_memory_reclaim_does_not_spare_is_told() {
+fn an_emulator_without_the_io_flusher_flag_causes_a_warning() {
     let symptoms = Symptoms { io_flusher_refused: true, ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::NoIoFlusher]);
 }
 
 #[test]
-fn a_fault_now_and_then_is_not_worth_a_word() {
+fn rare_faults_cause_no_warning() {
     check_warnings(&idle(), &Symptoms { major_faults: 100, ..emulated() }, &[]);
     let symptoms = Symptoms { major_faults: 5000, ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::HostDiskReads { major_faults: 5000 }]);
 }
 
 #[test]
-fn saturation_is_told_of_cores_and_client() {
+fn saturated_cores_and_clients_cause_warnings() {
     let evidence = Evidence { cpu_busy: 0.95, client_share: 0.85, client_cpu: 0.4, ..idle() };
     let expect =
         [Warning::CpuSaturated { busy: 0.95, client: 0.4 }, Warning::ClientSaturated { share: 0.85 }];
@@ -211,20 +211,20 @@ fn saturation_is_told_of_cores_and_client() {
 }
 
 #[test]
-fn a_queue_that_is_left_over_is_told() {
+fn a_queue_at_the_end_of_the_window_causes_a_warning() {
     check_warnings(&idle(), &Symptoms { behind_s: 0.1, ..emulated() }, &[]);
     let symptoms = Symptoms { behind_s: 3.0, ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::BehindSchedule { behind_s: 3.0 }]);
 }
 
 #[test]
-fn failed_transactions_are_told() {
+fn failed_transactions_cause_a_warning() {
     let symptoms = Symptoms { failed_transactions: 1000, ..emulated() };
     check_warnings(&idle(), &symptoms, &[Warning::TransactionsFailed { share: 0.5 }]);
 }
 
 #[test]
-fn a_trend_is_told_and_noise_is_not() {
+fn a_trend_causes_a_warning_and_noise_does_not() {
     let rising = Symptoms {
         transactions_per_s: (0..30).map(|second| 100.0 + f64::from(second) * 4.0).collect(),
         ..emulated()
@@ -236,7 +236,7 @@ fn a_trend_is_told_and_noise_is_not() {
 }
 
 #[test]
-fn a_wait_that_the_clients_do_not_tell_is_not_taken_for_none() {
+fn an_unreported_commit_wait_is_unknown_rather_than_zero() {
     let evidence = Evidence { commit_wait_s: None, ..idle() };
     let reason = "No single cause: reads took 0 % of the terminals' time, commits an unknown part, row locks 0 %; \
                   the 2 cores were 30 % busy.";

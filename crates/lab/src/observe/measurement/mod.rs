@@ -19,7 +19,7 @@ use spindle_load::{Second, Summary};
 
 use crate::observe::{Sample, bottleneck};
 use crate::record::{
-    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, Metric, MountView, PerTransaction,
+    Check, CpuSummary, EmulatorSummary, HostView, Latency, Measurement, MountView, PerTransaction,
     TransactionSummary, Warning,
 };
 use crate::server::telemetry::{Durability, Readings, Telemetry};
@@ -66,7 +66,7 @@ impl Window {
 pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measurement, Vec<Warning>)> {
     let summary = &window.summary;
     let (transactions, all) = transactions(summary)?;
-    let mounts = storage::mounts(window)?;
+    let mounts = storage::mounts(window, &window.layout, |sample| Some(&sample.mounts))?;
     let cpu = cpu(window);
     let server_counters = moved(window);
     let counters = window.telemetry.counters(&window.readings(&server_counters));
@@ -84,11 +84,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
-        metric: Metric {
-            name: summary.metric.name.clone(),
-            value: summary.metric.value,
-            lower_is_better: summary.metric.lower_is_better,
-        },
+        metric: summary.metric.clone(),
         transactions,
         latency: latency(&all, histogram::encode(&all)),
         series,

@@ -18,7 +18,7 @@ const BEHIND_S: f64 = 0.5;
 const SILENT_SHARE: f64 = 0.1;
 
 /// Facts about a replica besides its samples.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReplicaFacts {
     /// Name in sentences.
     pub name: String,
@@ -27,18 +27,6 @@ pub struct ReplicaFacts {
     pub catch_up_s: Option<f64>,
     pub catch_up_limit_s: f64,
     pub settings: BTreeMap<String, String>,
-}
-
-impl ReplicaFacts {
-    pub fn new(name: &str, layout: &Layout) -> ReplicaFacts {
-        ReplicaFacts {
-            name: name.to_owned(),
-            layout: layout.clone(),
-            catch_up_s: None,
-            catch_up_limit_s: 0.0,
-            settings: BTreeMap::new(),
-        }
-    }
 }
 
 /// `None` for a server without replicas.
@@ -71,7 +59,7 @@ fn behind_bytes(sample: &Sample, replica: usize) -> Option<u64> {
 }
 
 fn replica(window: &Window, index: usize) -> Result<ReplicaView> {
-    let ReplicaFacts { name, catch_up_s, catch_up_limit_s, settings, .. } = &window.replicas[index];
+    let ReplicaFacts { name, layout, catch_up_s, catch_up_limit_s, settings } = &window.replicas[index];
     let cpu_s = |sample: &Sample| sample.replicas.get(index).map_or(0.0, |replica| replica.server_cpu_s);
     let samples = || window.seconds.iter().map(|(_, sample)| sample);
     let behind_s = |sample: &Sample| sample.replicas.get(index)?.position?.behind_s;
@@ -83,7 +71,7 @@ fn replica(window: &Window, index: usize) -> Result<ReplicaView> {
         catch_up_limit_s: *catch_up_limit_s,
         server_cpu_s: cpu_s(&window.last) - cpu_s(&window.first),
         settings: settings.clone(),
-        mounts: storage::mounts_of_replica(window, index)?,
+        mounts: storage::mounts(window, layout, |sample| Some(&sample.replicas.get(index)?.mounts))?,
         series: ReplicaSeries {
             behind_bytes: samples().map(|sample| behind_bytes(sample, index)).collect(),
             behind_s: samples().map(behind_s).collect(),
@@ -155,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_semi_synchronous_number_that_is_none_is_told() {
+    fn commits_without_an_acknowledgement_cause_a_warning() {
         let quick = replication(Some(0.1), vec![Some(0); 10]);
         let semi_sync = quick.semi_sync.unwrap();
         assert_eq!((semi_sync.acknowledged, semi_sync.wait_mean_ms), (75, 2.0));
@@ -166,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_that_does_not_keep_up_is_told() {
+    fn a_replica_that_does_not_keep_up_causes_a_warning() {
         let check = |catch_up_s, expect: &str| {
             let sentences = names(&replication(catch_up_s, vec![Some(0); 10]));
             assert!(sentences[1].starts_with(expect), "{sentences:?}");

@@ -10,20 +10,16 @@ use super::{Window, ratio};
 use crate::observe::{self, Sample};
 use crate::record::{DeviceView, EmulatorSummary, FileClass, HostView, MountView, StorageSeries};
 use crate::stack::layout::Layout;
-use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
+use crate::volume::sample::{BlockCounters, MountSample};
 
-/// The mounts of the primary, in the order of the layout.
-pub(super) fn mounts(window: &Window) -> Result<Vec<MountView>> {
-    let of_primary = |sample: &Sample, index: usize| sample.mounts.get(index).cloned();
-    (0..window.layout.mounts.len()).map(|index| mount(window, &|sample| of_primary(sample, index))).collect()
-}
-
-/// As [`mounts`], for the replica with that index.
-pub(super) fn mounts_of_replica(window: &Window, replica: usize) -> Result<Vec<MountView>> {
-    let of_replica = |sample: &Sample, index: usize| sample.replicas.get(replica)?.mounts.get(index).cloned();
-    (0..window.replicas[replica].layout.mounts.len())
-        .map(|index| mount(window, &|sample| of_replica(sample, index)))
-        .collect()
+/// The mounts that `of` finds in each sample, in the order of the layout.
+pub(super) fn mounts(
+    window: &Window,
+    layout: &Layout,
+    of: impl Fn(&Sample) -> Option<&Vec<MountSample>>,
+) -> Result<Vec<MountView>> {
+    let of_index = |index: usize| mount(window, &|sample| of(sample)?.get(index).cloned());
+    (0..layout.mounts.len()).map(of_index).collect()
 }
 
 /// The kernel's figures for the storage of a log, and the name of the storage if it differs from that of the
@@ -125,14 +121,9 @@ impl Activity {
 
     /// The mean queue depth by Little's law: the sum of the requests' times over the elapsed time.
     fn of_kernel(earlier: BlockCounters, later: BlockCounters, elapsed: Duration) -> Activity {
-        let operation = |earlier: BlockOperation, later: BlockOperation| OperationStatistics {
-            count: later.count.saturating_sub(earlier.count),
-            bytes: later.bytes.saturating_sub(earlier.bytes),
-            latency_ns: later.milliseconds.saturating_sub(earlier.milliseconds) * 1_000_000,
-        };
-        let read = operation(earlier.read, later.read);
-        let write = operation(earlier.write, later.write);
-        let flush = operation(earlier.flush, later.flush);
+        let read = difference(&earlier.read, &later.read);
+        let write = difference(&earlier.write, &later.write);
+        let flush = difference(&earlier.flush, &later.flush);
         let busy_ns = read.latency_ns + write.latency_ns + flush.latency_ns;
         Activity { read, write, flush, queue_depth: ratio(busy_ns as f64, elapsed.as_nanos() as f64) }
     }

@@ -9,7 +9,7 @@ use crate::record::BottleneckKind;
 use crate::record::FileClass;
 use crate::server::endpoint;
 use crate::server::telemetry_of;
-use crate::volume::sample::{BlockCounters, BlockOperation, MountSample};
+use crate::volume::sample::{BlockCounters, MountSample};
 use spindle_base::proc::CpuTimes;
 
 /// Of a server that answers in this protocol.
@@ -72,13 +72,17 @@ fn mount_sample(second: u64, times: u64) -> MountSample {
             ..Statistics::default()
         }),
         block_device: Some(BlockCounters {
-            read: BlockOperation {
+            read: OperationStatistics {
                 count: 100 * second * times,
                 bytes: 1_638_400 * second * times,
-                milliseconds: 500 * second * times,
+                latency_ns: 500_000_000 * second * times,
             },
-            write: BlockOperation { count: 50 * second, bytes: 204_800 * second, milliseconds: 100 * second },
-            flush: BlockOperation { count: 10 * second, bytes: 0, milliseconds: 80 * second },
+            write: OperationStatistics {
+                count: 50 * second,
+                bytes: 204_800 * second,
+                latency_ns: 100_000_000 * second,
+            },
+            flush: OperationStatistics { count: 10 * second, bytes: 0, latency_ns: 80_000_000 * second },
         }),
         devices: Vec::new(),
     }
@@ -181,7 +185,7 @@ fn the_emulator_is_summed_up_over_the_window_only() {
 }
 
 #[test]
-fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
+fn intended_rollbacks_count_as_transactions() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
     assert_eq!(measurement.latency.count, 400);
     assert_eq!(measurement.per_transaction.reads, 2.5);
@@ -190,7 +194,7 @@ fn transactions_are_counted_with_those_that_were_meant_to_roll_back() {
 }
 
 #[test]
-fn reads_that_transactions_waited_for_make_the_verdict() {
+fn foreground_reads_decide_the_verdict() {
     let (measurement, warnings) = measurement(&window(10), Vec::new()).unwrap();
     // 90 reads a second of 5 ms in one second of one terminal.
     assert!((measurement.bottleneck.shares["read"] - 0.45).abs() < 1e-9);
@@ -200,7 +204,7 @@ fn reads_that_transactions_waited_for_make_the_verdict() {
 }
 
 #[test]
-fn counters_that_did_not_move_and_levels_are_left_out() {
+fn unchanged_counters_and_levels_are_left_out() {
     let (measurement, _) = measurement(&window(10), Vec::new()).unwrap();
     let names: Vec<&str> = measurement.server_counters.keys().map(String::as_str).collect();
     assert_eq!(names, ["Innodb_buffer_pool_reads", "Innodb_row_lock_time"]);
@@ -238,10 +242,14 @@ fn a_real_disk_is_seen_through_the_kernel() {
 }
 
 #[test]
-fn reads_that_the_page_cache_answered_were_not_waited_for() {
+fn reads_from_the_page_cache_cause_no_wait() {
     let window = changed(window(10), |mounts, second| {
         mounts[0].block_device = Some(BlockCounters {
-            read: BlockOperation { count: 10 * second, bytes: 163_840 * second, milliseconds: 50 * second },
+            read: OperationStatistics {
+                count: 10 * second,
+                bytes: 163_840 * second,
+                latency_ns: 50_000_000 * second,
+            },
             ..BlockCounters::default()
         });
     });
@@ -251,7 +259,7 @@ fn reads_that_the_page_cache_answered_were_not_waited_for() {
 }
 
 #[test]
-fn where_the_server_sums_no_lock_waits_its_waiters_are_counted() {
+fn without_a_sum_of_lock_waits_the_waiting_sessions_count() {
     let mut window = window(10);
     let Window { first, seconds, last, .. } = &mut window;
     for sample in seconds.iter_mut().map(|(_, sample)| sample).chain([first, last]) {
@@ -299,7 +307,7 @@ fn pool(seconds: u64) -> Window {
     changed(window(seconds), |mounts, second| {
         let mut cache = mount_sample(second, 3);
         if let Some(counters) = &mut cache.block_device {
-            counters.read.milliseconds = 900 * second;
+            counters.read.latency_ns = 900_000_000 * second;
         }
         mounts[0].devices =
             vec![("data", mount_sample(second, 1)), ("log", mount_sample(second, 0)), ("cache", cache)];
@@ -369,7 +377,7 @@ fn check_commits(window: &Window, share: Option<f64>) {
 
 /// A write takes 2 ms here and a FLUSH 8 ms, of which there are 10 a second.
 #[test]
-fn commits_that_nobody_timed_wait_for_a_write_and_a_flush() {
+fn estimated_commits_wait_for_a_write_and_a_flush() {
     check_commits(&untimed(&INNODB, &[("Innodb_max_trx_id", 10.0)]), Some(0.05));
     check_commits(&untimed(&POSTGRES, &[("pg_stat_database.xact_commit", 900.0)]), Some(0.0));
     let one_of_many = [("pg_stat_database.xact_commit", 900.0), ("pg_stat_database.tup_updated", 4.0)];
@@ -395,7 +403,7 @@ fn a_flush_serves_one_commit_of_each_terminal_at_most() {
 }
 
 #[test]
-fn commits_that_do_not_wait_take_nothing_and_what_is_not_known_is_not_zero() {
+fn commits_that_return_at_once_take_no_time_and_unknown_ones_are_not_zero() {
     let ids = [("Innodb_max_trx_id", 10.0)];
     check_commits(&untimed(&[("innodb_flush_log_at_trx_commit", "2"), INNODB[1]], &ids), Some(0.0));
     let rows = [("pg_stat_database.xact_commit", 9.0), ("pg_stat_database.tup_updated", 9.0)];
@@ -420,7 +428,7 @@ fn a_synced_binary_log_is_waited_for_after_the_redo_log() {
     let mut apart = changed(untimed(&settings, &ids), |mounts, second| {
         let mut log = mount_sample(second, 0);
         if let Some(counters) = &mut log.block_device {
-            counters.flush = BlockOperation::default();
+            counters.flush = OperationStatistics::default();
         }
         mounts.push(log);
     });
@@ -429,7 +437,7 @@ fn a_synced_binary_log_is_waited_for_after_the_redo_log() {
 }
 
 #[test]
-fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
+fn all_commits_of_a_group_wait_for_its_acknowledgement() {
     let check = |point: &str, commit_wait_s: Option<f64>, group: f64, expect: &str| {
         let counters = [
             ("Innodb_max_trx_id", 10.0),
@@ -455,7 +463,7 @@ fn a_group_waits_for_the_acknowledgement_that_one_of_it_waits_for() {
 }
 
 #[test]
-fn an_emulator_that_memory_reclaim_does_not_spare_is_warned_of() {
+fn an_emulator_without_the_io_flusher_flag_is_in_the_warnings_of_a_trial() {
     let window = changed(window(10), |mounts, _| {
         mounts[0].statistics.as_mut().unwrap().io_flusher_refused = true;
     });
@@ -464,7 +472,7 @@ fn an_emulator_that_memory_reclaim_does_not_spare_is_warned_of() {
 }
 
 #[test]
-fn the_latest_device_of_a_pool_is_the_one_that_is_warned_of() {
+fn the_warning_is_about_the_latest_device_of_a_pool() {
     let window = changed(pool(10), |mounts, second| {
         let log = mounts[0].devices[1].1.statistics.as_mut().unwrap();
         log.late_ns = 340_000_000 * second;

@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_says_what_it_gets_wrong_under_the_old_key_too() {
+    fn known_deviations_are_read_under_the_old_key_too() {
         let expected = KnownDeviation {
             operation: "fsync".to_owned(),
             source: "a sheet".to_owned(),

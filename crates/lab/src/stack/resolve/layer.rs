@@ -20,12 +20,11 @@ pub(super) fn parts(
     let sizes: Vec<u64> = below.iter().map(|(_, stack)| stack.size_bytes()).collect();
     layer.check_sizes(&sizes)?;
     let size_bytes = size_of(&layer, &sizes, wanted_bytes)?;
-    let told = |(_, stack): &'_ (&str, StackSpec)| (stack.size_bytes(), stack.summary().to_owned());
-    let told: Vec<(u64, String)> = below.iter().map(told).collect();
+    let heads = below.iter().map(|(_, stack)| &stack.head);
     let told: Vec<Told<'_>> =
-        told.iter().map(|(size_bytes, summary)| Told { size_bytes: *size_bytes, summary }).collect();
+        heads.map(|head| Told { size_bytes: head.size_bytes, summary: &head.summary }).collect();
     let mut assumptions: Vec<String> = Vec::new();
-    extend(&mut assumptions, below.iter().flat_map(|(_, stack)| stack.assumptions()));
+    extend(&mut assumptions, below.iter().flat_map(|(_, stack)| &stack.head.assumptions));
     assumptions.extend(assumed);
     assumptions.extend(layer.assumptions().iter().map(|assumption| (*assumption).to_owned()));
     let mut explained: Vec<ExplainedBelow> = Vec::new();

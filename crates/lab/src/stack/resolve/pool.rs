@@ -108,7 +108,10 @@ impl PoolSpec {
         for (key, stack) in self.devices() {
             let what = if key == "log" { "intent log (ZIL)" } else { "read cache (L2ARC)" };
             let size = format_size_bytes(stack.size_bytes());
-            text.push_str(&format!(" Its {what} is on {size} of `{}`: {}", stack.head.name, stack.summary()));
+            text.push_str(&format!(
+                " Its {what} is on {size} of `{}`: {}",
+                stack.head.name, stack.head.summary
+            ));
         }
         text
     }

@@ -6,7 +6,7 @@ fn pool(more: &str) -> String {
 }
 
 #[test]
-fn a_pool_that_cannot_exist_is_refused_with_the_key() {
+fn an_impossible_pool_is_refused_with_the_key() {
     check_stack(
         &pool("log = \"null\"\ncache = \"null\"\nrecordsize = \"16 KiB\"\narc = \"64 MiB\""),
         "a",
@@ -73,10 +73,15 @@ fn log_cache_and_memory_of_a_pool_are_part_of_what_it_is() {
     for (index, more) in all.iter().enumerate() {
         let stack = resolve(more);
         assert!(all[..index].iter().all(|earlier| resolve(earlier).hash() != stack.hash()), "{more}");
-        assert_eq!(stack.summary().contains("`x25m-80`"), more.contains("x25m-80"), "{}", stack.summary());
+        assert_eq!(
+            stack.head.summary.contains("`x25m-80`"),
+            more.contains("x25m-80"),
+            "{}",
+            stack.head.summary
+        );
     }
     let logged = resolve("log = \"x25m-80\"");
-    assert!(logged.summary().contains("intent log (ZIL)"), "{}", logged.summary());
+    assert!(logged.head.summary.contains("intent log (ZIL)"), "{}", logged.head.summary);
     let partition = "[stacks.a]\nlayer = \"partition\"\non = \"null\"\nsize = \"1 GiB\"\nfile_system = \"zfs\"\nlog = \"null\"";
     check_stack(partition, "a", "accepted");
 }

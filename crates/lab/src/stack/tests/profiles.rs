@@ -17,6 +17,7 @@ fn check_profile(change: (&str, &str), expect: &str) {
 
 #[test]
 fn every_built_in_profile_is_valid_and_says_what_it_assumes() {
+    assert!(PROFILES.is_sorted() && PROFILES.len() > 30);
     for (name, _) in PROFILES {
         let profile = Profile::find(name).unwrap();
         assert!(!profile.summary.is_empty());
@@ -66,7 +67,7 @@ fn a_misspelt_key_is_named_with_the_right_one() {
 }
 
 #[test]
-fn a_key_too_many_is_named() {
+fn an_extra_key_is_named() {
     let sentence = profile_with(("capacity =", "colour = { value = 1, source = \"x\" }\ncapacity ="));
     assert!(
         sentence.starts_with("my.toml: parameters.colour: unknown key; known here: `capacity`, `rotation`"),

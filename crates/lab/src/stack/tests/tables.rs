@@ -28,7 +28,7 @@ fn a_missing_profile_lists_the_near_names() {
         &format!(
             "s.toml: stacks.a.profile: there is no profile or stack `x25m`; did you mean `x25m-80`?; profiles are {}; \
              stacks are {}; or give the path of a .toml file",
-            PROFILES.map(|(name, _)| name).join(", "),
+            PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
             ready_made_names().collect::<Vec<_>>().join(", ")
         ),
     );
@@ -124,7 +124,7 @@ fn a_stroke_needs_an_arm() {
 }
 
 #[test]
-fn a_size_that_is_no_size_is_refused() {
+fn an_invalid_size_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"null\"\nsize = \"20 GO\"",
         "a",
@@ -155,7 +155,7 @@ fn a_layer_shares_its_size_among_its_members() {
 }
 
 #[test]
-fn a_layer_that_cannot_exist_is_refused_with_the_key() {
+fn an_impossible_layer_is_refused_with_the_key() {
     let raid = "[stacks.a]\nlayer = \"raid\"\non = \"null\"\n";
     check_stack(
         &format!("{raid}level = 5\nmembers = 2"),
@@ -245,7 +245,7 @@ fn an_array_is_told_what_to_do_after_a_power_cut() {
 }
 
 #[test]
-fn what_is_read_ahead_needs_room() {
+fn read_ahead_needs_room() {
     let controller = |more: &str| {
         format!(
             "[stacks.a]\nlayer = \"cache\"\npolicy = \"write-back\"\ncache = \"1 MiB\"\non = \"null\"\n{more}"
@@ -260,7 +260,7 @@ fn what_is_read_ahead_needs_room() {
 }
 
 #[test]
-fn a_ready_made_stack_may_have_a_size_a_label_and_a_file_system_of_ones_own() {
+fn a_ready_made_stack_accepts_a_size_a_label_and_a_file_system() {
     let text = "[stacks.drbd]\nprofile = \"drbd-c-1g\"\nsize = \"2 GiB\"\nlabel = \"Mine\"\nfile_system = \"ext4\"\n\
          [stacks.slower]\nprofile = \"drbd-c-1g\"\nround_trip = \"1 ms\"\n[stacks.part]\nlayer = \"partition\"\non = \"drbd\"";
     let file = StackFile::parse("s.toml", text).unwrap();
@@ -321,6 +321,6 @@ fn lists_have_rows_of_values_with_units() {
     check_stack(
         &mirror("outages = [[\"30 s\"]]"),
         "a",
-        "s.toml: stacks.a.outages: `[\"30 s\"]` must be a list of such as [\"8.5 ms\", \"8.5 ms\"]",
+        "s.toml: stacks.a.outages: `[\"30 s\"]` must be a list of entries such as [\"8.5 ms\", \"8.5 ms\"]",
     );
 }

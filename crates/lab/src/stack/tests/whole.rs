@@ -57,7 +57,7 @@ fn the_format_behind_the_hash_is_pinned() {
 }
 
 #[test]
-fn a_hash_is_of_values_whatever_they_are_called_and_however_they_are_written() {
+fn a_hash_is_independent_of_names_and_spelling() {
     let hash = |text: &str| stack(text).hash();
     let array = hash(ARRAY);
     assert_eq!(hash(&ARRAY.replace("stacks.a]", "stacks.a]\nlabel = \"Pair\"")), array);
@@ -77,7 +77,7 @@ fn a_hash_is_of_values_whatever_they_are_called_and_however_they_are_written() {
 }
 
 #[test]
-fn every_built_in_stack_survives_the_way_to_the_emulator() {
+fn the_emulator_builds_every_built_in_stack_unchanged() {
     for name in built_in_names() {
         let stack = StackSpec::of_name(name, Some("2 GiB"), StackSpec::usual_file_system(name)).unwrap();
         let Branch { size_bytes, stack: tree } = canonical::parse(&stack.to_served()).unwrap();
@@ -88,7 +88,7 @@ fn every_built_in_stack_survives_the_way_to_the_emulator() {
 }
 
 #[test]
-fn the_emulator_refuses_what_it_does_not_understand() {
+fn the_emulator_refuses_an_unknown_stack() {
     let served = stack(ARRAY).to_served();
     let refusal = |text: &str| served_device(text, 1 << 30, 1).err().unwrap().to_string();
     assert_eq!(

@@ -1,0 +1,116 @@
+//! The procedure of a run: the table `[run]`, and the workloads that it suits.
+
+use std::time::Duration;
+
+use spindle_base::Mistake;
+use spindle_base::near;
+use spindle_base::text;
+use spindle_load::WorkloadSpec;
+
+use super::file::{DurationText, Measure, ScenarioFile};
+use super::{RunSettings, Scenario};
+use crate::record::{StartState, spelling};
+
+/// A longer table of trials is a mistake.
+const TRIALS_MAX: i64 = 1000;
+const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
+/// In a shorter window any workload has too few transactions for a meaningful result.
+const MEASURE_MIN: Duration = Duration::from_millis(100);
+
+/// The settings of a run. A missing warm-up is that of the workloads, if they have one.
+pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
+    let run = &file.run;
+    if !(1..=TRIALS_MAX).contains(&run.trials) {
+        let message = format!("{} is out of range; it can be 1 to {TRIALS_MAX}", run.trials);
+        return Err(Mistake::at("run.trials", message));
+    }
+    let seed = u64::try_from(run.seed)
+        .map_err(|_| Mistake::at("run.seed", format!("{} is negative; it can be 0 or more", run.seed)))?;
+    let bounded = |key: &str, duration: Duration, shortest: Duration| {
+        if duration > DURATION_MAX || duration < shortest {
+            let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
+            let message =
+                format!("{} is out of range; it can be {shortest} to {longest}", text::duration(duration));
+            return Err(Mistake::at(format!("run.{key}"), message));
+        }
+        Ok(duration)
+    };
+    let optional = |key: &str, value: Option<DurationText>, allowed: bool| match value {
+        Some(_) if !allowed => {
+            let message = format!("has no meaning with start = \"{}\"; leave it out", spelling(&run.start));
+            Err(Mistake::at(format!("run.{key}"), message))
+        }
+        Some(value) => bounded(key, value.0, Duration::ZERO),
+        None => Ok(Duration::ZERO),
+    };
+    let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
+    let warm_up =
+        run.warm_up.or_else(|| of_kits().filter(|_| run.start != StartState::Cold).map(DurationText));
+    if run.start != StartState::Cold && warm_up.is_none() {
+        let message = format!("is missing; start = \"{}\" needs it", spelling(&run.start));
+        return Err(Mistake::at("run.warm_up", message));
+    }
+    let (key, measure) = match (run.measure, run.at_most) {
+        (Measure::For(_), Some(_)) => {
+            let message = "has no meaning unless measure = \"once\"; leave it out";
+            return Err(Mistake::at("run.at_most", message));
+        }
+        (Measure::For(duration), None) => ("measure", duration),
+        (Measure::Once, Some(DurationText(duration))) => ("at_most", duration),
+        (Measure::Once, None) => {
+            let message = "is missing; measure = \"once\" needs it, so that a trial ends on slow storage too";
+            return Err(Mistake::at("run.at_most", message));
+        }
+    };
+    Ok(RunSettings {
+        trials: run.trials as u32,
+        start: run.start,
+        warm_up: optional("warm_up", warm_up, run.start != StartState::Cold)?,
+        settle: optional("settle", run.settle, run.start == StartState::WarmFast)?,
+        measure: bounded(key, measure, MEASURE_MIN)?,
+        once: run.measure == Measure::Once,
+        seed,
+    })
+}
+
+/// Checks that every workload of the matrix can be measured in this way.
+pub(super) fn check(scenario: &Scenario) -> Result<(), Mistake> {
+    if scenario.run.once {
+        check_fixed_work(scenario)?;
+    }
+    check_window(scenario)
+}
+
+/// Fixed work is done once, and begins with the server.
+fn check_fixed_work(scenario: &Scenario) -> Result<(), Mistake> {
+    if scenario.run.start != StartState::Cold {
+        let message = "must be \"cold\" with measure = \"once\": fixed work is done from its beginning";
+        return Err(Mistake::at("run.start", message));
+    }
+    let Some(name) = scenario.workload_that(|workload| !workload.facts().is_fixed_work) else {
+        return Ok(());
+    };
+    let kind = scenario.workloads[name].kind();
+    let known = near::list(&WorkloadSpec::kinds_that(|facts| facts.is_fixed_work));
+    let message = format!(
+        "\"once\" needs fixed work, and workload `{name}` of kind `{kind}` has no end; the kinds of fixed work are {known}"
+    );
+    Err(Mistake::at("run.measure", message))
+}
+
+/// Foreign tools run for whole seconds.
+fn check_window(scenario: &Scenario) -> Result<(), Mistake> {
+    let measure = scenario.run.measure;
+    let foreign = scenario.workload_that(|workload| workload.facts().has_tool);
+    match foreign.filter(|_| measure.subsec_nanos() > 0) {
+        Some(name) => {
+            let kind = scenario.workloads[name].kind();
+            let message = format!(
+                "{} is not a number of whole seconds, and workload `{name}` of kind `{kind}` can measure no other",
+                text::duration(measure)
+            );
+            Err(Mistake::at("run.measure", message))
+        }
+        None => Ok(()),
+    }
+}
