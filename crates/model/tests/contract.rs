@@ -1,10 +1,8 @@
-//! What every device and every layer owes its driver, for random sequences of requests.
+//! The contract of every device with its driver, for random sequences of requests.
 
 mod common;
 
-use common::contract::{
-    LATE, Promise, check_each_once, history, late_history, lateness, run_until_cut, steps,
-};
+use common::contract::{Promise, check_histories, lateness, run_until_cut, steps};
 use proptest::prelude::*;
 use spindle_model::{
     Branch, Device, FlashParameters, Instant, Limit, MICROSECOND, Operation, Parameters, PartitionParameters,
@@ -48,7 +46,7 @@ fn raid_1(stack: StackSpec) -> StackSpec {
     StackSpec::layer(RaidParameters::new(RaidLevel::Raid1), members)
 }
 
-/// A tenth of what the device below could do.
+/// A tenth of the rate of the device below.
 fn throttle(stack: StackSpec) -> StackSpec {
     let total = Limit { iops: Some(500), bytes_per_s: None };
     let below = Branch { size_bytes: SIZE_BYTES, stack };
@@ -78,26 +76,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_completes_exactly_once_and_in_order(steps in steps(1, 120), seed: u64) {
+    fn every_request_completes_exactly_once_and_one_seed_gives_one_history(steps in steps(1, 120), seed: u64) {
         for stack in every_stack() {
-            check_each_once(&history(&mut *build(&stack, seed), &steps), &steps, &stack)?;
-        }
-    }
-
-    #[test]
-    fn late_requests_complete_exactly_once_too(steps in steps(1, 120), seed: u64) {
-        for stack in every_stack() {
-            let once = || late_history(&mut *build(&stack, seed), &steps, LATE);
-            check_each_once(&once(), &steps, &stack)?;
-            prop_assert_eq!(once(), once(), "{:?}", stack);
-        }
-    }
-
-    #[test]
-    fn one_seed_gives_one_history(steps in steps(1, 120), seed: u64) {
-        for stack in every_stack() {
-            let once = || history(&mut *build(&stack, seed), &steps);
-            prop_assert_eq!(once(), once(), "{:?}", stack);
+            check_histories(|| build(&stack, seed), &steps, &stack)?;
         }
     }
 
@@ -115,7 +96,7 @@ proptest! {
 }
 
 #[test]
-fn a_stack_that_does_not_fit_says_why() {
+fn an_impossible_stack_gives_the_reason() {
     let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).err().unwrap().to_string();
     assert_eq!(
         sentence(StackSpec::Device(Parameters::NULL), 1_000),

@@ -1,4 +1,4 @@
-//! When a hard disk answers, to the nanosecond: what makes the model faster must not change it.
+//! The times of the answers of a hard disk, to the nanosecond. A faster model must give the same times.
 //!
 //! A change that is meant to change results says so in CHANGELOG.md, and puts its numbers here.
 
@@ -16,7 +16,7 @@ const SECTOR_BYTES: u64 = 512;
 /// Which requests there are.
 #[derive(Debug, Clone, Copy)]
 struct Mix {
-    /// Of a thousand; the rest are FLUSH, discard and write-zeroes, a third each.
+    /// Per thousand; the rest are FLUSH, discard and write-zeroes, a third each.
     reads: u64,
     writes: u64,
     forced_percent: u64,
@@ -24,9 +24,9 @@ struct Mix {
     span_bytes: u64,
     /// Most of them have this size.
     size_bytes: u64,
-    /// Up to so many sectors, at any sector: one request in ten.
+    /// One request in ten has up to this number of sectors, and begins at any sector.
     most_sectors: u64,
-    /// Continue the one before.
+    /// Continue the request before.
     sequential_percent: u64,
 }
 
@@ -74,7 +74,7 @@ impl Mix {
     }
 }
 
-/// A mostly busy drive, left alone now and then for so long that it writes back.
+/// A mostly busy drive that is sometimes idle for long enough to write back.
 fn pause_ns(rng: &mut Rng) -> u64 {
     match rng.below(1_000) {
         0 => 60 * MILLISECOND,
@@ -132,7 +132,7 @@ fn server_disk(write_cache: WriteCache) -> DiskParameters {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Expected {
-    /// Of completions, and of what power cuts left.
+    /// Hashes of completions and of the fates of writes in power cuts.
     sums: (u64, u64),
     seeks: u64,
 }

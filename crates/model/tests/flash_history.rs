@@ -1,4 +1,5 @@
-//! When an aged flash drive answers, to the nanosecond: what makes the model faster must not change it.
+//! The times of the answers of an aged flash drive, to the nanosecond. A faster model must give the same
+//! times.
 //!
 //! A change that is meant to change results says so in CHANGELOG.md, and puts its numbers here.
 

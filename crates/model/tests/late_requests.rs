@@ -1,4 +1,4 @@
-//! A read that was under way before it came: every layer passes that on, so that a flash drive below begins
+//! A late read was sent before it came. Every layer passes the time on, so that a flash drive below begins
 //! with the read when it was sent.
 
 mod common;
@@ -125,7 +125,7 @@ fn copies() -> Vec<(&'static str, StackSpec)> {
     vec![("raid 1", raid(RaidLevel::Raid1, 0, &[])), ("raid 10", raid(RaidLevel::Raid10, 0, &[]))]
 }
 
-/// Lets the device do what is due up to a moment.
+/// Collects the completions that are due until a moment.
 fn collect_until(device: &mut dyn Device, until: Instant, done: &mut Vec<Completion>) {
     while let Some(at) = device.poll_at().filter(|&at| at <= until) {
         while let Some(completion) = device.poll(at) {
@@ -174,7 +174,7 @@ fn check(layers: Vec<(&'static str, StackSpec)>, reads: &[Read]) {
 }
 
 #[test]
-fn a_late_read_through_a_layer_is_done_when_it_is_in_the_drive_alone() {
+fn a_late_read_through_a_layer_ends_when_it_would_without_the_layer() {
     for late_us in [0, 30, 200, 5_000] {
         let reads = [read(0, 0, 0), read(2, 40, late_us)];
         check(every_layer(), &reads);
@@ -183,14 +183,14 @@ fn a_late_read_through_a_layer_is_done_when_it_is_in_the_drive_alone() {
 }
 
 #[test]
-fn a_late_read_through_a_layer_waits_for_what_its_die_was_doing() {
+fn a_late_read_through_a_layer_waits_for_its_busy_die() {
     for late_us in [0, 30, 70] {
         check(every_layer(), &[read(0, 0, 0), read(0, 40, late_us)]);
     }
 }
 
 #[test]
-fn a_late_read_of_what_a_fast_device_holds_is_done_as_if_it_had_come_in_time() {
+fn a_late_read_from_the_fast_device_ends_when_a_punctual_one_would() {
     let warm_done_ns = |late_us| {
         let stack = branch(ssd_cache(WritePolicy::Around, Promotion::Always));
         let mut device = stack.stack.build(stack.size_bytes, 1).expect("a valid stack");

@@ -1,4 +1,4 @@
-//! What layers make of a disk and of a flash drive, against what the drive does alone.
+//! Layers over a disk and over a flash drive, compared with the drive alone.
 
 mod common;
 
@@ -188,6 +188,6 @@ fn layers_stand_on_layers() {
     let measured = commits().run(&mut driver);
     assert_eq!(measured.count(Operation::Flush), 200);
     assert_eq!(driver.device().counters().writes, 200);
-    // 200 writes at 500 a second, whatever is below.
+    // 200 writes at 500 a second, on any device below.
     assert!(measured.elapsed_ns >= 199 * SECOND / 500, "{}", measured.elapsed_ns);
 }

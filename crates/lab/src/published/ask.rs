@@ -136,7 +136,11 @@ impl Asked {
             return;
         }
         if self.span_bytes == device_bytes {
-            self.driver.device_mut().set_use(Some(&Ageing { fill_percent: 100, overwrite_percent: 300, seed }));
+            self.driver.device_mut().set_use(Some(&Ageing {
+                fill_percent: 100,
+                overwrite_percent: 300,
+                seed,
+            }));
             return;
         }
         if state == State::Full {

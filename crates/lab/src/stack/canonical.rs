@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use spindle_base::Mistake;
 use spindle_base::hash::content_hash;
 use spindle_base::units::parse_size_bytes;
-use spindle_model::{Branch, Declared as _, Described as _, Device, Field, Layer, Parameters, StackSpec as Tree};
+use spindle_model::{
+    Branch, Declared as _, Described as _, Device, Field, Layer, Parameters, StackSpec as Tree,
+};
 use spindle_mount::real::Place;
 
 use super::resolve::pool::PoolKeys;

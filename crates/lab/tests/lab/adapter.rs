@@ -1,21 +1,17 @@
-//! Whole runs of servers that are not ours: one driven by an adapter, which is that of the documentation, and
-//! one that runs already.
+//! Whole runs of servers that are not ours: one driven by the adapter of the documentation, and one that runs
+//! already.
 
-use crate::is_left_to_check_all;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::emulated_support::{Bench, PATIENCE, scenario};
-use spindle_lab::server::{Instance, by_kind};
+use crate::emulated_support::{Bench, measured, scenario};
+use crate::in_check_all;
+use crate::server_support::{installed, instance, start};
 use spindle_load::Endpoint;
 
 #[test]
 fn the_adapter_of_the_documentation_runs_tpcc_on_an_emulated_disk() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adapters/mariadb.toml");
     let server = format!("kind = \"adapter\"\nfile = {:?}", file.canonicalize().expect("it is there"));
     bench.write("test.toml", &scenario(&[("kind = \"mariadb\"", &server)]));
@@ -28,7 +24,7 @@ fn the_adapter_of_the_documentation_runs_tpcc_on_an_emulated_disk() {
 }
 
 #[test]
-fn an_adapter_that_cannot_be_read_or_is_none_is_refused_before_any_work() {
+fn an_adapter_that_is_missing_or_wrong_is_refused_before_any_work() {
     let bench = Bench::anywhere();
     let broken =
         bench.write("broken.toml", "version = [\"a\"]\nurl = \"here\"\nprepare = [\"b\"]\nstart = [\"c\"]\n");
@@ -47,31 +43,21 @@ fn an_adapter_that_cannot_be_read_or_is_none_is_refused_before_any_work() {
     check("kind = \"mariadb\"\nfile = \"/x\"", "servers.mariadb.file: belongs to kind = \"adapter\"");
 }
 
-/// Of two trials, the second on what the first left.
+/// Two trials, the second on the database of the first.
 #[test]
 fn a_server_that_runs_already_is_measured_and_left_running() {
-    let server = by_kind("mariadb").expect("one of ours");
-    if server.version().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
-        return;
-    }
+    let Some(server) = installed("mariadb") else { return };
     let bench = Bench::anywhere();
-    let theirs = Instance {
-        data_directory: bench.path("theirs/data"),
-        class_directories: BTreeMap::new(),
-        runtime_directory: bench.path("theirs/runtime"),
-        settings: BTreeMap::new(),
-    };
+    let theirs = instance(&bench.path("theirs"), &[]);
     server.prepare(&theirs).expect("an empty database");
-    let mut running = server.start(&theirs).expect("a server");
-    running.wait_ready(PATIENCE).expect("it answers");
+    let mut running = start(&*server, &theirs);
     let Endpoint::MysqlSocket { path, .. } = running.endpoint() else { panic!("no socket") };
 
     let text = |url: &str, start: &str, stack: &str| {
         format!(
             "title = \"Test\"\nquestion = \"\"\n[stacks.theirs]\n{stack}\n[servers.theirs]\nkind = \"running\"\nurl = \"{url}\"\n\
              [workloads.commits]\nkind = \"fsync-loop\"\nterminals = 2\n[matrix]\nstack = [\"theirs\"]\nserver = [\"theirs\"]\n\
-             workload = [\"commits\"]\n[run]\ntrials = 2\nstart = \"{start}\"\n{}measure = \"1 s\"\nseed = 1\n",
+             workload = [\"commits\"]\n[run]\ntrials = 2\nstart = \"{start}\"\n{}measure = \"3 s\"\nseed = 1\n",
             if start == "cold" { "" } else { "warm_up = \"200 ms\"\n" }
         )
     };
@@ -81,12 +67,11 @@ fn a_server_that_runs_already_is_measured_and_left_running() {
     let trials = bench.trials();
     assert_eq!(trials.len(), 2, "{talk}");
     for trial in &trials {
-        let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-        assert!(measurement.metric.value > 0.0 && measurement.verification.iter().all(|check| check.passed));
+        let measurement = measured(trial);
         assert!(measurement.server_counters["Innodb_data_fsyncs"] > 0.0, "{:?}", measurement.server_counters);
         assert!(trial.provenance.server_version.contains("MariaDB"), "{:?}", trial.provenance);
     }
-    running.check_alive(Duration::ZERO).expect("it was left alone");
+    running.check_alive(Duration::ZERO).expect("it still runs");
 
     let check = |text: String, expect: &str| {
         bench.write("test.toml", &text);

@@ -40,12 +40,12 @@ fn with_mistake(from: &str, to: &str) -> String {
     std::fs::write(directory.path().join("x.toml"), SCENARIO.replacen(from, to, 1)).unwrap();
     let told = run_in(directory.path(), &["run", "x.toml"]);
     let entries = std::fs::read_dir(directory.path()).unwrap().count();
-    assert_eq!(entries, 1, "work was begun in spite of the mistake");
+    assert_eq!(entries, 1, "the run has begun its work");
     told
 }
 
 #[test]
-fn a_typo_in_a_key() {
+fn a_misspelt_key_is_refused() {
     assert_snapshot!(with_mistake("measure =", "mesure ="), @r"
     exit code 2
     --- stderr
@@ -54,7 +54,7 @@ fn a_typo_in_a_key() {
 }
 
 #[test]
-fn a_wrong_unit() {
+fn a_wrong_unit_is_refused() {
     let told = with_mistake("warm_up = \"8 s\"", "warm_up = \"8 sec\"");
     assert!(
         told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: run.warm_up: `8 sec` is not a duration"),
@@ -63,7 +63,7 @@ fn a_wrong_unit() {
 }
 
 #[test]
-fn an_unknown_stack() {
+fn an_unknown_stack_is_refused() {
     assert_snapshot!(with_mistake("[\"hdd\", \"x25m\"", "[\"hdd\", \"x25\""), @r"
     exit code 2
     --- stderr
@@ -72,7 +72,7 @@ fn an_unknown_stack() {
 }
 
 #[test]
-fn no_trials() {
+fn a_run_without_trials_is_refused() {
     assert_snapshot!(with_mistake("trials = 3", "trials = 0"), @r"
     exit code 2
     --- stderr
@@ -81,21 +81,21 @@ fn no_trials() {
 }
 
 #[test]
-fn more_data_than_disk() {
+fn more_data_than_the_disk_holds_is_refused() {
     let told = with_mistake("warehouses = 10", "warehouses = 1000");
     assert!(told.starts_with("exit code 2\n--- stderr\nspindle: x.toml: stacks.hdd.size: "), "{told}");
     assert!(told.contains("too small for workload `tpcc`: 1000 warehouses need about"), "{told}");
 }
 
 #[test]
-fn more_buffer_pool_than_memory() {
+fn a_buffer_pool_larger_than_memory_is_refused() {
     let told = with_mistake("\"96M\"", "\"900T\"");
     let place = "spindle: x.toml: servers.mariadb.settings.innodb_buffer_pool_size: 900T is more than this machine's memory";
     assert!(told.starts_with(&format!("exit code 2\n--- stderr\n{place}")), "{told}");
 }
 
 #[test]
-fn a_setting_that_is_ours() {
+fn a_setting_that_spindle_decides_is_refused() {
     assert_snapshot!(with_mistake("[servers.mariadb.settings]", "[servers.mariadb.settings]\ndatadir = \"/var/lib/mysql\""), @r"
     exit code 2
     --- stderr
@@ -104,7 +104,7 @@ fn a_setting_that_is_ours() {
 }
 
 #[test]
-fn a_workload_that_the_server_cannot_run() {
+fn a_workload_that_the_server_cannot_run_is_refused() {
     assert_snapshot!(with_mistake("kind = \"mariadb\"", "kind = \"mock\""), @r"
     exit code 2
     --- stderr
@@ -113,7 +113,7 @@ fn a_workload_that_the_server_cannot_run() {
 }
 
 #[test]
-fn a_scenario_that_is_not_there() {
+fn a_missing_scenario_is_named() {
     assert_snapshot!(spindle(&["plan", "nothing.toml"]), @r"
     exit code 2
     --- stderr
@@ -122,7 +122,7 @@ fn a_scenario_that_is_not_there() {
 }
 
 #[test]
-fn flags_that_contradict() {
+fn contradicting_flags_are_refused() {
     assert_snapshot!(spindle(&["run", "x.toml", "--fresh", "--retry-failed"]), @r"
     exit code 2
     --- stderr
@@ -134,7 +134,7 @@ fn flags_that_contradict() {
     ");
 }
 
-/// Bad input: exit code 2, one sentence, and nothing done.
+/// Bad input gives exit code 2 and one sentence, and no work is done.
 #[track_caller]
 fn check_refused(line: &str, expect: &str) {
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +146,11 @@ fn check_refused(line: &str, expect: &str) {
     let told = run_in(directory.path(), &line.split_whitespace().collect::<Vec<_>>());
     let sentence = told.strip_prefix("exit code 2\n--- stderr\n").unwrap_or_else(|| panic!("{line}: {told}"));
     assert_eq!(sentence.lines().next(), Some(expect), "{line}: {told}");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3, "{line}: work was begun");
+    assert_eq!(
+        std::fs::read_dir(directory.path()).unwrap().count(),
+        3,
+        "{line}: the command has begun its work"
+    );
     assert_eq!(sentence.lines().count() == 1, expect.starts_with("spindle: "), "{line}: {told}");
 }
 
@@ -232,7 +236,7 @@ fn a_load_with_a_bad_option_is_refused() {
 
 /// The names of docs/load.md: latencies in milliseconds, and no histogram.
 #[test]
-fn the_json_of_a_load_is_for_other_programs() {
+fn the_json_of_a_load_has_the_names_of_its_documentation() {
     let directory = tempfile::tempdir().unwrap();
     let load = |line: &str| {
         let line = format!("load {line} --json");
@@ -253,13 +257,13 @@ fn the_json_of_a_load_is_for_other_programs() {
             );
         }
     };
-    let mock = load("mock --server mock --terminals 2 --latency-us 2000 --duration 300ms --verify --seed 7");
+    let mock = load("mock --server mock --terminals 2 --latency-us 2000 --duration 3s --verify --seed 7");
     assert_eq!((mock["workload"].as_str(), mock["seed"].as_u64()), (Some("mock"), Some(7)));
     assert_eq!(mock["verification"][0]["passed"], true);
     let kind = &mock["summary"]["kinds"][0];
     let [mean_ms, p50_ms, p99_ms, max_ms] =
         ["mean_ms", "p50_ms", "p99_ms", "max_ms"].map(|name| kind[name].as_f64().unwrap());
-    // Nothing is answered in less than half of the mean.
+    // The mock answers nothing in less than half of its mean latency.
     assert!(1.0 <= p50_ms && p50_ms <= p99_ms && p99_ms <= max_ms && mean_ms >= 1.0, "{kind}");
     let list = load("sql-bench --server sqlite:database --tests big-tables --divisor 1000");
     let summary = &list["summary"];
@@ -276,9 +280,9 @@ fn the_json_of_a_load_is_for_other_programs() {
     }
 }
 
-/// `loaded in 0.0 s` before it would be a lie.
+/// It must not say `loaded in 0.0 s` before.
 #[test]
-fn a_load_that_cannot_connect_says_only_that() {
+fn a_load_that_cannot_connect_gives_one_sentence() {
     let told = spindle(&["load", "scan", "--server", "socket:/nowhere", "--prepare", "--seed", "1"]);
     assert!(
         told.starts_with("exit code 1\n--- stderr\nseed 1\nspindle: connecting to socket /nowhere: "),
@@ -333,7 +337,7 @@ fn an_iodepth_or_a_block_size_out_of_bounds_is_refused() {
 }
 
 #[test]
-fn an_output_that_cannot_be_one_is_refused() {
+fn an_impossible_output_is_refused() {
     check_refused("run mock.toml --output a-file", "spindle: --output: a-file is not a directory");
     check_refused(
         "run mock.toml --output results",
@@ -439,7 +443,7 @@ fn the_plan_as_json_lists_trials_in_their_order() {
 }
 
 #[test]
-fn the_doctor_says_the_same_to_people_and_programs() {
+fn the_doctor_has_the_same_lines_as_text_and_as_json() {
     let directory = Path::new(".");
     let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["doctor", "--json"]).output().unwrap();
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -453,7 +457,7 @@ fn the_doctor_says_the_same_to_people_and_programs() {
 }
 
 #[test]
-fn without_root_the_question_is_answered_in_virtual_time() {
+fn without_root_a_bench_runs_in_virtual_time() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
 
@@ -462,7 +466,7 @@ fn without_root_the_question_is_answered_in_virtual_time() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // Where the user whom nobody is can find both.
+    // In a directory that the user `nobody` can read.
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::copy(env!("CARGO_BIN_EXE_spindle"), directory.path().join("spindle")).unwrap();
     std::fs::write(directory.path().join("x.toml"), SCENARIO).unwrap();

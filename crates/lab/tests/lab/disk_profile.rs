@@ -1,35 +1,16 @@
 //! `spindle disk profile`: every parameter of a profile or a stack, with where it comes from; and ready-made
 //! stacks by name.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
+use crate::emulated_support::Bench;
 use insta::assert_snapshot;
-use serde_json::Value;
-
-fn spindle(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_spindle")).args(arguments).current_dir(directory).output().unwrap()
-}
-
-fn stdout(directory: &Path, arguments: &[&str]) -> String {
-    let output = spindle(directory, arguments);
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn refusal(arguments: &[&str]) -> String {
-    let output = spindle(Path::new("."), arguments);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
 
 #[test]
 fn a_stack_is_shown_with_every_value_and_its_origin() {
-    let directory = tempfile::tempdir().unwrap();
+    let bench = Bench::anywhere();
     let text = "[stacks.pair]\nlayer = \"replicated\"\nprotocol = \"C\"\nlink_rate = \"110 MB/s\"\n\
         round_trip = \"150 us\"\non = \"null\"\nsize = \"1 GiB\"\n";
-    std::fs::write(directory.path().join("mine.toml"), text).unwrap();
-    let shown = stdout(directory.path(), &["disk", "profile", "pair", "--stacks", "mine.toml"]);
+    bench.write("mine.toml", text);
+    let shown = bench.text(&["disk", "profile", "pair", "--stacks", "mine.toml"]);
     assert_snapshot!(shown, @r"
     Replicated by protocol C over 110 MB/s with a round trip of 150 us: A device that answers at once.
 
@@ -49,8 +30,7 @@ fn a_stack_is_shown_with_every_value_and_its_origin() {
 
 #[test]
 fn a_profile_says_the_source_of_each_value() {
-    let text = stdout(Path::new("."), &["disk", "profile", "hdd-7200", "--json"]);
-    let shown: Value = serde_json::from_str(&text).unwrap();
+    let shown = Bench::anywhere().json(&["disk", "profile", "hdd-7200", "--json"]);
     let parameters = shown["parameters"].as_array().unwrap();
     let row = |key: &str| parameters.iter().find(|row| row["key"] == key).unwrap();
     assert_eq!(row("rotation")["value"], "7200 rpm");
@@ -59,48 +39,47 @@ fn a_profile_says_the_source_of_each_value() {
             || row("rotation")["origin"]["assumption"].is_string()
     );
     assert_eq!(row("stroke")["origin"], "default");
-    assert!(parameters.len() > 20, "{text}");
-    assert!(shown["hash"].as_str().is_some_and(|hash| hash.len() == 16), "{text}");
+    assert!(parameters.len() > 20, "{shown}");
+    assert!(shown["hash"].as_str().is_some_and(|hash| hash.len() == 16), "{shown}");
 }
 
 #[test]
 fn a_known_deviation_is_shown() {
-    let text = stdout(Path::new("."), &["disk", "profile", "850evo-250"]);
+    let text = Bench::anywhere().text(&["disk", "profile", "850evo-250"]);
     assert!(text.contains("\nknown deviation, random-read: A limit of the model"), "{text}");
 }
 
 #[test]
-fn a_name_that_is_neither_profile_nor_stack_gets_the_nearest_of_both() {
-    let told = refusal(&["disk", "profile", "drbd-c-1"]);
+fn an_unknown_name_is_answered_with_the_nearest_profile_or_stack() {
+    let told = Bench::anywhere().talk(&["disk", "profile", "drbd-c-1"], 2);
     assert!(told.contains("there is no profile or stack `drbd-c-1`; did you mean `drbd-c-1g`?"), "{told}");
     assert!(
         told.contains("profiles are 660p-1024, ") && told.contains("; stacks are agility3-1g, "),
         "{told}"
     );
-    let told = refusal(&["disk", "profile", "x25m-8"]);
+    let told = Bench::anywhere().talk(&["disk", "profile", "x25m-8"], 2);
     assert!(told.contains("did you mean `x25m-80`?"), "{told}");
 }
 
 #[test]
-fn a_ready_made_stack_is_as_good_a_name_as_a_profile() {
-    let directory = tempfile::tempdir().unwrap();
+fn a_ready_made_stack_can_be_named_like_a_profile() {
+    let bench = Bench::anywhere();
     let text = "[stacks.drbd]\nprofile = \"drbd-c-1g\"\nsize = \"1 GiB\"\n\
         [stacks.part]\nlayer = \"partition\"\non = \"drbd\"\noffset = \"sector-63\"\n";
-    std::fs::write(directory.path().join("mine.toml"), text).unwrap();
-    let shown = stdout(directory.path(), &["disk", "profile", "part", "--stacks", "mine.toml", "--json"]);
-    let shown: Value = serde_json::from_str(&shown).unwrap();
+    bench.write("mine.toml", text);
+    let shown = bench.json(&["disk", "profile", "part", "--stacks", "mine.toml", "--json"]);
     let drbd = &shown["below"][0]["stack"];
     assert_eq!((drbd["name"].as_str(), drbd["kind"].as_str()), (Some("drbd"), Some("replicated")));
     assert_eq!(drbd["size_bytes"], 1 << 30);
     assert_eq!(drbd["below"][0]["stack"]["name"], "x25e-32");
-    let bench = ["disk", "bench", "drbd", "--stacks", "mine.toml", "--virtual", "--hours", "0", "--json"];
-    let measured: Value = serde_json::from_str(&stdout(directory.path(), &bench)).unwrap();
+    let arguments = ["disk", "bench", "drbd", "--stacks", "mine.toml", "--virtual", "--hours", "0", "--json"];
+    let measured = bench.json(&arguments);
     assert!(measured["rows"].as_array().is_some_and(|rows| !rows.is_empty()), "{measured}");
 }
 
 #[test]
 fn the_reference_has_every_layer_and_kind_of_device() {
-    let page = stdout(Path::new("."), &["disk", "profile", "--reference"]);
+    let page = Bench::anywhere().text(&["disk", "profile", "--reference"]);
     for heading in ["`kind = \"flash\"`", "`layer = \"raid\"`", "`layer = \"ssd-cache\"`, also `\"tier\"`"] {
         assert!(page.contains(&format!("\n### {heading}\n")), "{heading}");
     }

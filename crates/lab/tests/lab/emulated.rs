@@ -1,98 +1,64 @@
 //! Real disks: FUSE, a loop device, a file system, and MariaDB on it. Every test runs the real binary.
 
-use crate::is_left_to_check_all;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::emulated_support::{Bench, emulator_of, is_running, scenario, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
+use crate::emulated_support::{Bench, emulator_of, is_running, kill, measured, measured_tpcc, scenario};
+use crate::{in_check_all, wait_until};
+use rustix::process::Signal;
 use serde_json::Value;
 use spindle_lab::record::BottleneckKind;
-use spindle_lab::record::records_file;
-use spindle_lab::report;
 
 /// One warehouse on a hard disk and on a PCIe card, one short trial each.
-const SCENARIO: &str = r#"
-title = "A short run"
-question = "Does everything work together?"
-[stacks.hdd]
-profile = "hdd-7200"
-size = "4 GiB"
-[stacks.card]
-profile = "iodrive-160"
-size = "4 GiB"
-file_system = "ext4"
-[servers.mariadb]
-kind = "mariadb"
-settings = { innodb_flush_method = "O_DIRECT", innodb_buffer_pool_size = "12M", innodb_flush_log_at_trx_commit = 1 }
-[workloads.tpcc]
-kind = "tpcc"
-warehouses = 1
-terminals = 4
-[matrix]
-stack = ["hdd", "card"]
-server = ["mariadb"]
-workload = ["tpcc"]
-[run]
-trials = 1
-start = "warm-fast"
-warm_up = "1 s"
-settle = "1 s"
-measure = "4 s"
-seed = 1
-"#;
+fn two_disks() -> String {
+    let disks = "[stacks.hdd]\nprofile = \"hdd-7200\"\nsize = \"4 GiB\"\n\
+        [stacks.card]\nprofile = \"iodrive-160\"\nsize = \"4 GiB\"\nfile_system = \"ext4\"\n";
+    scenario(&[
+        ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", disks),
+        ("stack = [\"card\"]", "stack = [\"hdd\", \"card\"]"),
+        ("settle = \"100 ms\"\nmeasure = \"3 s\"", "settle = \"1 s\"\nmeasure = \"4 s\""),
+    ])
+}
 
 #[test]
 fn a_whole_run_measures_verifies_reports_and_cleans_up() {
     let Some(bench) = Bench::new() else { return };
-    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
-    let output = bench.run(&["run", "short.toml", "--output", "results"]);
-    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{talk}");
-    let trials = report::read(&bench.path("results").join(records_file::FILE_NAME)).unwrap().trials;
+    bench.write("test.toml", &two_disks());
+    let talk = bench.run_scenario(&[], &[], 0);
+    let trials = bench.trials();
     assert_eq!(trials.len(), 2, "{talk}");
     let metric = |cell: &str| {
-        let trial = trials.iter().find(|trial| trial.cell == cell).unwrap();
-        let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-        assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
-        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+        let measurement = measured_tpcc(trials.iter().find(|trial| trial.cell == cell).unwrap());
         let emulator = measurement.mounts[0].emulator.as_ref().unwrap();
         assert!(emulator.reads > 0 && emulator.writes > 0, "{emulator:?}");
         measurement.metric.value
     };
     let ratio = metric("card") / metric("hdd");
-    assert!(ratio > 2.0, "the card did only {ratio} times what the disk did");
+    assert!(ratio > 2.0, "the card was only {ratio} times as fast as the disk");
     assert!(fs::metadata(bench.path("results").join("report.html")).unwrap().len() > 100_000);
     bench.assert_clean();
 }
 
 #[test]
-fn a_disk_is_waited_for_by_commits_that_nobody_times() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+fn commits_that_the_client_does_not_time_are_found_to_wait_for_the_disk() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let updates =
         "kind = \"oltp\"\nscript = \"update-non-index\"\ntables = 1\nrows = 1000\ndistribution = \"uniform\"";
     bench.write(
         "test.toml",
-        &scenario(&[
-            ("iodrive-160", "hdd-7200"),
-            ("kind = \"tpcc\"\nwarehouses = 1", updates),
-            ("measure = \"1 s\"", "measure = \"3 s\""),
-        ]),
+        &scenario(&[("iodrive-160", "hdd-7200"), ("kind = \"tpcc\"\nwarehouses = 1", updates)]),
     );
     let talk = bench.run_scenario(&[], &[], 0);
     let trials = bench.trials();
-    let measurement = trials[0].measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trials[0].error));
+    let measurement = measured(&trials[0]);
     let bottleneck = &measurement.bottleneck;
     assert_eq!(bottleneck.kind, BottleneckKind::CommitLatency, "{bottleneck:?} {talk}");
     assert!(bottleneck.reason.contains(" ms each (estimated from the server's counters)"), "{bottleneck:?}");
-    // Each statement is a transaction of its own; the server is asked a moment before and after the clients.
-    // MariaDB numbers a transaction when it begins and when it commits, so each terminal's, under way at the
-    // first look, counts half.
+    // Each statement is a transaction. The server is asked a moment before and after the clients. MariaDB
+    // numbers a transaction when it begins and when it commits, so a transaction under way when the server is
+    // first asked counts half, one for each terminal.
     const TERMINALS: f64 = 4.0;
     let (_, commits) = bottleneck.reason.split_once("went into ").unwrap();
     let commits: f64 = commits.split_once(" commits").unwrap().0.parse().unwrap();
@@ -103,56 +69,49 @@ fn a_disk_is_waited_for_by_commits_that_nobody_times() {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_cleared_by_one_command() {
+fn one_command_clears_everything_of_a_killed_run() {
     let Some(bench) = Bench::new() else { return };
-    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
-    let mut run = bench
-        .command(&["run", "short.toml", "--output", "results"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    bench.write("test.toml", &two_disks());
+    let mut run = bench.start_scenario();
     let log = |name: &str| {
         let entries = fs::read_dir(bench.path("run")).into_iter().flatten().flatten();
         entries.map(|entry| entry.path().join(name)).any(|path| path.exists())
     };
     wait_until("a database on the mounted disk", || log("mount/data/ibdata1"));
-    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
+    run.kill().unwrap();
     run.wait().unwrap();
-    let output = bench.run(&["disk", "down", "--all"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.down("--all");
     bench.assert_clean();
 }
 
 #[test]
 fn a_run_killed_while_it_makes_a_database_leaves_no_process() {
     let Some(bench) = Bench::new() else { return };
-    fs::write(bench.path("short.toml"), SCENARIO).unwrap();
-    let mut command = bench.command(&["run", "short.toml", "--output", "results"]);
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // A grandchild's child: what makes a database is a script.
+    bench.write("test.toml", &two_disks());
+    let mut run = bench.start_scenario();
+    // A child of a script that the run starts.
     wait_until("the server that makes a database", || is_running(&bench, "--bootstrap"));
-    kill_process(Pid::from_raw(run.id() as i32).unwrap(), Signal::KILL).unwrap();
+    run.kill().unwrap();
     run.wait().unwrap();
     wait_until("that server to end", || !is_running(&bench, "--bootstrap"));
-    assert!(bench.run(&["disk", "down", "--all"]).status.success());
+    bench.down("--all");
     bench.assert_clean();
 }
 
 #[test]
-fn killing_the_emulator_gives_errors_and_leaves_nothing() {
+fn a_killed_emulator_gives_errors_and_leaves_nothing() {
     let Some(bench) = Bench::new() else { return };
-    let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "victim", "--json"]);
+    let disk = bench.up("null", "victim", &[]);
     let mount = PathBuf::from(disk["mount"].as_str().unwrap());
     fs::write(mount.join("file"), "before").unwrap();
     let process = emulator_of(&bench.path("run").join("victim"));
-    kill_process(process, Signal::KILL).unwrap();
+    kill(process, Signal::KILL);
     let directory = Path::new("/proc").join(process.as_raw_nonzero().to_string());
     wait_until("the emulator to end", || !directory.exists());
     let written = OpenOptions::new().write(true).create(true).truncate(true).open(mount.join("after"));
     let written = written.and_then(|file| file.write_all_at(&[1; 4096], 0).and_then(|()| file.sync_all()));
     assert!(written.is_err(), "nothing can be durable on a dead disk");
-    assert!(bench.run(&["disk", "down", "victim"]).status.success());
+    bench.down("victim");
     bench.assert_clean();
 }
 
@@ -184,7 +143,7 @@ fn check_raw_disk(wish: Option<&str>, transport: &str) {
     device.read_exact_at(&mut found, 123_456_789).unwrap();
     assert!(found == pattern);
 
-    // DISCARD and WRITE_ZEROES, each on a part of what was written; the rest stays.
+    // DISCARD and WRITE_ZEROES clear a part of the pattern each; the rest stays.
     let (discarded, zeroed) = (123_457_536_u64, 123_600_896_u64);
     for (offset, options) in [(discarded, vec![]), (zeroed, vec!["--zeroout"])] {
         let range = [format!("--offset={offset}"), "--length=65536".to_owned()];
@@ -209,7 +168,7 @@ fn check_raw_disk(wish: Option<&str>, transport: &str) {
     assert!(statistics["write"]["bytes"].as_u64().unwrap() >= 1_000_000, "{statistics}");
     assert!(statistics["flush"]["count"].as_u64().unwrap() >= 1, "{statistics}");
     assert!(statistics["discard"]["count"].as_u64().unwrap() >= 2, "{statistics}");
-    assert!(bench.run(&["disk", "down", "raw"]).status.success());
+    bench.down("raw");
     bench.assert_clean();
 }
 
@@ -218,39 +177,32 @@ fn a_name_or_a_mount_point_in_use_is_refused() {
     let Some(bench) = Bench::new() else { return };
     let at = bench.path("at");
     let at = at.to_str().unwrap();
-    bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "first", "--at", at, "--json"]);
-    let words = |arguments: &[&str]| {
-        let output = bench.run(arguments);
-        assert_eq!(output.status.code(), Some(2));
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let same_name = words(&["disk", "up", "null", "--size", "1 GiB", "--name", "first"]);
+    bench.up("null", "first", &["--at", at]);
+    let same_name = bench.talk(&["disk", "up", "null", "--size", "1 GiB", "--name", "first"], 2);
     assert!(same_name.contains("a disk called first exists already"), "{same_name}");
-    let same_place = words(&["disk", "up", "null", "--size", "1 GiB", "--name", "second", "--at", at]);
+    let same_place =
+        bench.talk(&["disk", "up", "null", "--size", "1 GiB", "--name", "second", "--at", at], 2);
     assert!(same_place.contains("is in use: something is mounted there"), "{same_place}");
-    assert!(bench.run(&["disk", "down", "--all"]).status.success());
+    bench.down("--all");
     bench.assert_clean();
 }
 
 #[test]
-fn busy_file_system_is_not_pulled_away() {
+fn a_file_system_in_use_is_not_taken_down() {
     let Some(bench) = Bench::new() else { return };
-    let disk = bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "busy", "--json"]);
+    let disk = bench.up("null", "busy", &[]);
     let file = fs::File::create(Path::new(disk["mount"].as_str().unwrap()).join("open")).unwrap();
-    let output = bench.run(&["disk", "down", "busy"]);
-    assert_eq!(output.status.code(), Some(1));
-    let words = String::from_utf8(output.stderr).unwrap();
+    let words = bench.talk(&["disk", "down", "busy"], 1);
     assert!(words.contains("is in use: end the processes"), "{words}");
     drop(file);
-    assert!(bench.run(&["disk", "down", "busy"]).status.success());
+    bench.down("busy");
     bench.assert_clean();
 }
 
 #[test]
 fn a_disk_ages_without_a_write_and_forgets_when_erased() {
     let Some(bench) = Bench::new() else { return };
-    let up = ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--name", "ssd", "--json"];
-    let disk = bench.json(&up);
+    let disk = bench.up("x25m-80", "ssd", &["--file-system", "none"]);
     let device = OpenOptions::new().read(true).write(true).open(disk["device"].as_str().unwrap()).unwrap();
     device.write_all_at(&[7; 4096], 0).unwrap();
     device.sync_all().unwrap();
@@ -269,33 +221,28 @@ fn a_disk_ages_without_a_write_and_forgets_when_erased() {
     // Past the kernel's cache.
     rustix::fs::fadvise(&device, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     device.read_exact_at(&mut found, 0).unwrap();
-    assert_eq!(found, [0; 4096], "nothing is left");
+    assert_eq!(found, [0; 4096], "the drive is empty");
     drop(device);
-    assert!(bench.run(&["disk", "down", "ssd"]).status.success());
+    bench.down("ssd");
     bench.assert_clean();
 }
 
 #[test]
 fn a_mounted_disk_is_not_erased() {
     let Some(bench) = Bench::new() else { return };
-    bench.json(&["disk", "up", "null", "--size", "1 GiB", "--name", "busy", "--json"]);
-    let output = bench.run(&["disk", "secure-erase", "busy"]);
-    assert!(!output.status.success());
-    let words = String::from_utf8(output.stderr).unwrap();
+    bench.up("null", "busy", &[]);
+    let words = bench.talk(&["disk", "secure-erase", "busy"], 2);
     assert!(words.contains("is mounted at"), "{words}");
-    assert!(bench.run(&["disk", "down", "busy"]).status.success());
+    bench.down("busy");
     bench.assert_clean();
 }
 
 /// One of each kind of layer, over FUSE and a loop device.
 #[test]
 fn stacks_of_layers_keep_what_is_written_on_them() {
-    if is_left_to_check_all() {
-        return;
-    }
     for name in ["raid5-4x-x25e-controller", "iodrive-160-raid1x2", "drbd-c-10g", "barracuda-logged-cached"] {
-        let Some(bench) = Bench::new() else { return };
-        let disk = bench.json(&["disk", "up", name, "--size", "1 GiB", "--name", "stack", "--json"]);
+        let Some(bench) = in_check_all(Bench::new) else { return };
+        let disk = bench.up(name, "stack", &[]);
         let path = Path::new(disk["mount"].as_str().unwrap()).join("file");
         let pattern: Vec<u8> = (0..3_000_000_u32).map(|index| (index / 89) as u8).collect();
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
@@ -306,7 +253,7 @@ fn stacks_of_layers_keep_what_is_written_on_them() {
         file.read_exact_at(&mut found, 0).unwrap();
         assert!(found == pattern, "{name}");
         drop(file);
-        assert!(bench.run(&["disk", "down", "stack"]).status.success());
+        bench.down("stack");
         bench.assert_clean();
     }
 }

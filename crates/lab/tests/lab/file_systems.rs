@@ -1,12 +1,12 @@
 //! File systems on emulated disks: made and mounted as asked, and the same again from a snapshot.
 
-use crate::is_left_to_check_all;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
+use crate::{in_check_all, skip};
 use spindle_lab::stack::{StackFile, StackSpec};
 use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
@@ -36,10 +36,7 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
 /// One after the other, because the disk has one name.
 #[test]
 fn file_systems_are_made_and_mounted_as_asked() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     xfs_knows_the_stripes_that_it_was_made_for(&bench);
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
@@ -84,8 +81,8 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     disk.down().unwrap();
 }
 
-/// A mount namespace that was made meanwhile has a copy of every mount: unmounting ours then writes nothing
-/// back, before the other's is gone.
+/// Another mount namespace has a copy of our mount. While the copy is there, unmounting ours writes nothing
+/// back.
 fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &Bench) {
     let snapshot = bench.path("shared");
     let mut disk = up(bench, "", None);
@@ -102,7 +99,7 @@ fn a_snapshot_has_what_another_mount_namespace_kept_from_being_written(bench: &B
     disk.down().unwrap();
 }
 
-/// The iodrive needs no FLUSH, and the kernel is told so; the next user of its loop device may need one.
+/// The iodrive needs no FLUSH, and the kernel is told so. The next user of its loop device may need one.
 fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
     let file =
         StackFile::parse("stack", "[stacks.disk]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n").unwrap();
@@ -117,8 +114,7 @@ fn loop_devices_are_given_back_as_they_were(bench: &Bench) {
 
 fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
     if Command::new("mkfs.btrfs").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mkfs.btrfs");
-        eprintln!("skipped: no mkfs.btrfs");
+        skip::<()>("no mkfs.btrfs");
         return;
     }
     let table = "file_system = \"btrfs\"";
@@ -130,7 +126,7 @@ fn btrfs_starts_from_one_snapshot_again_and_again(bench: &Bench) {
     disk.snapshot(&snapshot).unwrap();
     disk.down().unwrap();
     for _ in 0..2 {
-        // The kernel has seen a later state of the same file system by the second time.
+        // The second time, the kernel has already seen a later state of the same file system.
         let disk = up(bench, table, Some(&snapshot));
         assert_eq!(fs::read_to_string(file(&disk)).unwrap(), "loaded");
         for change in 0..5 {

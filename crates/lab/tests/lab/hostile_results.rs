@@ -1,5 +1,4 @@
-//! Somebody else was there first: what another user plants where a run keeps its results, and what a record
-//! says.
+//! Another user plants links, files and directories where a run keeps its results.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -9,19 +8,15 @@ use std::process::Command;
 use rustix::process::geteuid;
 
 use crate::run_mock::{Bench, GOOD, scenario};
+use crate::skip;
 
 /// No account has it.
 const SOMEBODY: u32 = 61_400;
 const SECRET: &str = "nobody's business";
 
 /// Directories can only be given away by root.
-fn is_root() -> bool {
-    let is_root = geteuid().is_root();
-    assert!(is_root || std::env::var_os("CI").is_none(), "CI must be root");
-    if !is_root {
-        eprintln!("skipped: not root");
-    }
-    is_root
+pub(crate) fn as_root() -> Option<()> {
+    geteuid().is_root().then_some(()).or_else(|| skip("not root"))
 }
 
 fn give_away(path: &Path) {
@@ -35,15 +30,15 @@ fn open_to_all(path: &Path) {
 /// A bench whose run was planned, and a file and a directory that nothing may touch.
 fn bench() -> Bench {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
-    fs::write(bench.results().with_file_name("victim"), SECRET).unwrap();
-    fs::create_dir(bench.results().with_file_name("elsewhere")).unwrap();
+    fs::write(bench.path("victim"), SECRET).unwrap();
+    fs::create_dir(bench.path("elsewhere")).unwrap();
     bench
 }
 
 #[track_caller]
 fn check_untouched(bench: &Bench) {
-    assert_eq!(fs::read_to_string(bench.results().with_file_name("victim")).unwrap(), SECRET);
-    assert_eq!(fs::read_dir(bench.results().with_file_name("elsewhere")).unwrap().count(), 0);
+    assert_eq!(fs::read_to_string(bench.path("victim")).unwrap(), SECRET);
+    assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
 }
 
 /// `plant` is given the directory of results, which is not there yet.
@@ -51,7 +46,7 @@ fn check_untouched(bench: &Bench) {
 fn check(plant: impl FnOnce(&Path), expect: &str) {
     let bench = bench();
     plant(&bench.results());
-    let told = String::from_utf8(bench.run(&[], 2).stderr).unwrap();
+    let told = bench.run(&[], 2);
     assert!(told.starts_with("spindle: --output: ") && told.contains(expect), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
     check_untouched(&bench);
@@ -60,9 +55,7 @@ fn check(plant: impl FnOnce(&Path), expect: &str) {
 
 #[test]
 fn a_directory_that_somebody_else_owns_or_may_write_is_refused() {
-    if !is_root() {
-        return;
-    }
+    let Some(()) = as_root() else { return };
     let make = |path: &Path| fs::create_dir_all(path).unwrap();
     check(
         |results| {
@@ -141,24 +134,18 @@ fn a_pipe_in_the_place_of_the_records_is_refused() {
 
 #[test]
 fn a_planted_link_where_results_go_by_default_is_refused() {
-    if !is_root() {
-        return;
-    }
+    let Some(()) = as_root() else { return };
     let bench = bench();
-    let directory = bench.results().parent().unwrap().to_owned();
-    let link = directory.join("spindle-results");
+    let link = bench.path("spindle-results");
     symlink("elsewhere", &link).unwrap();
     std::os::unix::fs::lchown(&link, Some(SOMEBODY), Some(SOMEBODY)).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-    let output = command.args(["run", "test.toml"]).current_dir(&directory).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = bench.talk(&["run", "test.toml"], 2);
     assert!(told.contains("spindle-results belongs to user 61400"), "{told}");
     check_untouched(&bench);
 }
 
 #[test]
-fn a_planted_draft_is_removed_and_not_written_through() {
+fn a_link_planted_in_the_place_of_a_draft_is_removed() {
     let bench = bench();
     fs::create_dir(bench.results()).unwrap();
     for draft in ["records.jsonl.new", "report.html.new"] {
@@ -170,7 +157,7 @@ fn a_planted_draft_is_removed_and_not_written_through() {
 }
 
 #[test]
-fn results_are_for_readers_and_snapshots_for_nobody_else() {
+fn everybody_can_read_results_and_only_their_owner_snapshots() {
     let bench = bench();
     bench.run(&[], 0);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -184,10 +171,8 @@ fn results_are_for_readers_and_snapshots_for_nobody_else() {
 }
 
 #[test]
-fn the_leftovers_of_a_killed_run_are_removed_only_where_they_are_ours() {
-    if !is_root() {
-        return;
-    }
+fn only_our_own_leftovers_of_a_killed_run_are_removed() {
+    let Some(()) = as_root() else { return };
     let bench = bench();
     let temporary = bench.temporary();
     // No process has so high a number.
@@ -197,7 +182,7 @@ fn the_leftovers_of_a_killed_run_are_removed_only_where_they_are_ours() {
         fs::create_dir(directory).unwrap();
     }
     give_away(&foreign);
-    symlink(bench.results().with_file_name("elsewhere"), &link).unwrap();
+    symlink(bench.path("elsewhere"), &link).unwrap();
     bench.run(&[], 0);
     let stay = |path: &Path| fs::symlink_metadata(path).is_ok();
     assert_eq!([stay(&ours), stay(&foreign), stay(&link)], [false, true, true]);

@@ -1,16 +1,16 @@
-//! A server under test, and whoever runs as its user, is not trusted: what it puts in the way of root changes
-//! nothing of root's.
+//! A server under test and its user are not trusted: no link that they make leads root to a file of root's.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::PATIENCE;
 use crate::emulated_support::{Bench, scenario};
-use crate::server_support::{Bed, PATIENCE, directory};
+use crate::server_support::{Bed, directory, start};
 use rustix::process::geteuid;
 
-static MARIADB: Bed = Bed::new("mariadb", "mariadbd", &[("innodb_buffer_pool_size", "16M")]);
-static POSTGRESQL: Bed = Bed::new("postgresql", "postgres", &[("shared_buffers", "8MB")]);
+static MARIADB: Bed = Bed::new("mariadb", &[("innodb_buffer_pool_size", "16M")]);
+static POSTGRESQL: Bed = Bed::new("postgresql", &[("shared_buffers", "8MB")]);
 
 const SECRET: &str = "[ERROR] root:secret:1:1";
 
@@ -31,7 +31,7 @@ impl Victim {
     }
 }
 
-/// Every name by which root once wrote into the directory of the server's user.
+/// Names of files that root once wrote in the directory of the server's user.
 const NAMES: [&str; 5] = ["error.log", "install.log", "passwd", "system_tables.sql", "accounts.sql"];
 
 fn check_links_are_not_followed(bed: &Bed) {
@@ -44,8 +44,7 @@ fn check_links_are_not_followed(bed: &Bed) {
         symlink(&victim.0, instance.runtime_directory.join(name)).unwrap();
     }
     server.prepare(&instance).unwrap();
-    let mut running = server.start(&instance).unwrap();
-    running.wait_ready(PATIENCE).unwrap();
+    let mut running = start(&*server, &instance);
     victim.check_untouched();
     running.crash().unwrap();
     let words = format!("{:#}", running.check_alive(PATIENCE).unwrap_err());
@@ -54,12 +53,12 @@ fn check_links_are_not_followed(bed: &Bed) {
 }
 
 #[test]
-fn mariadb_cannot_turn_roots_log_to_another_file() {
+fn mariadb_cannot_lead_roots_log_to_another_file() {
     check_links_are_not_followed(&MARIADB);
 }
 
 #[test]
-fn postgresql_cannot_turn_roots_log_to_another_file() {
+fn postgresql_cannot_lead_roots_log_to_another_file() {
     check_links_are_not_followed(&POSTGRESQL);
 }
 
@@ -71,8 +70,7 @@ fn a_link_in_the_place_of_the_log_is_replaced_and_not_followed() {
     let instance = MARIADB.instance(directory.path());
     server.prepare(&instance).unwrap();
     symlink(&victim.0, directory.path().join("runtime.log")).unwrap();
-    let mut running = server.start(&instance).unwrap();
-    running.wait_ready(PATIENCE).unwrap();
+    let _running = start(&*server, &instance);
     victim.check_untouched();
     let log = fs::symlink_metadata(directory.path().join("runtime.log")).unwrap();
     assert!(log.is_file() && log.uid() == 0 && log.mode() & 0o777 == 0o600, "{log:?}");
@@ -122,7 +120,7 @@ fn postgresql_is_not_opened_to_others_by_another_spelling_of_a_setting() {
     }
 }
 
-/// A program that notes who ran it, and is of no further use.
+/// A program that only notes its user.
 fn tell_tale(bench: &Bench, name: &str) -> (PathBuf, PathBuf) {
     let told = bench.path("told");
     fs::create_dir_all(&told).unwrap();
@@ -132,7 +130,7 @@ fn tell_tale(bench: &Bench, name: &str) -> (PathBuf, PathBuf) {
     (program, told.join("by"))
 }
 
-/// A plan does not run the program, and a run does it as this user.
+/// A plan does not run the program. A run does, as this user.
 #[track_caller]
 fn check_who_runs(name: &str, user: &str, scenario: impl Fn(&Bench, &Path) -> String) {
     if !geteuid().is_root() {

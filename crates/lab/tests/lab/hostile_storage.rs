@@ -11,6 +11,7 @@ use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
 
 use crate::emulated_support::{Bench, scenario};
+use crate::skip;
 
 /// The stack of the scenario with these lines more.
 fn with_lines(lines: &str) -> String {
@@ -62,10 +63,9 @@ fn a_disk_larger_than_can_be_emulated_is_refused_before_any_work() {
     bench.assert_clean();
 }
 
-/// As somebody does who may write to the snapshots: the disk gives errors, and its emulator says why and
-/// lives.
+/// A user who may write to the snapshots shortens one. The disk gives errors, and its emulator says why.
 #[test]
-fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its_emulator() {
+fn a_shortened_base_image_gives_errors_and_its_emulator_lives() {
     let Some(bench) = Bench::new() else { return };
     let file = StackFile::parse(
         "stack",
@@ -107,11 +107,10 @@ fn a_base_image_that_is_shortened_is_an_error_on_the_disk_and_not_the_end_of_its
 /// A limit on the emulator's address space that everything fits into but the ring, which has 128 slots of 1
 /// MiB for each core that there could be.
 #[test]
-fn where_the_ring_is_refused_threads_serve_the_disk() {
+fn threads_serve_the_disk_when_the_ring_is_refused() {
     let Some(bench) = Bench::new() else { return };
     if !spindle_mount::has_ring() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have FUSE over io_uring");
-        eprintln!("skipped: no FUSE over io_uring");
+        skip::<()>("no FUSE over io_uring");
         return;
     }
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
@@ -129,6 +128,6 @@ fn where_the_ring_is_refused_threads_serve_the_disk() {
     let log = fs::read_to_string(bench.path("run/null/log")).unwrap();
     let reason = "registering the FUSE ring: Cannot allocate memory (os error 12); threads serve instead\n";
     assert_eq!(log, reason);
-    assert!(bench.run(&["disk", "down", "null"]).status.success());
+    bench.down("null");
     bench.assert_clean();
 }

@@ -1,7 +1,7 @@
-//! Text of others: whatever a title, a label, a server or a file name says, every output shows it as text.
-//! And a password stays here.
+//! Text of others: every output shows a title, a label, a server's name or a file name as text. No output has
+//! a password.
 
-use crate::is_left_to_check_all;
+use crate::in_check_all;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -114,7 +114,7 @@ const HOSTILE: [&str; 94] = [
     "\u{feff}née 中文 🦀 e\u{301}\u{301}\u{301}",
 ];
 
-/// Fields that are not free text: what they may say is fixed, or is a number or a time in other clothes.
+/// Fields that are not free text: one of a fixed set of words, a number or a time.
 const FIXED: [&str; 9] =
     ["line", "histogram", "start", "kind", "mode", "wait_point", "classes", "shares", "phases_s"];
 
@@ -220,10 +220,8 @@ fn fields(row: &str) -> Vec<String> {
 
 #[test]
 fn every_format_shows_hostile_text_as_text() {
-    if is_left_to_check_all() {
-        return;
-    }
-    for harmless in [failing(), list(), replicated()] {
+    let Some(records_of_all_kinds) = in_check_all(|| Some([failing(), list(), replicated()])) else { return };
+    for harmless in records_of_all_kinds {
         let of = |text: &str| {
             let view = View::new(&records(text));
             [Format::Md, Format::Csv, Format::Json, Format::Text]
@@ -250,12 +248,13 @@ fn every_format_shows_hostile_text_as_text() {
             }
             let shown: Value = serde_json::from_str(shown_json).unwrap();
             let title = shown["header"]["scenario"]["title"].as_str().unwrap();
-            assert!(title.contains(hostile), "JSON says what was said: {title:?}");
+            assert!(title.contains(hostile), "JSON has the title as it is: {title:?}");
         }
     }
 }
 
-/// The page's elements with the names of their attributes, and what could run; of a drawing only the latter.
+/// The page's elements with the names of their attributes, and the elements that could run a script; of a
+/// drawing only the latter.
 const STRUCTURE: &str = "
     const runs = [...document.querySelectorAll('*')].filter(element =>
         ['A', 'IFRAME', 'OBJECT', 'EMBED', 'FORM', 'INPUT', 'FOREIGNOBJECT', 'IMAGE', 'IMG'].includes(element.tagName.toUpperCase())
@@ -266,10 +265,7 @@ const STRUCTURE: &str = "
 
 #[test]
 fn hostile_text_adds_nothing_to_the_page_and_runs_nowhere() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(driver) = Driver::start() else { return };
+    let Some(driver) = in_check_all(Driver::start) else { return };
     let directory = tempfile::tempdir().unwrap();
     let browser = driver.open(1280);
     let harmless = file(&[DISK, FLASH], 1, |trial, shape| {
@@ -316,7 +312,7 @@ fn a_hostile_scenario_does_not_reach_the_terminal() {
         .replace("title = \"Test\"", &format!("title = \"Test{BELL}\""))
         .replace("question = \"Does", &format!("question = \"{BELL}Does"));
     let bench = Bench::new(&text);
-    let directory = bench.results().parent().unwrap().to_owned();
+    let directory = bench.path("");
     for arguments in [
         ["plan", "test.toml"].as_slice(),
         &["plan", "test.toml", "--json"],
@@ -373,7 +369,7 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     let kept = fs::read_to_string(results.join(records_file::FILE_NAME)).unwrap();
     assert!(!kept.contains(SECRET) && kept.contains("mysql://root:***@127.0.0.1:1/x"), "{kept}");
 
-    // As an earlier version kept it.
+    // A record of an earlier version.
     let line = |line: Value, kind: &str| {
         let Value::Object(mut fields) = line else { panic!("a record is an object") };
         fields.insert("line".to_owned(), kind.into());
@@ -388,11 +384,11 @@ fn a_password_in_a_url_is_in_no_record_and_no_report() {
     fs::write(results.join(records_file::FILE_NAME), &old).unwrap();
     drop(RecordsFile::open(&results, &header, Resume::default()).unwrap());
     let kept = fs::read_to_string(results.join(records_file::FILE_NAME)).unwrap();
-    assert!(!kept.contains(SECRET), "a run that goes on hides it in what is there: {kept}");
+    assert!(!kept.contains(SECRET), "a resumed run hides it in earlier records: {kept}");
 }
 
 #[test]
-fn a_password_in_a_url_is_in_no_sentence() {
+fn a_password_in_a_url_is_in_no_message() {
     let directory = tempfile::tempdir().unwrap();
     let check = |arguments: &[&str], exit_code: i32| {
         let told = told(&spindle(directory.path(), arguments), exit_code);

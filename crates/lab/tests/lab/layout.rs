@@ -1,17 +1,20 @@
-//! Layouts and real disks: which file lies where, on what, and that nothing is left behind.
+//! Layouts and real disks: which file lies where and on what. Nothing is left behind.
 
-use crate::is_left_to_check_all;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::emulated_support::{Bench, PATIENCE, SmallDisk, kill, tool, wait_until, write_cache};
+use crate::emulated_support::{
+    Bench, SmallDisk, kill, measured_tpcc, scenario as changed, tool, write_cache,
+};
+use crate::server_support::{class_directories, directory, file_names, installed, instance, start};
+use crate::{PATIENCE, in_check_all, wait_until};
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::FileClass;
-use spindle_lab::record::{Header, Measurement, Trial};
+use spindle_lab::record::{Header, Trial};
 use spindle_lab::report::{self, Records};
-use spindle_lab::server::{Instance, by_kind};
+use spindle_lab::server::Instance;
 use spindle_mount::real::{self, Place, RealDisk};
 
 /// A whole run of a scenario: header and trials.
@@ -23,13 +26,11 @@ fn run(bench: &Bench, scenario: &str) -> (Header, Vec<Trial>) {
     (records.header, records.trials)
 }
 
-/// What is said against a scenario before any work.
+/// The sentence by which a scenario is refused before any work.
 #[track_caller]
 fn refusal(bench: &Bench, verb: &str, scenario: &str) -> String {
     bench.write("test.toml", scenario);
-    let output = bench.run(&[verb, "test.toml"]);
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{words}");
+    let words = bench.talk(&[verb, "test.toml"], 2);
     words.trim().strip_prefix("spindle: test.toml: ").unwrap_or(&words).to_owned()
 }
 
@@ -42,10 +43,8 @@ impl OwnDevice {
     fn new(bench: &Bench) -> OwnDevice {
         let file = bench.path("device");
         File::create(&file).unwrap().set_len(2 << 30).unwrap();
-        let output = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let device = String::from_utf8(output.stdout).unwrap().trim().to_owned();
-        // Whatever its number was used for before: a drive with a volatile cache.
+        let device = tool("losetup", &["--find", "--show", file.to_str().unwrap()]).trim().to_owned();
+        // A drive with a volatile cache, whatever its number was used for before.
         fs::write(write_cache(&device), "write back").unwrap();
         OwnDevice { device }
     }
@@ -57,38 +56,19 @@ impl Drop for OwnDevice {
     }
 }
 
-/// One warehouse and one short trial per cell; `storage` has the stacks and layouts, `axis` the matrix's line
-/// for them.
+/// [`emulated_support::scenario`](changed) on other storage: `storage` has the stacks and layouts, `axis` is
+/// their line in the matrix.
 fn scenario(storage: &str, axis: &str, settings: &str) -> String {
-    format!(
-        r#"
-title = "A short run"
-question = "Does everything lie where it should?"
-{storage}
-[servers.mariadb]
-kind = "mariadb"
-[servers.mariadb.settings]
-innodb_flush_method = "O_DIRECT"
-innodb_buffer_pool_size = "12M"
-innodb_flush_log_at_trx_commit = 1
-{settings}
-[workloads.tpcc]
-kind = "tpcc"
-warehouses = 1
-terminals = 4
-[matrix]
-{axis}
-server = ["mariadb"]
-workload = ["tpcc"]
-[run]
-trials = 1
-start = "warm-fast"
-warm_up = "1 s"
-settle = "1 s"
-measure = "4 s"
-seed = 1
-"#
-    )
+    let settings = match settings {
+        "" => "\"12M\"".to_owned(),
+        _ => format!("\"12M\", {settings}"),
+    };
+    changed(&[
+        ("\"12M\"", &settings),
+        ("stack = [\"card\"]", axis),
+        ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", storage),
+        ("settle = \"100 ms\"\nmeasure = \"3 s\"", "settle = \"1 s\"\nmeasure = \"4 s\""),
+    ])
 }
 
 const STACKS: &str = r#"
@@ -102,19 +82,9 @@ file_system = "ext4"
 mkfs_options = ["-E", "stride=16,stripe_width=64"]
 "#;
 
-fn measured(trial: &Trial) -> &Measurement {
-    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
-    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-    measurement
-}
-
 #[test]
 fn data_and_redo_log_are_measured_each_on_its_own_stack() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let storage = format!("{STACKS}[layouts.split]\ndata = \"card\"\nredo = \"hdd\"\n");
     let (header, trials) = run(&bench, &scenario(&storage, "layout = [\"split\"]", ""));
     let cell = &header.cells[0];
@@ -122,7 +92,7 @@ fn data_and_redo_log_are_measured_each_on_its_own_stack() {
     assert_eq!(cell.mounts[1].files, "ib_logfile0");
     assert!(trials[0].provenance.stack_hash.contains('+'), "{}", trials[0].provenance.stack_hash);
 
-    let measurement = measured(&trials[0]);
+    let measurement = measured_tpcc(&trials[0]);
     let data = measurement.mounts[0].emulator.as_ref().unwrap();
     let redo = measurement.mounts[1].emulator.as_ref().unwrap();
     assert!(data.reads > 0 && data.seeks == 0, "pages are read from the card: {data:?}");
@@ -144,34 +114,15 @@ fn data_and_redo_log_are_measured_each_on_its_own_stack() {
 
 #[test]
 fn each_class_of_file_lies_in_its_directory() {
-    let server = by_kind("mariadb").unwrap();
-    if server.version().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
-        eprintln!("skipped: no mariadbd");
-        return;
-    }
-    let bench = Bench::anywhere();
-    let others =
-        [FileClass::Redo, FileClass::Doublewrite, FileClass::Undo, FileClass::Binlog, FileClass::Temp];
-    let settings = [("innodb_undo_tablespaces", "3"), ("log_bin", "ON")];
-    let instance = Instance {
-        data_directory: bench.path("data"),
-        class_directories: others.map(|class| (class, bench.path(class.key()))).into(),
-        runtime_directory: bench.path("runtime"),
-        settings: settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
-    };
+    let Some(server) = installed("mariadb") else { return };
+    let directory = directory();
+    let mut instance = instance(directory.path(), &[("innodb_undo_tablespaces", "3"), ("log_bin", "ON")]);
+    instance.class_directories = class_directories(directory.path());
     // As a data set is made: without a binary log.
     let loading = Instance { settings: server.load_settings(&instance.settings), ..instance.clone() };
     server.prepare(&loading).unwrap();
-    let mut running = server.start(&instance).unwrap();
-    running.wait_ready(PATIENCE).unwrap();
-    let files = |class: FileClass| -> Vec<String> {
-        let entries = fs::read_dir(bench.path(class.key())).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    };
+    let mut running = start(&*server, &instance);
+    let files = |class: FileClass| file_names(&directory.path().join(class.key()));
     assert_eq!(files(FileClass::Redo), ["ib_logfile0"]);
     assert_eq!(files(FileClass::Doublewrite), ["ibdata1"]);
     assert_eq!(files(FileClass::Undo), ["undo001", "undo002", "undo003"]);
@@ -184,7 +135,7 @@ fn each_class_of_file_lies_in_its_directory() {
     running.stop(PATIENCE).unwrap();
 }
 
-/// The pipeline without a server: a snapshot per mount, each restored for each trial.
+/// On the mock server: a snapshot per mount, each restored for each trial.
 #[test]
 fn every_mount_of_a_layout_starts_from_its_own_snapshot() {
     let bench = Bench::anywhere();
@@ -257,7 +208,7 @@ fn check_refused(storage: &str, axis: &str, settings: &str, expect: &str) {
 }
 
 #[test]
-fn a_layout_that_cannot_be_is_refused() {
+fn an_impossible_layout_is_refused() {
     let layout = |lines: &str| format!("{STACKS}[layouts.split]\n{lines}\n");
     let axis = "layout = [\"split\"]";
     check_refused(
@@ -287,7 +238,7 @@ fn a_layout_that_cannot_be_is_refused() {
         "layouts.split.binlog: server `mariadb` writes no binary log: turn it on with `log_bin = true` among the \
          server's settings",
     );
-    // The log does not count where the data lies, but where it lies itself.
+    // The log counts on the stack where it lies, not on that of the data.
     check_refused(
         &layout("data = \"card\"\nredo = \"hdd\""),
         axis,
@@ -310,7 +261,7 @@ fn a_layout_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn two_parts_of_one_drive_are_no_two_drives() {
+fn two_parts_of_one_drive_are_refused_as_two_drives() {
     let parts = "[stacks.a]\nlayer = \"partition\"\non = \"card\"\nsize = \"1 GiB\"\n\
                  [stacks.b]\nlayer = \"partition\"\non = \"card\"\noffset = \"1 GiB\"\n\
                  [layouts.split]\ndata = \"b\"\nredo = \"a\"\n";
@@ -367,7 +318,7 @@ fn a_real_disk_that_cannot_be_used_is_refused() {
 }
 
 #[test]
-fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
+fn unknown_options_are_refused_in_the_words_of_mkfs_and_mount() {
     let Some(bench) = Bench::new() else { return };
     let words = |lines: &str| {
         let storage = format!("[stacks.hdd]\nprofile = \"hdd-7200\"\nsize = \"2 GB\"\n{lines}\n");
@@ -383,16 +334,13 @@ fn options_that_mkfs_or_mount_do_not_know_are_refused_in_their_own_words() {
         mount.starts_with("stacks.hdd.mount_options: mount: ") && mount.contains("bad option"),
         "{mount}"
     );
-    assert!(!bench.path("spindle-results").exists(), "work was begun");
+    assert!(!bench.path("spindle-results").exists(), "the run has begun its work");
     bench.assert_clean();
 }
 
 #[test]
 fn real_disks_are_measured_as_emulated_ones_are() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let own = OwnDevice::new(&bench);
     let memory = bench.path("memory");
     let tmpfs = SmallDisk::mount(memory.clone(), 1500 << 20);
@@ -405,11 +353,11 @@ fn real_disks_are_measured_as_emulated_ones_are() {
     let (header, trials) = run(&bench, &text);
     assert!(header.cells.iter().all(|cell| cell.data().real), "{:?}", header.cells);
     assert_eq!(header.cells[0].data().file_system, "tmpfs");
-    let of = |cell: &str| measured(trials.iter().find(|trial| trial.cell == cell).unwrap());
+    let of = |cell: &str| measured_tpcc(trials.iter().find(|trial| trial.cell == cell).unwrap());
     assert_eq!(
         (&of("memory").mounts[0].emulator, &of("memory").mounts[0].host),
         (&None, &None),
-        "memory is no device"
+        "memory is not a device"
     );
     let device = of("device");
     assert_eq!(device.mounts[0].emulator, None);
@@ -417,13 +365,13 @@ fn real_disks_are_measured_as_emulated_ones_are() {
     assert!(host.writes > 0 && host.write_bytes > 0 && host.flushes > 0, "{host:?}");
     assert!(device.mounts[0].series.write_iops.iter().sum::<f64>() > 0.0);
     assert!(device.per_transaction.writes > 0.0, "{:?}", device.per_transaction);
-    assert_eq!(tmpfs.unmount(), Vec::<PathBuf>::new(), "a directory is left as it was");
+    assert_eq!(tmpfs.unmount(), Vec::<PathBuf>::new(), "the directory is as it was");
     drop(own);
     bench.assert_clean();
 }
 
 #[test]
-fn a_real_disk_is_not_taken_from_who_uses_it() {
+fn a_real_disk_in_use_is_not_taken_down() {
     let Some(bench) = Bench::new() else { return };
     let name = format!("layout-test-{}", std::process::id());
     let disk = RealDisk::up(&name, &Place::Directory { path: bench.path("") }).unwrap();
@@ -436,7 +384,7 @@ fn a_real_disk_is_not_taken_from_who_uses_it() {
 }
 
 #[test]
-fn a_device_in_use_is_left_alone() {
+fn a_device_in_use_is_not_touched() {
     let Some(bench) = Bench::new() else { return };
     let own = OwnDevice::new(&bench);
     let at = bench.path("mounted");
@@ -472,14 +420,13 @@ fn stopped(bench: &Bench, signal: Signal) -> Option<i32> {
     let output = run.wait_with_output().unwrap();
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     if signal == Signal::KILL {
-        let output = bench.run(&["disk", "down", "--all"]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        bench.down("--all");
     }
     output.status.code()
 }
 
 #[test]
-fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
+fn one_command_clears_all_mounts_of_a_killed_run() {
     let Some(bench) = Bench::new() else { return };
     assert_eq!(stopped(&bench, Signal::KILL), None);
     bench.assert_clean();
@@ -487,17 +434,14 @@ fn what_a_killed_run_leaves_on_all_mounts_is_cleared_by_one_command() {
 
 #[test]
 fn ctrl_c_takes_all_mounts_down() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     assert_eq!(stopped(&bench, Signal::INT), Some(130));
     bench.assert_clean();
 }
 
 #[test]
 fn records_of_the_first_format_are_still_read() {
-    // The first two trials of a run from before there were layouts.
+    // The first two trials of a run that is older than layouts.
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/format-1.jsonl");
     let text = fs::read_to_string(&path).unwrap();
     let first: BTreeMap<String, serde_json::Value> =

@@ -38,12 +38,33 @@ mod workloads;
 mod zfs;
 mod zfs_run;
 
-/// Whether `./check` runs, which leaves what is slow to `./check all`. CI leaves nothing.
-fn is_left_to_check_all() -> bool {
-    let is_left = std::env::var_os("SPINDLE_CHECK").is_some_and(|check| check == "quick")
-        && std::env::var_os("CI").is_none();
-    if is_left {
-        eprintln!("skipped: slow; `./check all` runs it");
+use std::time::{Duration, Instant};
+
+/// No measurement depends on it: it only keeps a test from waiting for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[track_caller]
+fn wait_until(event: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "waited too long for {event}");
+        std::thread::sleep(Duration::from_millis(10));
     }
-    is_left
+}
+
+/// Ends a test that cannot run here. CI must be able to run all tests.
+#[track_caller]
+fn skip<T>(reason: &str) -> Option<T> {
+    assert!(std::env::var_os("CI").is_none(), "CI must run this test: {reason}");
+    eprintln!("skipped: {reason}");
+    None
+}
+
+/// What a slow test begins with. `./check` leaves slow tests to `./check all`, and CI leaves none.
+fn in_check_all<T>(make: impl FnOnce() -> Option<T>) -> Option<T> {
+    let is_quick = std::env::var_os("SPINDLE_CHECK").is_some_and(|check| check == "quick");
+    if is_quick && std::env::var_os("CI").is_none() {
+        return skip("slow; `./check all` runs it");
+    }
+    make()
 }

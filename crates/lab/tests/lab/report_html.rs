@@ -1,5 +1,5 @@
-//! The page in a real browser: it draws, asks nobody for anything, fits a telephone, can be read in the dark
-//! and without JavaScript.
+//! The page in a real browser: it draws, makes no request, fits a telephone, and can be read in dark mode and
+//! without JavaScript.
 
 use crate::report_support::{browser::*, *};
 use serde_json::json;
@@ -20,7 +20,7 @@ const EMPTY_CHARTS: &str = "
             && path.getBBox().width + path.getBBox().height > 3);
     }).map(chart => chart.id);";
 
-/// Texts whose contrast with what is behind them is below 4.5 (WCAG 2.2, 1.4.3), text inside the drawings
+/// Texts whose contrast with their background is below 4.5 (WCAG 2.2, 1.4.3), text inside the drawings
 /// included.
 const FAINT_TEXTS: &str = "
     const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);

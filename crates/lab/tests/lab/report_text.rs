@@ -65,7 +65,7 @@ fn every_shape_fits_a_hundred_columns_and_has_no_colour() {
 }
 
 #[test]
-fn colour_is_an_addition_and_not_the_message() {
+fn colour_adds_nothing_to_the_text() {
     let records = crate::report_support::records(&quickstart());
     let coloured = report::render(&records, Format::Text, true).expect("a report");
     assert!(coloured.contains("\x1b[1m"));
@@ -113,7 +113,7 @@ fn a_single_trial_is_not_called_a_finding() {
 }
 
 #[test]
-fn what_is_the_same_in_every_trial_is_said_once() {
+fn a_warning_of_every_trial_is_shown_once() {
     let text = file(&[DISK, FLASH], 3, |trial, _| trial.warnings.push(Warning::NoIoFlusher));
     let view = View::new(&records(&text));
     let sentence = Warning::NoIoFlusher.sentence();
@@ -212,7 +212,7 @@ fn files_that_are_no_records_are_refused_with_their_line() {
 }
 
 #[test]
-fn half_a_line_at_the_end_costs_only_that_line() {
+fn a_torn_last_line_is_left_out() {
     let good = quickstart();
     let records = parse(&good[..good.len() - 100], "run.jsonl").expect("all but the last line");
     assert_eq!(records.trials.len(), 8);
@@ -244,7 +244,7 @@ fn a_missing_file_is_named() {
     assert!(error.starts_with("no/such/run.jsonl: cannot be read: "), "{error}");
 }
 
-/// Each device of a pool has its row; what the pool is, is said once.
+/// Each device of a pool has a row; the pool is described once.
 #[test]
 fn the_devices_of_a_pool_are_told_apart() {
     let text = file(&[DISK], 2, |trial, _| {
@@ -294,13 +294,13 @@ fn the_clients_cpu_of_each_operation_is_in_every_format() {
     let markdown = render(&list(), Format::Md);
     let (_, table) = markdown.split_once("## Client CPU per operation\n\n").expect("a table");
     insta::assert_snapshot!(table.lines().take(5).collect::<Vec<_>>().join("\n"));
-    // Where nobody says it, there is no place for it.
+    // Without such figures there is no column for them.
     assert!(!render(&quickstart(), Format::Md).contains("Client CPU per operation"));
     assert!(!render(&quickstart(), Format::Csv).contains("client_cpu_us_new"));
 }
 
 #[test]
-fn how_late_replicas_were_is_in_every_format() {
+fn replication_lag_is_in_every_format() {
     check_columns(
         &render(&replicated(), Format::Csv),
         "replica_1_name",
@@ -328,7 +328,7 @@ fn how_late_replicas_were_is_in_every_format() {
 }
 
 #[test]
-fn of_a_time_less_is_better() {
+fn a_shorter_time_is_better() {
     let records = list();
     let view = View::new(&crate::report_support::records(&records));
     let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");

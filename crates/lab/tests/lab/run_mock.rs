@@ -1,69 +1,46 @@
 //! The whole pipeline on the mock server: resume, failures, signals, locks. Every test runs the real binary.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
-use spindle_lab::record::records_file;
+use crate::emulated_support::{self, kill};
+use crate::wait_until;
+use rustix::process::{Pid, Signal};
 use spindle_lab::record::{Header, Trial};
 use spindle_lab::report;
-use tempfile::TempDir;
 
-/// Generous: nothing is measured, a wait only must not hang for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The bench of a scenario, with a directory for the files that its run must remove.
+pub(crate) struct Bench(emulated_support::Bench);
 
-pub(crate) struct Bench {
-    directory: TempDir,
+impl Deref for Bench {
+    type Target = emulated_support::Bench;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Bench {
     pub(crate) fn new(scenario: &str) -> Bench {
-        let bench = Bench { directory: tempfile::tempdir().unwrap() };
+        let bench = Bench(emulated_support::Bench::anywhere());
         fs::create_dir(bench.temporary()).unwrap();
-        bench.write(scenario);
+        bench.write("test.toml", scenario);
         bench
     }
 
-    fn write(&self, scenario: &str) {
-        fs::write(self.directory.path().join("test.toml"), scenario).unwrap();
-    }
-
-    /// Where the run keeps what must be gone after it.
     pub(crate) fn temporary(&self) -> PathBuf {
-        self.directory.path().join("temporary")
+        self.path("work")
     }
 
     pub(crate) fn results(&self) -> PathBuf {
-        self.directory.path().join("results")
+        self.path("results")
     }
 
-    fn records(&self) -> PathBuf {
-        self.results().join(records_file::FILE_NAME)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
-        command
-            .args(["run", "test.toml", "--output", "results"])
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .env("TMPDIR", self.temporary())
-            .stdin(Stdio::null());
-        command
-    }
-
+    /// Returns what the run says on the standard error.
     #[track_caller]
-    pub(crate) fn run(&self, arguments: &[&str], exit_code: i32) -> Output {
-        let output = self.command(arguments).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(exit_code), "{stderr}");
-        output
-    }
-
-    fn start(&self) -> Child {
-        self.command(&[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    pub(crate) fn run(&self, arguments: &[&str], exit_code: i32) -> String {
+        self.run_scenario(arguments, &[], exit_code)
     }
 
     fn read(&self) -> (Header, Vec<Trial>) {
@@ -78,11 +55,9 @@ impl Bench {
     /// Returns when the file has that many lines, the header included.
     #[track_caller]
     fn wait_for_lines(&self, count: usize) {
-        let deadline = Instant::now() + PATIENCE;
-        while fs::read_to_string(self.records()).unwrap_or_default().lines().count() < count {
-            assert!(Instant::now() < deadline, "no {count} lines in time");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("lines in the records", || {
+            fs::read_to_string(self.records()).unwrap_or_default().lines().count() >= count
+        });
     }
 
     #[track_caller]
@@ -132,14 +107,15 @@ seed = 3
 pub(crate) const GOOD: &[(&str, &str)] = &[("good", "")];
 const BROKEN: (&str, &str) = ("broken", "fail = \"start\"");
 
-fn signal(child: &Child, signal: Signal) {
-    kill_process(Pid::from_child(child), signal).unwrap();
-}
-
 #[test]
 fn a_run_leaves_one_row_per_trial_in_blocks() {
     let bench = Bench::new(&scenario(4, GOOD, "100 ms"));
-    bench.run(&[], 0);
+    // On a busy machine nothing may end in so short a window.
+    wait_until("a transaction in every window", || {
+        bench.run(&["--fresh"], 0);
+        let measured = |trial: &Trial| trial.measurement.as_ref().unwrap().latency.count > 0;
+        bench.read().1.iter().all(measured)
+    });
     let (header, trials) = bench.read();
     assert_eq!(header.scenario.trials_per_cell, 4);
     assert_eq!(header.cells.len(), 2);
@@ -178,7 +154,7 @@ fn a_longer_run_keeps_what_the_shorter_one_found() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);
     let (_, before) = bench.read();
-    bench.write(&scenario(2, GOOD, "100 ms"));
+    bench.write("test.toml", &scenario(2, GOOD, "100 ms"));
     bench.run(&[], 0);
     let (header, after) = bench.read();
     assert_eq!((header.scenario.trials_per_cell, after.len()), (2, 4));
@@ -219,8 +195,8 @@ fn a_resumed_run_does_not_load_again() {
 #[test]
 fn a_failing_trial_becomes_a_row_and_the_others_go_on() {
     let bench = Bench::new(&scenario(1, &[GOOD[0], BROKEN], "100 ms"));
-    let output = bench.run(&[], 0);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("2 of 4 trials failed"), "{output:?}");
+    let stderr = bench.run(&[], 0);
+    assert!(stderr.contains("2 of 4 trials failed"), "{stderr}");
     let (_, trials) = bench.read();
     assert_eq!(trials.len(), 4);
     for trial in &trials {
@@ -247,7 +223,7 @@ fn failed_trials_run_again_only_when_asked() {
         trials.iter().filter(|trial| trial.error.is_none()).cloned().collect()
     };
     assert_eq!((after.len(), good(&after)), (4, good(&before)));
-    // Rows are written in the order of their trials, so those that ran again are the last.
+    // A row is written at the end of its trial, so the trials that ran again are the last.
     assert!(after[2..].iter().all(|trial| trial.error.is_some()), "{after:?}");
 }
 
@@ -261,12 +237,10 @@ fn a_run_in_which_everything_failed_is_a_failure() {
 #[track_caller]
 fn check_interruption(stop: Signal) {
     let bench = Bench::new(&scenario(2, GOOD, "1 s"));
-    let child = bench.start();
+    let child = bench.start_scenario();
     bench.wait_for_lines(2);
-    signal(&child, stop);
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    kill(Pid::from_child(&child), stop);
+    let stderr = bench.finish(child, 130);
     assert!(stderr.contains("the same command goes on"), "{stderr}");
     bench.check_nothing_left();
     let (_, before) = bench.read();
@@ -291,7 +265,7 @@ fn sigterm_is_like_ctrl_c() {
 #[test]
 fn after_kill_9_the_next_run_cleans_up_and_goes_on() {
     let bench = Bench::new(&scenario(2, GOOD, "1 s"));
-    let mut child = bench.start();
+    let mut child = bench.start_scenario();
     bench.wait_for_lines(2);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -305,23 +279,21 @@ fn after_kill_9_the_next_run_cleans_up_and_goes_on() {
 #[test]
 fn two_runs_do_not_share_a_directory() {
     let bench = Bench::new(&scenario(1, GOOD, "2 s"));
-    let mut child = bench.start();
+    let mut child = bench.start_scenario();
     bench.wait_for_lines(1);
-    let output = bench.run(&[], 2);
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stderr = bench.run(&[], 2);
     assert!(stderr.contains("--output results: another spindle is running there"), "{stderr}");
     assert!(child.wait().unwrap().success());
     assert_eq!(bench.trials().len(), 2);
 }
 
 #[test]
-fn records_of_another_scenario_are_not_mixed() {
+fn records_of_another_scenario_are_refused() {
     let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
     bench.run(&[], 0);
-    bench.write(&scenario(1, GOOD, "101 ms"));
+    bench.write("test.toml", &scenario(1, GOOD, "101 ms"));
     let before = fs::read(bench.records()).unwrap();
-    let output = bench.run(&[], 2);
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stderr = bench.run(&[], 2);
     assert!(stderr.contains("--output results: holds the records of another scenario"), "{stderr}");
     assert_eq!(fs::read(bench.records()).unwrap(), before);
     bench.run(&["--fresh"], 0);
@@ -335,8 +307,8 @@ fn a_damaged_records_file_is_not_overwritten() {
     let text = fs::read_to_string(bench.records()).unwrap();
     let damaged = text.replacen("\"trial\":", "\"trail\":", 1);
     fs::write(bench.records(), &damaged).unwrap();
-    let output = bench.run(&[], 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("records.jsonl:2: not a record"), "{output:?}");
+    let stderr = bench.run(&[], 2);
+    assert!(stderr.contains("records.jsonl:2: not a record"), "{stderr}");
     assert_eq!(fs::read_to_string(bench.records()).unwrap(), damaged);
 }
 
@@ -344,14 +316,13 @@ fn a_damaged_records_file_is_not_overwritten() {
 fn the_mock_scenario_of_the_repository_runs() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/mock.toml");
     let bench = Bench::new(&fs::read_to_string(path).unwrap());
-    let output = bench.run(&[], 0);
+    let stdout = bench.text(&["run", "test.toml", "--output", "results"]);
     let (_, trials) = bench.read();
     assert_eq!(trials.len(), 4);
     for trial in trials {
         let series = trial.measurement.unwrap().series;
         assert!(!series.transactions_per_s.is_empty(), "a window longer than a second has seconds");
     }
-    let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains("report: results/report.html"), "{stdout}");
 }
 
@@ -376,7 +347,7 @@ fn the_scenarios_of_the_repository_run_on_the_mock() {
         for (_, layout) in
             scenario.get_mut("layouts").and_then(toml::Value::as_table_mut).into_iter().flatten()
         {
-            // The mock has logs, and nothing else to keep apart.
+            // The mock has no doublewrite buffer.
             layout.as_table_mut().unwrap().retain(|class, _| class != "doublewrite");
         }
         let axes = scenario["matrix"].as_table().unwrap().values();

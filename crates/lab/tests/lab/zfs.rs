@@ -1,73 +1,58 @@
-//! Real ZFS on emulated disks: what reaches which device, and that nothing is ever left.
+//! Real ZFS on emulated disks: which requests reach which device. Nothing is ever left.
 
-use crate::emulated_support::emulator_of;
-use crate::is_left_to_check_all;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-use spindle_lab::cmd::doctor::examine;
+use crate::emulated_support::{self, emulator_of, kill, tool};
+use crate::zfs_run::with_zfs;
+use crate::{in_check_all, wait_until};
+use rustix::process::{Pid, Signal};
+use serde_json::json;
 use spindle_mount::control::{Client, Command as Control};
 use spindle_mount::zfs::{self, Pool, PoolDevices, PoolOptions};
-use tempfile::TempDir;
 
-/// Generous: nothing is measured, a wait only must not hang for ever.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Disks in a run directory of their own. Pools are in the usual one, because they belong to this process,
-/// and have names with its number.
+/// Disks in a run directory of their own, and the name of a pool. Pools are in the usual run directory,
+/// because they belong to this process, and its id is in their names.
 struct Bench {
-    directory: TempDir,
+    disks: emulated_support::Bench,
     pool: String,
 }
 
+impl Deref for Bench {
+    type Target = emulated_support::Bench;
+
+    fn deref(&self) -> &Self::Target {
+        &self.disks
+    }
+}
+
 impl Bench {
-    /// `None` where there is no ZFS on emulated disks, which CI must have.
+    /// Where there is ZFS on emulated disks.
     fn new(test: &str) -> Option<Bench> {
-        let mut blockers = examine::emulation_blockers();
-        if !zfs::is_installed() {
-            blockers.push("zfs-fuse is not installed");
-        }
-        if !blockers.is_empty() {
-            assert!(std::env::var_os("CI").is_none(), "CI must be able to have ZFS: {blockers:?}");
-            eprintln!("skipped: {}", blockers.join(" and "));
-            return None;
-        }
-        let pool = format!("test-{}-{test}", std::process::id());
-        Some(Bench { directory: tempfile::tempdir().unwrap(), pool })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn spindle(&self, arguments: &[&str]) -> Vec<u8> {
-        let output = Command::new(env!("CARGO_BIN_EXE_spindle"))
-            .args(arguments)
-            .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        output.stdout
+        let disks = with_zfs()?;
+        Some(Bench { disks, pool: format!("test-{}-{test}", std::process::id()) })
     }
 
     /// One with a volatile cache: the kernel sends FLUSH to no other.
     fn disk(&self, name: &str) -> PathBuf {
-        let arguments =
-            ["disk", "up", "x25m-80", "--size", "1 GiB", "--file-system", "none", "--json", "--name"];
-        let disk: Value = serde_json::from_slice(&self.spindle(&[&arguments[..], &[name]].concat())).unwrap();
-        PathBuf::from(disk["device"].as_str().unwrap())
+        self.up("x25m-80", name, &["--file-system", "none"])["device"].as_str().unwrap().into()
+    }
+
+    fn data_disk(&self) -> PoolDevices {
+        PoolDevices { data: vec![self.disk("data")], ..PoolDevices::default() }
     }
 
     fn disks(&self) -> PoolDevices {
         let [data, log, cache] = ["data", "log", "cache"].map(|name| vec![self.disk(name)]);
         PoolDevices { data, log, cache }
+    }
+
+    fn create(&self, devices: &PoolDevices) -> Pool {
+        Pool::create(&self.pool, devices, &options()).unwrap()
     }
 
     fn client(&self, disk: &str) -> Client {
@@ -89,23 +74,13 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A test that failed half-way must not leave its pool and its disks on the machine.
+        // A test that failed must not leave its pool on the machine.
         let _ = zfs::down(&self.pool);
-        self.spindle(&["disk", "down", "--all"]);
     }
 }
 
 fn options() -> PoolOptions {
     PoolOptions { arc_bytes: 16 << 20, properties: vec!["recordsize=16K".to_owned()], die_with_parent: true }
-}
-
-/// The count may end a moment after what was counted.
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn write_and_sync(path: &Path, content: &[u8]) {
@@ -116,11 +91,8 @@ fn write_and_sync(path: &Path, content: &[u8]) {
 
 #[test]
 fn every_fsync_is_a_flush_of_the_log_device_alone() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("flush") else { return };
-    let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
+    let Some(bench) = in_check_all(|| Bench::new("flush")) else { return };
+    let pool = bench.create(&bench.disks());
     let (mut log, mut data) = (bench.client("log"), bench.client("data"));
     let before = log.statistics().unwrap();
     let data_before = data.statistics().unwrap();
@@ -145,12 +117,8 @@ fn every_fsync_is_a_flush_of_the_log_device_alone() {
 
 #[test]
 fn reads_reach_the_devices_and_no_cache_of_the_host() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("reads") else { return };
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
-    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    let Some(bench) = in_check_all(|| Bench::new("reads")) else { return };
+    let pool = bench.create(&bench.data_disk());
     const SIZE: usize = 64 << 20;
     let content: Vec<u8> = (0..SIZE).map(|index| (index / 4099) as u8).collect();
     let path = pool.mount.join("file");
@@ -167,12 +135,9 @@ fn reads_reach_the_devices_and_no_cache_of_the_host() {
 
 #[test]
 fn exported_devices_carry_the_pool_to_any_name_and_any_loop_device() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("export") else { return };
+    let Some(bench) = in_check_all(|| Bench::new("export")) else { return };
     let devices = bench.disks();
-    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    let pool = bench.create(&devices);
     write_and_sync(&pool.mount.join("file"), b"content");
     let second = Pool::create(&format!("{}-2", bench.pool), &devices, &options()).unwrap_err();
     assert!(format!("{second:#}").contains("is in use by the ZFS pool"), "{second:#}");
@@ -196,11 +161,11 @@ fn exported_devices_carry_the_pool_to_any_name_and_any_loop_device() {
     pool.destroy().unwrap();
     let none = Pool::import(&renamed, &copies.devices(), &options()).unwrap_err();
     assert!(format!("{none:#}").contains("no ZFS pool on these devices"), "{none:#}");
-    // The copies were written, the disks that they were made from were not.
+    // The copies were written, but not their originals.
     let pool = Pool::import(&bench.pool, &devices, &options()).unwrap();
     assert_eq!(fs::read(pool.mount.join("file")).unwrap(), b"content");
     pool.down().unwrap();
-    // Their names have the pool's in them.
+    // The check below looks for the name of the pool, which is in theirs.
     drop(copies);
     bench.assert_no_pool();
 }
@@ -231,17 +196,14 @@ impl Copies {
 }
 
 #[test]
-fn what_was_synced_survives_a_killed_daemon_and_nothing_else_is_left_of_it() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("killed") else { return };
+fn synced_data_survives_a_killed_daemon() {
+    let Some(bench) = in_check_all(|| Bench::new("killed")) else { return };
     let devices = bench.disks();
-    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+    let pool = bench.create(&devices);
     write_and_sync(&pool.mount.join("file"), b"content");
     let open = File::open(pool.mount.join("file")).unwrap();
     assert!(!zfs::is_abandoned(&bench.pool));
-    kill_process(Pid::from_raw(pool.process_id as i32).unwrap(), Signal::KILL).unwrap();
+    kill(Pid::from_raw(pool.process_id as i32).unwrap(), Signal::KILL);
     pool.leave_up();
     wait_until("the daemon to end", || zfs::is_abandoned(&bench.pool));
     assert!(open.read_at(&mut [0; 8], 0).is_err(), "a dead pool cannot answer");
@@ -256,15 +218,11 @@ fn what_was_synced_survives_a_killed_daemon_and_nothing_else_is_left_of_it() {
 }
 
 #[test]
-fn dead_disks_do_not_hold_a_pool() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("dead") else { return };
-    let pool = Pool::create(&bench.pool, &bench.disks(), &options()).unwrap();
+fn a_pool_on_dead_disks_is_taken_down() {
+    let Some(bench) = in_check_all(|| Bench::new("dead")) else { return };
+    let pool = bench.create(&bench.disks());
     for disk in ["data", "log", "cache"] {
-        let process = emulator_of(&bench.path("run").join(disk));
-        kill_process(process, Signal::KILL).unwrap();
+        kill(emulator_of(&bench.path("run").join(disk)), Signal::KILL);
     }
     assert!(zfs::is_abandoned(&bench.pool));
     let path = pool.mount.join("after");
@@ -282,9 +240,9 @@ fn dead_disks_do_not_hold_a_pool() {
 #[test]
 fn a_pool_dies_with_the_thread_that_started_it() {
     let Some(bench) = Bench::new("thread") else { return };
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let devices = bench.data_disk();
     std::thread::scope(|scope| {
-        scope.spawn(|| Pool::create(&bench.pool, &devices, &options()).unwrap().leave_up());
+        scope.spawn(|| bench.create(&devices).leave_up());
     });
     wait_until("the daemon to end", || zfs::is_abandoned(&bench.pool));
     zfs::clear_leftovers().unwrap();
@@ -292,9 +250,9 @@ fn a_pool_dies_with_the_thread_that_started_it() {
 }
 
 #[test]
-fn a_mistake_is_a_sentence_and_leaves_nothing() {
+fn a_mistake_gives_one_sentence_and_leaves_nothing() {
     let Some(bench) = Bench::new("mistake") else { return };
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
+    let devices = bench.data_disk();
     let words = |devices: &PoolDevices, options: &PoolOptions| {
         let error = Pool::create(&bench.pool, devices, options).unwrap_err();
         bench.assert_no_pool();
@@ -314,13 +272,12 @@ fn a_mistake_is_a_sentence_and_leaves_nothing() {
 }
 
 #[test]
-fn a_pool_does_not_hold_other_disks() {
+fn a_pool_does_not_keep_other_disks_in_use() {
     let Some(bench) = Bench::new("other") else { return };
     // Its mounts are there when the daemon's mount namespace is made.
-    bench.spindle(&["disk", "up", "null", "--size", "1 GiB", "--name", "other"]);
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
-    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
-    bench.spindle(&["disk", "down", "other"]);
+    bench.up("null", "other", &[]);
+    let pool = bench.create(&bench.data_disk());
+    bench.down("other");
     write_and_sync(&pool.mount.join("file"), b"content");
     pool.down().unwrap();
     bench.assert_no_pool();
@@ -328,37 +285,27 @@ fn a_pool_does_not_hold_other_disks() {
 
 #[test]
 fn a_ready_made_pool_is_brought_up_measured_and_taken_down() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("ready-made") else { return };
-    let up = ["disk", "up", "barracuda-zfs-log-cache", "--size", "1 GiB", "--name", "pool", "--json"];
-    let pool: Value = serde_json::from_slice(&bench.spindle(&up)).unwrap();
+    let Some(bench) = in_check_all(|| Bench::new("ready-made")) else { return };
+    let pool = bench.up("barracuda-zfs-log-cache", "pool", &[]);
     let mount = pool["mount"].as_str().unwrap();
-    let status: Value = serde_json::from_slice(&bench.spindle(&["disk", "status", "--json"])).unwrap();
+    let status = bench.json(&["disk", "status", "--json"]);
     let disks = status.as_array().unwrap();
     assert_eq!(disks.len(), 3, "{status}");
     assert!(disks.iter().all(|disk| disk["mount"] == mount), "{status}");
-    let options =
-        Command::new("findmnt").args(["--noheadings", "--output", "OPTIONS", mount]).output().unwrap();
-    let options = String::from_utf8(options.stdout).unwrap();
+    let options = tool("findmnt", &["--noheadings", "--output", "OPTIONS", mount]);
     assert!(options.contains("nosuid,nodev"), "{options}");
     let before = bench.client("pool-zfs-log").statistics().unwrap();
     write_and_sync(&Path::new(mount).join("file"), &[1; 65_536]);
     assert!(bench.client("pool-zfs-log").statistics().unwrap().flush.count > before.flush.count);
-    bench.spindle(&["disk", "down", "pool"]);
+    bench.down("pool");
     assert!(!Path::new(mount).exists());
-    assert_eq!(bench.spindle(&["disk", "status", "--json"]), b"[]\n");
+    assert_eq!(bench.json(&["disk", "status", "--json"]), json!([]));
 }
 
 #[test]
-fn a_pool_in_use_is_pulled_away_by_an_owner_who_insists() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("insists") else { return };
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
-    let mut pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+fn a_pool_in_use_is_taken_down_by_an_owner_who_insists() {
+    let Some(bench) = in_check_all(|| Bench::new("insists")) else { return };
+    let mut pool = bench.create(&bench.data_disk());
     pool.insist();
     let file = File::create(pool.mount.join("open")).unwrap();
     let words = pool.down().unwrap_err().to_string();
@@ -368,13 +315,9 @@ fn a_pool_in_use_is_pulled_away_by_an_owner_who_insists() {
 }
 
 #[test]
-fn a_pool_in_use_is_not_pulled_away() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = Bench::new("busy") else { return };
-    let devices = PoolDevices { data: vec![bench.disk("data")], ..PoolDevices::default() };
-    let pool = Pool::create(&bench.pool, &devices, &options()).unwrap();
+fn a_pool_in_use_is_not_taken_down() {
+    let Some(bench) = in_check_all(|| Bench::new("busy")) else { return };
+    let pool = bench.create(&bench.data_disk());
     let file = File::create(pool.mount.join("open")).unwrap();
     let words = pool.export().unwrap_err().to_string();
     assert!(words.contains("is in use: end the processes"), "{words}");

@@ -1,12 +1,11 @@
-//! Whole runs on a ZFS pool of emulated disks: measured and verified, and nothing left of a run that was
-//! killed.
+//! Whole runs on a ZFS pool of emulated disks: measured and verified. A killed run leaves nothing.
 
-use crate::is_left_to_check_all;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::emulated_support::{Bench, Part, kill, part, scenario, wait_until};
+use crate::emulated_support::{Bench, Part, kill, part, scenario};
+use crate::{in_check_all, skip, wait_until};
 use rustix::process::{Pid, Signal};
 use spindle_lab::record::{EmulatorSummary, Measurement};
 use spindle_mount::zfs;
@@ -19,17 +18,14 @@ fn on_a_pool() -> String {
         ("[stacks.card]\nprofile = \"iodrive-160\"\nsize = \"1 GiB\"\n", pool),
         ("\"O_DIRECT\"", "\"fsync\", innodb_use_native_aio = 0"),
         ("stack = [\"card\"]", "stack = [\"pool\"]"),
-        ("measure = \"1 s\"", "measure = \"2 s\""),
     ])
 }
 
-/// `None` where there is no ZFS on emulated disks, which CI must have.
-fn bench() -> Option<Bench> {
+/// Where there is ZFS on emulated disks.
+pub(crate) fn with_zfs() -> Option<Bench> {
     let bench = Bench::new()?;
     if !zfs::is_installed() {
-        assert!(std::env::var_os("CI").is_none(), "CI must have zfs-fuse");
-        eprintln!("skipped: zfs-fuse is not installed");
-        return None;
+        return skip("zfs-fuse is not installed");
     }
     bench.write("test.toml", &on_a_pool());
     Some(bench)
@@ -45,20 +41,16 @@ fn kill_in_a_trial(run: &mut Child, bench: &Bench) -> PathBuf {
     pool
 }
 
-/// All with one database, because loading one through zfs-fuse takes long.
+/// One test for all claims, because a load through zfs-fuse takes long.
 #[test]
 fn a_database_on_a_pool_is_measured_and_verified_and_killed_runs_leave_nothing() {
-    if is_left_to_check_all() {
-        return;
-    }
-    let Some(bench) = bench() else { return };
+    let Some(bench) = in_check_all(with_zfs) else { return };
     let start = || {
         let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let pool = kill_in_a_trial(&mut start(), &bench);
-    let output = bench.run(&["disk", "down", "--all"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.down("--all");
     assert!(!fs::exists(&pool).unwrap());
     bench.assert_clean();
 
@@ -73,7 +65,7 @@ fn a_database_on_a_pool_is_measured_and_verified_and_killed_runs_leave_nothing()
 fn check_devices(measurement: &Measurement) {
     let (emulators, data) =
         (measurement.mounts[0].emulator.as_ref().unwrap(), measurement.mounts[0].host.as_ref().unwrap());
-    // Commits go to the log, whose flushes are in the sum and not among those of the data disk.
+    // Commits go to the log, whose flushes count in the sum but not on the data disk.
     assert!(emulators.flushes > data.flushes, "{emulators:?} {data:?}");
     assert!(emulators.writes > data.writes, "{emulators:?} {data:?}");
     let names: Vec<&str> = measurement.mounts[0].devices.iter().map(|device| device.name.as_str()).collect();
@@ -87,9 +79,9 @@ fn check_devices(measurement: &Measurement) {
 }
 
 #[test]
-fn without_zfs_fuse_the_key_and_the_command_that_installs_it_are_told() {
-    let Some(bench) = bench() else { return };
-    // In a mount namespace of its own, where the program is no file.
+fn without_zfs_fuse_the_refusal_names_the_key_and_the_command_that_installs_it() {
+    let Some(bench) = with_zfs() else { return };
+    // In a mount namespace of its own, where /dev/null hides the program.
     let hide = r#"mount --bind /dev/null "$(PATH="$PATH:/usr/sbin:/sbin" command -v zfs-fuse)" && exec "$0" run test.toml --output results"#;
     let plain = bench.command(&[]);
     let mut command = Command::new("unshare");

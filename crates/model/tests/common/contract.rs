@@ -1,12 +1,13 @@
-//! What every device and every layer owes its driver, whatever it is: random requests, a driver that checks
-//! as it polls, and what a power cut may leave.
+//! The contract of every device and layer with its driver: random requests, a driver that checks while it
+//! polls, and the fates that a power cut may leave.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use proptest::prelude::*;
 use spindle_model::{
-    Completion, Device, Fate, Instant, Operation, Outcome, Request, RequestId, SECTOR_BYTES, WriteFate,
+    Completion, Counters, Device, Fate, Instant, Operation, Outcome, Request, RequestId, SECTOR_BYTES,
+    WriteFate,
 };
 
 /// Small, so that requests overlap.
@@ -15,7 +16,7 @@ const SPAN_SECTORS: u64 = 2_000;
 /// A request and the pause before it, in nanoseconds.
 pub(crate) type Step = (u64, Request);
 
-/// Up to `most - 1` requests, of which FLUSH has that weight beside five for reads and eight for writes.
+/// Up to `most - 1` requests. `flush_weight` is the weight of FLUSH; reads have five and writes eight.
 pub(crate) fn steps(flush_weight: u32, most: usize) -> impl Strategy<Value = Vec<Step>> {
     let operation = prop_oneof![
         5 => Just(Operation::Read),
@@ -46,7 +47,7 @@ pub(crate) fn steps(flush_weight: u32, most: usize) -> impl Strategy<Value = Vec
     })
 }
 
-/// Polls up to `until` as a driver would, checking what every driver relies on.
+/// Polls up to `until` as a driver does, and checks the guarantees that a driver relies on.
 pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, done: &mut Vec<Completion>) {
     while let Some(at) = device.poll_at().filter(|&at| at <= until) {
         *now = at.max(*now);
@@ -59,11 +60,11 @@ pub(crate) fn drain(device: &mut dyn Device, now: &mut Instant, until: Instant, 
     *now = until;
 }
 
-/// How long a request was on its way, at most; some were longer than others.
+/// The longest time that a request was on its way.
 pub(crate) type Lateness = u64;
 
 const IN_TIME: Lateness = 0;
-pub(crate) const LATE: Lateness = 300_000;
+const LATE: Lateness = 300_000;
 
 /// All in time, or some late.
 pub(crate) fn lateness() -> impl Strategy<Value = Lateness> {
@@ -83,16 +84,9 @@ fn submit(device: &mut dyn Device, now: Instant, request: Request, lateness: Lat
     );
 }
 
-/// All completions, in order; the device is idle afterwards, and says so.
-pub(crate) fn history(device: &mut dyn Device, steps: &[Step]) -> Vec<Completion> {
-    let done = late_history(device, steps, IN_TIME);
-    assert!(done.is_sorted_by_key(|completion| completion.at), "completions out of order");
-    done
-}
-
-/// As [`history`], of requests that were on their way for a while; so some complete before others that were
-/// collected.
-pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> Vec<Completion> {
+/// All completions, and the counters of the device, which is idle afterwards. Late requests may complete before
+/// others that were collected earlier.
+fn history(device: &mut dyn Device, steps: &[Step], lateness: Lateness) -> (Vec<Completion>, Counters) {
     let mut now = Instant::ZERO;
     let mut done = Vec::new();
     for &(pause_ns, request) in steps {
@@ -103,21 +97,32 @@ pub(crate) fn late_history(device: &mut dyn Device, steps: &[Step], lateness: La
     drain(device, &mut now, Instant::FAR_FUTURE, &mut done);
     let counters = device.counters();
     assert_eq!((counters.queue_depth, counters.volatile_bytes), (0, 0), "{counters:?}");
-    done
+    (done, counters)
 }
 
-pub(crate) fn check_each_once(
-    done: &[Completion],
+/// Every request completes exactly once, punctual ones in order, and one seed gives one history. `build` makes
+/// the same device each time. Returns the history of punctual requests.
+pub(crate) fn check_histories(
+    build: impl Fn() -> Box<dyn Device>,
     steps: &[Step],
     stack: &dyn Debug,
-) -> Result<(), TestCaseError> {
-    let mut ids: Vec<u64> = done.iter().map(|completion| completion.id.0).collect();
-    ids.sort_unstable();
-    prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{:?}", stack);
-    Ok(())
+) -> Result<(Vec<Completion>, Counters), TestCaseError> {
+    let check = |lateness| -> Result<(Vec<Completion>, Counters), TestCaseError> {
+        let once = || history(&mut *build(), steps, lateness);
+        let found = once();
+        let mut ids: Vec<u64> = found.0.iter().map(|completion| completion.id.0).collect();
+        ids.sort_unstable();
+        prop_assert_eq!(ids, (0..steps.len() as u64).collect::<Vec<_>>(), "{:?}", stack);
+        prop_assert_eq!(&found, &once(), "{:?}", stack);
+        Ok(found)
+    };
+    check(LATE)?;
+    let (done, counters) = check(IN_TIME)?;
+    prop_assert!(done.is_sorted_by_key(|completion| completion.at), "{:?}: out of order", stack);
+    Ok((done, counters))
 }
 
-/// What a completed write is worth when the power fails.
+/// What a device promises of a completed write when the power fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// It is durable.
@@ -132,14 +137,14 @@ pub(crate) struct Aftermath {
     pub(crate) now: Instant,
     /// Completed before the cut.
     pub(crate) done: Vec<Completion>,
-    /// What the device called volatile just before the cut.
+    /// The device's own count just before the cut.
     pub(crate) volatile_bytes: u64,
     pub(crate) writes: Vec<WriteFate>,
-    /// By flush: what was complete when it was submitted.
+    /// For each flush, the requests that were complete when it was submitted.
     covered: BTreeMap<RequestId, Vec<RequestId>>,
 }
 
-/// Submits everything and cuts the power; nothing of it is left in the device.
+/// Submits everything and cuts the power. Nothing is left in the device.
 pub(crate) fn run_until_cut(
     device: &mut dyn Device,
     steps: &[Step],
@@ -167,8 +172,8 @@ pub(crate) fn run_until_cut(
 }
 
 impl Aftermath {
-    /// What a completed flush covers, forced writes, and with [`Promise::Everything`] every completed
-    /// request.
+    /// The requests that a completed flush covers, forced writes, and with [`Promise::Everything`] every
+    /// completed request.
     fn durable(&self, promise: Promise, steps: &[Step]) -> Vec<RequestId> {
         let mut durable = Vec::new();
         if promise == Promise::Nothing {
@@ -184,7 +189,7 @@ impl Aftermath {
         durable
     }
 
-    /// The fates are of parts of the requests, in order, and of nothing that was promised to be durable.
+    /// The fates are of parts of the requests, in order. No request among them was promised to be durable.
     pub(crate) fn check_fates(
         &self,
         promise: Promise,
@@ -218,7 +223,7 @@ impl Aftermath {
         Ok(())
     }
 
-    /// After power-on the device works again, and completes only what comes after.
+    /// After power-on the device works again, and completes only later requests.
     pub(crate) fn check_power_on(
         &mut self,
         device: &mut dyn Device,

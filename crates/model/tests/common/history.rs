@@ -1,12 +1,12 @@
-//! A long run of random requests, summed up in numbers that a change of any answer's time changes: what makes
-//! a model faster must leave them alone.
+//! A long run of random requests, summed up in hashes of the times of all answers. A faster model must give
+//! the same hashes.
 
 use spindle_model::{
     Counters, Device, Fate, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, Rng,
     WriteFate,
 };
 
-/// What is asked of the device, apart from the requests themselves.
+/// How the requests are sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Script {
     pub(crate) request_count: u64,
@@ -15,12 +15,12 @@ pub(crate) struct Script {
     pub(crate) pause_ns: fn(&mut Rng) -> u64,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Hash of every completion, and of the places of what power cuts endangered.
+    /// Hash of every completion, and of the places of the writes that power cuts endangered.
     pub(crate) sum: u64,
-    /// Hash of what power cuts left.
+    /// Hash of the fates of writes in power cuts.
     pub(crate) fates: u64,
     pub(crate) counters: Counters,
 }
@@ -45,7 +45,7 @@ fn hash_fate(sum: u64, write: &WriteFate) -> u64 {
     numbers.into_iter().fold(sum, hash)
 }
 
-/// Collects what has completed at `now`; how many those were.
+/// Collects the completions until `now`. Returns their number.
 fn collect(device: &mut dyn Device, now: Instant, history: &mut History) -> u64 {
     let mut count = 0;
     while let Some(completion) = device.poll(now) {
@@ -58,7 +58,7 @@ fn collect(device: &mut dyn Device, now: Instant, history: &mut History) -> u64 
     count
 }
 
-/// Submits the requests as they come, cuts the power some times on the way, and waits for the rest.
+/// Submits the requests, cuts the power some times meanwhile, and waits for the rest.
 pub(crate) fn history(
     device: &mut dyn Device,
     script: Script,
@@ -95,7 +95,7 @@ pub(crate) fn history(
     history
 }
 
-/// What a layer makes of a mix of everything on its first 2 MiB, in one number.
+/// The results of a layer under a mix of all requests on its first 2 MiB, as one hash.
 pub(crate) fn of_layer(device: &mut dyn Device) -> u64 {
     let script = Script { request_count: 1_600, most_in_flight: 24, pause_ns: mixed_pause_ns };
     let History { sum, fates, counters } = history(device, script, mixed_request);
@@ -124,7 +124,7 @@ fn mixed_request(number: u64, rng: &mut Rng) -> Request {
         _ if operation == Operation::Flush => (0, 0),
         0 => (rng.below(SPAN_SECTORS - 300), 1 + rng.below(300)),
         1..4 => (rng.below(SPAN_SECTORS - 16), 1 + rng.below(16)),
-        // On from where such a request before may have ended.
+        // Continues where an earlier request may have ended.
         4 => (number % 64 * 32, 32),
         _ => (rng.below(SPAN_SECTORS / 8) * 8, 8),
     };

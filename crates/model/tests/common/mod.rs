@@ -1,4 +1,4 @@
-//! Devices to put layers over, and what every device owes its driver.
+//! Devices to put layers over, and the contract of every device with its driver.
 
 #![allow(dead_code, clippy::allow_attributes, reason = "no test uses all of it")]
 
@@ -72,8 +72,8 @@ pub(crate) fn flash(write_cache: WriteCache) -> Parameters {
     })
 }
 
-/// Of a drive that is emulated at that size: so much of its SLC cache is there at any fill, and as much again
-/// while it is empty.
+/// The SLC cache of a drive that is emulated at `size_bytes`: `emulated_bytes` at any fill, and as much again
+/// while the drive is empty.
 pub(crate) fn slc(flash: &FlashParameters, size_bytes: u64, emulated_bytes: u64) -> SlcParameters {
     let cache_bytes = flash.capacity_bytes / size_bytes * emulated_bytes;
     SlcParameters {

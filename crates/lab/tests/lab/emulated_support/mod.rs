@@ -1,11 +1,9 @@
 //! A bench with emulated disks of its own, for tests that run the real binary.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -17,8 +15,8 @@ use spindle_lab::record::{Measurement, Trial};
 use spindle_lab::report;
 use tempfile::TempDir;
 
-/// Generous: nothing is measured, a wait only must not hang for ever.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+use crate::server_support::directory;
+use crate::{skip, wait_until};
 
 /// A directory of its own for the disks' state, so that tests do not see each other's or the user's.
 pub(crate) struct Bench {
@@ -28,13 +26,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// `None` where no disk can be emulated, which CI must be able to.
+    /// Where disks can be emulated.
     pub(crate) fn new() -> Option<Bench> {
         let blockers = examine::emulation_blockers();
         if !blockers.is_empty() {
-            assert!(std::env::var_os("CI").is_none(), "CI must be able to emulate disks: {blockers:?}");
-            eprintln!("skipped: {}", blockers.join(" and "));
-            return None;
+            return skip(&blockers.join(" and "));
         }
         Some(Bench::anywhere())
     }
@@ -70,7 +66,7 @@ impl Bench {
         self.command(arguments).output().unwrap()
     }
 
-    /// Runs `test.toml`; returns what was said on the standard error.
+    /// Runs `test.toml`; returns what it said on the standard error.
     #[track_caller]
     pub(crate) fn run_scenario(&self, more: &[&str], environment: &[(&str, &str)], exit_code: i32) -> String {
         let mut command = self.command(&["run", "test.toml", "--output", "results"]);
@@ -85,10 +81,47 @@ impl Bench {
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+    /// Waits for the end of a run; returns what it said on the standard error.
+    #[track_caller]
+    pub(crate) fn finish(&self, run: Child, exit_code: i32) -> String {
+        let output = run.wait_with_output().unwrap();
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(exit_code), "{talk}");
+        talk
+    }
+
+    /// What a command says on the standard error, with this exit code.
+    #[track_caller]
+    pub(crate) fn talk(&self, arguments: &[&str], exit_code: i32) -> String {
+        let output = self.run(arguments);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(exit_code), "{talk}");
+        talk
+    }
+
+    /// Brings up a disk of 1 GiB.
+    pub(crate) fn up(&self, profile: &str, name: &str, more: &[&str]) -> Value {
+        let up = ["disk", "up", profile, "--size", "1 GiB", "--name", name, "--json"];
+        self.json(&[&up, more].concat())
+    }
+
+    /// Takes a disk, or with `--all` every disk, down.
+    #[track_caller]
+    pub(crate) fn down(&self, name: &str) {
+        self.talk(&["disk", "down", name], 0);
+    }
+
+    /// What a command prints on the standard output; it must succeed.
+    #[track_caller]
+    pub(crate) fn text(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.text(arguments)).unwrap()
     }
 
     pub(crate) fn records(&self) -> PathBuf {
@@ -106,10 +139,8 @@ impl Bench {
         let mut trials = self.trials();
         assert_eq!(trials.len(), 1, "{talk}");
         let mut trial = trials.remove(0);
-        let measurement = trial.measurement.take().unwrap_or_else(|| panic!("{:?}", trial.error));
-        assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
-        assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
-        assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
+        measured_tpcc(&trial);
+        let measurement = trial.measurement.take().unwrap();
         (trial, measurement)
     }
 
@@ -122,13 +153,14 @@ impl Bench {
             .find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(&prefix))
     }
 
-    /// Gives the run a database that was loaded once for all tests of a binary: of [`SCENARIO`], with any
-    /// settings that do not shape its files.
-    pub(crate) fn with_loaded_database(mut self) -> Bench {
+    /// A bench whose run has a database that was loaded once for all tests. It is of [`SCENARIO`], whose
+    /// settings may be changed as far as they do not shape the files.
+    pub(crate) fn with_loaded_database() -> Option<Bench> {
+        let mut bench = Bench::new()?;
         static LOADED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
         let mut shared = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         let loaded = shared.upgrade().unwrap_or_else(|| {
-            let loader = Bench::new().unwrap();
+            let loader = Bench::anywhere();
             loader.write("test.toml", SCENARIO);
             loader.run_scenario(&[], &[], 0);
             loader.assert_clean();
@@ -138,21 +170,20 @@ impl Bench {
         });
         *shared = Arc::downgrade(&loaded);
         // A run adds what it loads itself to the directory, so it gets its own. It trusts no links but these.
-        hard_link_all(&loaded.path().join("results/snapshots"), &self.path("results/snapshots"));
-        self.loaded = Some(loaded);
-        self
+        hard_link_all(&loaded.path().join("results/snapshots"), &bench.path("results/snapshots"));
+        bench.loaded = Some(loaded);
+        Some(bench)
     }
 
-    /// As [`Bench::with_loaded_database`], and with the records of the run that loaded it: one finished
-    /// trial.
-    pub(crate) fn with_a_finished_trial(self) -> Bench {
-        let bench = self.with_loaded_database();
+    /// As [`Bench::with_loaded_database`], with the records of the run that loaded it: one finished trial.
+    pub(crate) fn with_a_finished_trial() -> Option<Bench> {
+        let bench = Bench::with_loaded_database()?;
         let loaded = bench.loaded.as_ref().unwrap().path().join("results").join(records_file::FILE_NAME);
         fs::copy(loaded, bench.records()).unwrap();
-        bench
+        Some(bench)
     }
 
-    /// Nothing of ours is mounted, attached, running or lying about any more.
+    /// Nothing of ours is mounted or attached, runs, or is left in a directory.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let here = self.directory.path().to_str().unwrap();
@@ -200,13 +231,6 @@ fn hard_link_all(from: &Path, to: &Path) {
     }
 }
 
-/// Open to the server's own user, which must be able to pass through.
-fn directory() -> TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    directory
-}
-
 /// One warehouse on a fast disk, as short as can be.
 pub(crate) const SCENARIO: &str = r#"
 title = "A short run"
@@ -230,7 +254,7 @@ trials = 1
 start = "warm-fast"
 warm_up = "500 ms"
 settle = "100 ms"
-measure = "1 s"
+measure = "3 s"
 seed = 1
 "#;
 
@@ -241,6 +265,30 @@ pub(crate) fn scenario(changes: &[(&str, &str)]) -> String {
         assert!(text.contains(from), "{from:?} is not in the scenario");
         text.replacen(from, to, 1)
     })
+}
+
+/// The measurement of a trial that was verified.
+#[track_caller]
+pub(crate) fn measured(trial: &Trial) -> &Measurement {
+    let measurement = trial.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", trial.error));
+    assert!(measurement.verification.iter().all(|check| check.passed), "{:?}", measurement.verification);
+    assert!(measurement.metric.value > 0.0, "{:?}", measurement.metric);
+    measurement
+}
+
+/// As [`measured`], with all conditions of TPC-C.
+#[track_caller]
+pub(crate) fn measured_tpcc(trial: &Trial) -> &Measurement {
+    let measurement = measured(trial);
+    assert!(measurement.verification.len() >= 12, "{:?}", measurement.verification);
+    measurement
+}
+
+#[track_caller]
+pub(crate) fn check_failed(trial: &Trial, begins_with: &str) {
+    let error = trial.error.as_deref().unwrap_or("no error");
+    assert!(error.starts_with(begins_with), "{error}");
+    assert!(trial.measurement.is_none());
 }
 
 /// A file system in memory, as a small disk of the host.
@@ -254,8 +302,7 @@ impl SmallDisk {
         SmallDisk(at)
     }
 
-    /// What of a run is still on it; nobody may have anything open there, but a process that has just been
-    /// told to end may need a moment.
+    /// What a run has left on it. Nobody may have a file open there, but a process may need a moment to end.
     #[track_caller]
     pub(crate) fn unmount(self) -> Vec<PathBuf> {
         let left = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -270,7 +317,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Takes all the room that is left on a file system; the file is the room.
+/// Fills a file system. Returns the file that takes the room.
 pub(crate) fn fill(directory: &Path) -> PathBuf {
     let path = directory.join("ballast");
     let file = fs::File::create(&path).unwrap();
@@ -294,14 +341,14 @@ fn processes() -> impl Iterator<Item = (u32, String)> {
     })
 }
 
-/// Whether some process of this bench has that in its command line.
+/// Whether a process of this bench has these words in its command line.
 pub(crate) fn is_running(bench: &Bench, words: &str) -> bool {
     let here = bench.path("");
     let here = here.to_str().unwrap();
     processes().any(|(_, command_line)| command_line.contains(here) && command_line.contains(words))
 }
 
-/// What a run starts, by a part of the command line.
+/// A process that a run starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part {
     /// Any, where there are replicas.
@@ -309,11 +356,11 @@ pub(crate) enum Part {
     Replica,
     Client,
     Emulator,
-    /// A foreign tool that makes what is tested.
+    /// A foreign tool that fills tables or files.
     Loader,
 }
 
-/// The process that plays that part in this run: one of its own children.
+/// The process that plays a part in this run: one of its children.
 pub(crate) fn part(run: &Child, part: Part) -> Option<Pid> {
     let known_by = match part {
         Part::Server => " --datadir=",
@@ -330,7 +377,7 @@ pub(crate) fn part(run: &Child, part: Part) -> Option<Pid> {
     Pid::from_raw(id as i32)
 }
 
-/// Waits for a part that is not among those seen before, and remembers it.
+/// Waits for a part that was not `seen` before, and adds it there.
 #[track_caller]
 pub(crate) fn next_part(run: &Child, wanted: Part, seen: &mut Vec<Pid>) -> Pid {
     let mut found = None;
@@ -346,16 +393,7 @@ pub(crate) fn kill(process: Pid, signal: Signal) {
     kill_process(process, signal).unwrap();
 }
 
-#[track_caller]
-pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < PATIENCE, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What a tool prints; it must succeed.
+/// What a tool prints. It must succeed.
 pub(crate) fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).env("LC_ALL", "C").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -367,7 +405,7 @@ pub(crate) fn write_cache(device: &str) -> PathBuf {
     Path::new("/sys/block").join(Path::new(device).file_name().unwrap()).join("queue/write_cache")
 }
 
-/// The emulator that keeps its state there; behind its number is when it was started.
+/// The emulator whose state is in this directory. Its file has the process id, then the time of its start.
 pub(crate) fn emulator_of(state: &Path) -> Pid {
     let identity = fs::read_to_string(state.join("pid")).unwrap();
     let process = identity.split_whitespace().next().unwrap();

@@ -1,32 +1,19 @@
 //! Every OLTP script under the real load process, on any server, and the foreign tools beside them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use spindle_base::histogram::decode;
-use spindle_lab::run::client::ClientProcess;
 use spindle_load::workloads::mysqlslap::{self, LoadType};
 use spindle_load::workloads::oltp::{Distribution, Script, Spec};
 use spindle_load::workloads::sysbench;
-use spindle_load::{Endpoint, RunSpec, Second, Summary, WorkloadSpec};
+use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
+
+use crate::server_support::{has_metric, has_seconds, measure_until, ready_client};
 
 const SEED: u64 = 20_261_122;
-const PATIENCE: Duration = Duration::from_secs(120);
 
-/// On a busy machine, nothing may end in one short window. The next window then counts.
-fn measure_until_something_ends(client: &mut ClientProcess, window: Duration) -> (Summary, Vec<Second>) {
-    let started = Instant::now();
-    loop {
-        let mut seconds = Vec::new();
-        let summary = client.measure(window, &mut |second| seconds.push(second.clone())).unwrap();
-        if summary.metric.value > 0.0 || started.elapsed() > PATIENCE {
-            return (summary, seconds);
-        }
-    }
-}
-
-/// The tool itself: what it loads and leaves is what the native workload would.
+/// The tool itself: its database passes the checks of the native workload.
 pub(crate) fn check_the_tool(endpoint: &Endpoint) {
     for (script, distribution) in [
         (Script::ReadWrite, Distribution::Uniform),
@@ -45,15 +32,14 @@ pub(crate) fn check_the_tool(endpoint: &Endpoint) {
         let spec = RunSpec::new(endpoint.clone(), workload, SEED);
         let workload = spec.workload.build().unwrap();
         workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
+        let mut client = ready_client(&spec);
         client.watch(Duration::from_millis(200), &mut |_| {}).unwrap();
-        let (summary, seconds) = measure_until_something_ends(&mut client, Duration::from_secs(2));
+        let (summary, seconds) = measure_until(&mut client, Duration::from_secs(2), has_seconds).unwrap();
         client.stop().unwrap();
         let kind = &summary.kinds[0];
         assert!(kind.committed > 0 && summary.client_cpu_s > 0.0, "{script:?}: {summary:?}");
         assert_eq!(decode(&kind.histogram).unwrap().len(), kind.committed, "{script:?}");
-        // The tool says its last second only when a transaction ends after it.
+        // The tool prints its last second only when a transaction ends after it.
         assert!((1..=2).contains(&seconds.len()), "{script:?}: {seconds:?}");
         assert!(
             seconds.iter().all(|second| second.transactions <= kind.committed),
@@ -82,13 +68,12 @@ pub(crate) fn check_every_script(endpoint: &Endpoint) {
         });
         let spec = RunSpec::new(endpoint.clone(), workload, SEED);
         let workload = spec.workload.build().unwrap();
-        // What an insert adds is none of the next script's rows.
+        // The next script loads again after `insert`, which adds rows.
         if !std::mem::replace(&mut is_loaded, script != Script::Insert) {
             workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
         }
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
-        let (summary, _) = measure_until_something_ends(&mut client, Duration::from_millis(500));
+        let mut client = ready_client(&spec);
+        let (summary, _) = measure_until(&mut client, Duration::from_millis(500), has_metric).unwrap();
         client.stop().unwrap();
         assert_eq!(summary.errors, BTreeMap::new(), "{script:?}");
         assert!(summary.metric.value > 0.0, "{script:?}");
@@ -105,9 +90,8 @@ pub(crate) fn check_mysqlslap(endpoint: &Endpoint) {
         let workload =
             mysqlslap::Spec { load_type, terminals: 3, queries: 100, engine, autoincrement: false, program };
         let spec = RunSpec::new(endpoint.clone(), WorkloadSpec::Mysqlslap(workload), SEED);
-        let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-        client.wait_ready(PATIENCE).unwrap();
-        let summary = client.measure(Duration::from_secs(1), &mut |_| ())?;
+        let mut client = ready_client(&spec);
+        let (summary, _) = measure_until(&mut client, Duration::from_secs(1), has_metric)?;
         client.stop().unwrap();
         assert!(spec.workload.build().unwrap().verify(endpoint).unwrap()[0].passed);
         anyhow::Ok(summary)

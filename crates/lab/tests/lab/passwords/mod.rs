@@ -1,20 +1,21 @@
-//! What everybody on the machine can read while clients work: no command line has the password.
+//! While clients work, no command line has the password: everybody on the machine can read it there.
 
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use spindle_lab::run::client::ClientProcess;
 use spindle_load::sql::mysql::connect;
 use spindle_load::workloads::mysqlslap::{self, LoadType};
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
+use crate::server_support::{has_metric, measure_until, ready_client};
+
 const USER: &str = "watched";
-/// With what a shell or a file of options would take for something else.
+/// With characters that have a meaning to a shell or in a file of options.
 const PASSWORD: &str = "p#w \"d'%1";
 const TOOLS: [&str; 2] = ["sysbench", "mariadb-slap"];
 
@@ -71,8 +72,8 @@ fn forward(socket: PathBuf) -> u16 {
     port
 }
 
-/// Each tool that was seen at work, in the order of [`TOOLS`], and whether one of its command lines had the
-/// password; the same of any other process is an error at once.
+/// Each tool that was at work, in the order of [`TOOLS`], and whether one of its command lines had the
+/// password. No other process may have it.
 fn watch(is_over: &AtomicBool) -> Vec<(&'static str, bool)> {
     let mut seen = TOOLS.map(|tool| (tool, None));
     while !is_over.load(Ordering::Relaxed) {
@@ -114,8 +115,8 @@ fn run_mysqlslap(port: u16, database: &str) {
     });
     let endpoint = Endpoint::MysqlTcp { host, port, user, password, database: database.to_owned() };
     let spec = RunSpec::new(endpoint, workload, 1);
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-    client.wait_ready(crate::server_support::PATIENCE).unwrap();
-    assert!(client.measure(Duration::from_secs(1), &mut |_| ()).unwrap().metric.value > 0.0);
+    let mut client = ready_client(&spec);
+    let (summary, _) = measure_until(&mut client, Duration::from_secs(1), has_metric).unwrap();
+    assert!(summary.metric.value > 0.0);
     client.stop().unwrap();
 }

@@ -100,7 +100,7 @@ pub(crate) fn violations(workload: &dyn Workload, endpoint: &Endpoint) -> Vec<St
     failed.map(|Check { name, detail, .. }| format!("{name}: {detail}")).collect()
 }
 
-/// Each case violates what it must, and nothing else; afterwards the database is whole again.
+/// Each case violates its conditions and no others. Afterwards the database is whole again.
 #[track_caller]
 pub(crate) fn check_every_planted_violation(workload: &dyn Workload, endpoint: &Endpoint) {
     let mut session = connect(endpoint).unwrap();

@@ -57,7 +57,7 @@ pub(crate) const CARD: Shape = Shape {
     cpu: 0.97,
 };
 
-/// What the three devices of the quickstart could look like.
+/// Records as the quickstart could leave them.
 pub(crate) fn quickstart() -> String {
     file(&[DISK, FLASH, CARD], 3, |trial, shape| {
         if shape.name == CARD.name {
@@ -344,7 +344,7 @@ fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-/// A list of operations that was gone through once: its figure is a time, and the clients' CPU is known.
+/// Fixed work that was done once: its metric is a time, and the clients' CPU is known.
 pub(crate) fn list() -> String {
     file(&[DISK, FLASH, CARD], 3, |trial, _| {
         let measurement = trial.measurement.as_mut().expect("measured");
@@ -359,7 +359,7 @@ pub(crate) fn list() -> String {
     })
 }
 
-/// Two replicas, the second of which was never asked how late it was, and did not catch up.
+/// Two replicas. The lag of the second was never measured, and it did not catch up.
 pub(crate) fn replicated() -> String {
     let seconds = |value: Option<f64>| vec![value, value.map(|value| value + 2.0)];
     let replica = |name: &str, measurement: &Measurement, behind_s: Option<f64>| ReplicaView {

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use spindle_lab::run::client::ClientProcess;
 use spindle_load::workloads::sql_bench::Test;
 use spindle_load::{Endpoint, RunSpec, WorkloadSpec};
 
+use crate::PATIENCE;
+use crate::server_support::{has_metric, measure_until, ready_client};
+
 const SEED: u64 = 20_261_122;
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// As scenarios write them; `engines` are those of the server besides its default.
 pub(crate) fn check_every_workload(endpoint: &Endpoint, engines: &[&str]) {
@@ -46,16 +47,10 @@ fn check(endpoint: &Endpoint, mut workload: Value) {
     let spec = RunSpec { once: is_fixed_work, ..RunSpec::new(endpoint.clone(), workload, SEED) };
     let workload = spec.workload.build().unwrap();
     workload.load(endpoint, SEED, &mut |_| Ok(())).unwrap();
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), &spec).unwrap();
-    client.wait_ready(PATIENCE).unwrap();
+    let mut client = ready_client(&spec);
     // Fixed work ends by itself.
     let window = if is_fixed_work { PATIENCE } else { Duration::from_millis(400) };
-    let mut summary = client.measure(window, &mut |_| {}).unwrap();
-    // On a busy machine nothing may end in so short a time.
-    let started = Instant::now();
-    while summary.metric.value == 0.0 && started.elapsed() < PATIENCE {
-        summary = client.measure(window, &mut |_| {}).unwrap();
-    }
+    let (summary, _) = measure_until(&mut client, window, has_metric).unwrap();
     client.stop().unwrap();
     assert_eq!(summary.errors, BTreeMap::new(), "{words}");
     assert!(summary.metric.value > 0.0, "{words}");

@@ -1,14 +1,10 @@
-//! The workloads besides TPC-C and OLTP on SQLite: each runs, and what it leaves is checked.
+//! The workloads besides TPC-C, OLTP and sql-bench.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use spindle_load::sql;
-use spindle_load::{Endpoint, Failure, WorkloadSpec};
+use spindle_load::{Failure, WorkloadSpec};
 
-const TERMINALS: u32 = 2;
+use crate::{Database, TERMINALS};
 
 /// As a scenario writes it, with two terminals.
 fn spec(json: &str) -> WorkloadSpec {
@@ -19,90 +15,20 @@ fn spec(json: &str) -> WorkloadSpec {
     spec
 }
 
-struct Database {
-    _directory: tempfile::TempDir,
-    endpoint: Endpoint,
-    spec: WorkloadSpec,
-}
-
-impl Database {
-    fn loaded(json: &str) -> Database {
-        let directory = tempfile::tempdir().unwrap();
-        let pragmas = [("journal_mode", "WAL"), ("synchronous", "OFF")];
-        let pragmas: BTreeMap<String, String> =
-            pragmas.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
-        let spec = spec(json);
-        let mut last = None;
-        spec.build()
-            .unwrap()
-            .load(&endpoint, 1, &mut |progress| {
-                last = Some(progress);
-                Ok(())
-            })
-            .unwrap();
-        let last = last.unwrap();
-        assert_eq!(last.rows_done, last.rows_total);
-        Database { _directory: directory, endpoint, spec }
-    }
-
-    fn execute(&self, statement: &str) {
-        sql::connect(&self.endpoint).unwrap().execute(statement).unwrap();
-    }
-
-    fn number(&self, query: &str) -> i64 {
-        sql::connect(&self.endpoint).unwrap().number(query).unwrap()
-    }
-
-    /// How often each kind ended.
-    fn run(&self, transactions: usize) -> Vec<usize> {
-        let workload = self.spec.build().unwrap();
-        let kinds = std::sync::Mutex::new(vec![0; workload.kinds().len()]);
-        std::thread::scope(|scope| {
-            for terminal in 0..TERMINALS {
-                let (workload, kinds) = (&workload, &kinds);
-                scope.spawn(move || {
-                    let mut client = workload.connect(&self.endpoint, terminal, 7).unwrap();
-                    for _ in 0..transactions {
-                        let kind = client.choose();
-                        client.execute().unwrap();
-                        kinds.lock().unwrap()[kind] += 1;
-                    }
-                });
-            }
-        });
-        kinds.into_inner().unwrap()
-    }
-
-    fn failed(&self) -> Vec<String> {
-        let checks = self.spec.build().unwrap().verify(&self.endpoint).unwrap();
-        assert!(!checks.is_empty());
-        checks.into_iter().filter(|check| !check.passed).map(|check| check.detail).collect()
-    }
-
-    #[track_caller]
-    fn check_failed(&self, expect: &[&str]) {
-        assert_eq!(self.failed(), expect);
-    }
-
-    /// What the next transaction says.
-    fn failure(&self) -> Failure {
-        let mut client = self.spec.build().unwrap().connect(&self.endpoint, 0, 7).unwrap();
-        client.choose();
-        client.execute().unwrap_err()
-    }
+fn loaded(json: &str) -> Database {
+    Database::loaded(spec(json))
 }
 
 #[test]
 fn wide_tables_are_filled_and_read() {
-    let insert = Database::loaded(r#"{"kind": "wide-tables", "mode": "insert", "tables": 2, "rows": 505}"#);
+    let insert = loaded(r#"{"kind": "wide-tables", "mode": "insert", "tables": 2, "rows": 505}"#);
     insert.check_failed(&[]);
     assert_eq!(insert.run(30), [60]);
     let rows = insert.number("SELECT (SELECT COUNT(*) FROM tbl_200) + (SELECT COUNT(*) FROM tbl_201)");
     assert_eq!(rows, 2 * 505 + 60);
     insert.check_failed(&[]);
 
-    let select = Database::loaded(r#"{"kind": "wide-tables", "mode": "select", "tables": 2, "rows": 505}"#);
+    let select = loaded(r#"{"kind": "wide-tables", "mode": "select", "tables": 2, "rows": 505}"#);
     assert_eq!(select.run(30), [60]);
     select.check_failed(&[]);
     select.execute("UPDATE tbl_201 SET col9 = 0 WHERE id = 1");
@@ -118,7 +44,7 @@ fn wide_tables_are_filled_and_read() {
 #[test]
 fn a_narrow_range_asks_for_a_tenth_of_the_rows() {
     let json = r#"{"kind": "wide-tables", "mode": "select", "tables": 1, "rows": 500, "range": "narrow"}"#;
-    let database = Database::loaded(json);
+    let database = loaded(json);
     database.execute("DELETE FROM tbl_200 WHERE id > 5");
     assert_eq!(database.run(50), [100]);
     database.execute("DELETE FROM tbl_200");
@@ -130,12 +56,12 @@ fn a_narrow_range_asks_for_a_tenth_of_the_rows() {
 fn a_growing_table_passes_through_its_steps() {
     let json =
         r#"{"kind": "insert-growth", "rows": 250, "batch": 10, "indexes": 2, "step_rows": 200, "steps": 3}"#;
-    let database = Database::loaded(json);
+    let database = loaded(json);
     database.check_failed(&[]);
     let kinds = database.run(20);
     assert_eq!(database.number("SELECT COUNT(*) FROM growth"), 250 + 400);
-    // 150 rows to the first boundary and 200 to the second; the terminals may both see the last rows before
-    // one.
+    // 150 rows to the first boundary and 200 to the second. Both terminals may see the last rows before a
+    // boundary.
     assert!((15..=16).contains(&kinds[0]) && (4..=6).contains(&kinds[2]), "{kinds:?}");
     database.check_failed(&[]);
     // Another run goes on where this one ended.
@@ -145,24 +71,24 @@ fn a_growing_table_passes_through_its_steps() {
 }
 
 #[test]
-fn storage_engines_are_refused_where_there_are_none() {
-    let spec = spec(r#"{"kind": "insert-growth", "rows": 10, "engine": "myisam"}"#);
-    let directory = tempfile::tempdir().unwrap();
-    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas: BTreeMap::new() };
-    let error = spec.build().unwrap().load(&endpoint, 1, &mut |_| Ok(())).unwrap_err().to_string();
-    assert_eq!(error, "insert-growth: engine: only MariaDB and MySQL have storage engines; leave it out");
+fn sqlite_refuses_storage_engines() {
+    let database = Database::empty(spec(r#"{"kind": "insert-growth", "rows": 10, "engine": "myisam"}"#));
+    let workload = database.spec.build().unwrap();
+    let error = workload.load(&database.endpoint, 1, &mut |_| Ok(())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "insert-growth: engine: only MariaDB and MySQL have storage engines; leave it out"
+    );
 }
 
 #[test]
-fn a_load_ends_when_whoever_hears_of_its_progress_has_enough() {
+fn a_load_ends_when_the_receiver_of_its_progress_returns_an_error() {
     const ROWS: i64 = 5_000_000;
-    let spec = spec(&format!(r#"{{"kind": "insert-growth", "rows": {ROWS}}}"#));
-    let directory = tempfile::tempdir().unwrap();
-    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas: BTreeMap::new() };
-    let error =
-        spec.build().unwrap().load(&endpoint, 1, &mut |_| Err(anyhow::anyhow!("enough"))).unwrap_err();
+    let database = Database::empty(spec(&format!(r#"{{"kind": "insert-growth", "rows": {ROWS}}}"#)));
+    let workload = database.spec.build().unwrap();
+    let error = workload.load(&database.endpoint, 1, &mut |_| Err(anyhow::anyhow!("enough"))).unwrap_err();
     assert_eq!(error.to_string(), "enough");
-    let rows = sql::connect(&endpoint).unwrap().number("SELECT COUNT(*) FROM growth").unwrap();
+    let rows = database.number("SELECT COUNT(*) FROM growth");
     assert!(rows < ROWS, "{rows}");
 }
 
@@ -170,7 +96,7 @@ fn a_load_ends_when_whoever_hears_of_its_progress_has_enough() {
 fn bulk_loads_leave_all_rows_or_none() {
     for method in ["insert", "load-data"] {
         let json = format!(r#"{{"kind": "bulk", "rows": 120, "batch": 50, "method": "{method}"}}"#);
-        let database = Database::loaded(&json);
+        let database = loaded(&json);
         database.check_failed(&[]);
         assert_eq!(database.run(5), [6, 4], "{method}");
         assert_eq!(database.number("SELECT COUNT(*) FROM bulk1"), 120);
@@ -182,7 +108,7 @@ fn bulk_loads_leave_all_rows_or_none() {
 
 #[test]
 fn a_scan_that_misses_a_row_fails() {
-    let database = Database::loaded(r#"{"kind": "scan", "rows": 1000}"#);
+    let database = loaded(r#"{"kind": "scan", "rows": 1000}"#);
     assert_eq!(database.run(3), [6]);
     database.check_failed(&[]);
     database.execute("DELETE FROM scanned WHERE id = 1000");
@@ -192,8 +118,8 @@ fn a_scan_that_misses_a_row_fails() {
 }
 
 #[test]
-fn the_table_of_slap_is_made_anew_for_each_round() {
-    let mixed = Database::loaded(r#"{"kind": "slap", "load_type": "mixed"}"#);
+fn slap_makes_its_table_anew_for_each_round() {
+    let mixed = loaded(r#"{"kind": "slap", "load_type": "mixed"}"#);
     mixed.check_failed(&[]);
     // Two clients walk twice through six inserts and five selects.
     assert_eq!(mixed.run(22), [24, 20]);
@@ -201,10 +127,9 @@ fn the_table_of_slap_is_made_anew_for_each_round() {
     mixed.check_failed(&[]);
     mixed.execute("UPDATE t1 SET charcol1 = 'short' WHERE intcol1 = (SELECT MAX(intcol1) FROM t1)");
     mixed.execute("INSERT INTO t1 SELECT * FROM t1");
-    assert_eq!(mixed.failed().len(), 2);
+    assert_eq!(mixed.violations().len(), 2);
 
-    let update =
-        Database::loaded(r#"{"kind": "slap", "load_type": "update", "autoincrement": true, "queries": 60}"#);
+    let update = loaded(r#"{"kind": "slap", "load_type": "update", "autoincrement": true, "queries": 60}"#);
     let before = update.number("SELECT SUM(intcol1) FROM t1");
     assert_eq!(update.run(30), [60]);
     assert_ne!(update.number("SELECT SUM(intcol1) FROM t1"), before);
@@ -213,7 +138,7 @@ fn the_table_of_slap_is_made_anew_for_each_round() {
 
 #[test]
 fn every_client_of_the_fsync_loop_changes_its_own_row() {
-    let database = Database::loaded(r#"{"kind": "fsync-loop"}"#);
+    let database = loaded(r#"{"kind": "fsync-loop"}"#);
     database.check_failed(&["1 violations, the first: 0 of 2 clients committed"]);
     assert_eq!(database.run(10), [20]);
     assert_eq!(database.number("SELECT COUNT(*) FROM commits WHERE n = 10"), 2);
@@ -227,7 +152,7 @@ const ACCOUNTS: &str =
 
 #[test]
 fn the_example_of_a_workload_file_runs_and_is_checked() {
-    let database = Database::loaded(ACCOUNTS);
+    let database = loaded(ACCOUNTS);
     assert_eq!(database.spec.build().unwrap().kinds(), ["transfer", "look"]);
     database.check_failed(&[]);
     let kinds = database.run(60);
@@ -236,7 +161,7 @@ fn the_example_of_a_workload_file_runs_and_is_checked() {
     assert_eq!(database.number("SELECT COUNT(*) FROM transfer"), kinds[0] as i64);
     database.check_failed(&[]);
     database.execute("UPDATE account SET balance = balance + 1 WHERE id = 1");
-    assert_eq!(database.failed().len(), 1);
+    assert_eq!(database.violations().len(), 1);
     database.execute("DROP TABLE transfer");
     let error = database.spec.build().unwrap().connect(&database.endpoint, 0, 1).unwrap_err();
     assert!(format!("{error:#}").contains("workloads/accounts.sql, line "), "{error:#}");

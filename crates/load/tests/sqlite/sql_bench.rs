@@ -1,28 +1,15 @@
-//! sql-bench on SQLite: the fixed work passes its checks, and its counts are those of sql-bench.
+//! sql-bench: its fixed work is done with its checks, and its counts are those of sql-bench.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
-
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use spindle_load::sql::{self, Engine};
+use spindle_load::sql::Engine;
 use spindle_load::workloads::sql_bench::{Spec, Test};
 use spindle_load::{Declared, Endpoint, KindSummary, Workload, WorkloadSpec};
 
+use crate::Database;
+
 fn spec(tests: &[Test], divisor: u32) -> Spec {
     Spec { tests: tests.to_vec(), divisor, engine: None }
-}
-
-fn database() -> (tempfile::TempDir, Endpoint) {
-    let directory = tempfile::tempdir().unwrap();
-    let pragmas = BTreeMap::from([("synchronous".to_owned(), "OFF".to_owned())]);
-    let endpoint = Endpoint::Sqlite { path: directory.path().join("database"), pragmas };
-    (directory, endpoint)
-}
-
-fn failed(spec: &Spec, endpoint: &Endpoint) -> usize {
-    let checks = WorkloadSpec::SqlBench(spec.clone()).build().unwrap().verify(endpoint).unwrap();
-    checks.iter().filter(|check| !check.passed).count()
 }
 
 /// The time of an operation in one pass.
@@ -49,14 +36,13 @@ fn run_once(workload: &dyn Workload, endpoint: &Endpoint) -> Vec<OperationTime> 
 }
 
 #[test]
-fn every_test_is_gone_through_with_its_checks() {
-    let (_directory, endpoint) = database();
+fn every_test_is_done_with_its_checks() {
     let spec = spec(&Test::ALL, 2_000);
-    let workload = WorkloadSpec::SqlBench(spec.clone()).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
-    assert_eq!(failed(&spec, &endpoint), Test::ALL.len());
-    let times = run_once(&*workload, &endpoint);
-    assert_eq!(failed(&spec, &endpoint), 0);
+    let database = Database::loaded(WorkloadSpec::SqlBench(spec.clone()));
+    let (workload, endpoint) = (database.spec.build().unwrap(), &database.endpoint);
+    assert_eq!(database.violations().len(), Test::ALL.len());
+    let times = run_once(&*workload, endpoint);
+    database.check_failed(&[]);
     let operations = spec.operations();
     assert_eq!(times.len(), operations.len());
     for (operation, time) in operations.iter().zip(&times) {
@@ -66,15 +52,14 @@ fn every_test_is_gone_through_with_its_checks() {
     let names: Vec<&str> = operations.iter().map(|operation| operation.name).collect();
     assert_eq!(names, workload.kinds());
     // Another pass begins after a finished or an unfinished one.
-    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
+    let mut client = workload.connect(endpoint, 0, 1).unwrap();
     for _ in 0..500 {
         client.choose();
         client.execute().unwrap();
     }
-    run_once(&*workload, &endpoint);
+    run_once(&*workload, endpoint);
     // Only the table of passes is left.
-    let tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'";
-    assert_eq!(sql::connect(&endpoint).unwrap().number(tables).unwrap(), 1);
+    assert_eq!(database.number("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'"), 1);
 }
 
 #[test]
@@ -122,7 +107,7 @@ fn the_counts_are_those_of_sql_bench() {
 }
 
 #[test]
-fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
+fn a_test_that_the_engine_lacks_is_skipped_with_the_reason() {
     let with_engine = |tests: &[Test]| Spec { engine: Some(Engine::Myisam), ..spec(tests, 1_000) };
     let some = with_engine(&[Test::Connect, Test::Transactions]);
     assert_eq!(some.skipped(), ["transactions: MyISAM has no transactions"]);
@@ -132,43 +117,37 @@ fn a_test_that_the_engine_cannot_do_is_skipped_with_the_reason() {
         (key, complaint.as_str()),
         ("tests", "no test is left: transactions: MyISAM has no transactions")
     );
-    let error = WorkloadSpec::SqlBench(with_engine(&[Test::Connect])).build().unwrap();
-    let (_directory, endpoint) = database();
-    let error = error.load(&endpoint, 1, &mut |_| Ok(())).unwrap_err().to_string();
+    let database = Database::empty(WorkloadSpec::SqlBench(with_engine(&[Test::Connect])));
+    let workload = database.spec.build().unwrap();
+    let error = workload.load(&database.endpoint, 1, &mut |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("only MariaDB and MySQL have storage engines"), "{error}");
 }
 
 #[test]
-fn a_wrong_number_of_rows_ends_the_run() {
-    let (_directory, endpoint) = database();
-    let spec = spec(&[Test::Transactions], 1_000);
-    let workload = WorkloadSpec::SqlBench(spec).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
-    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
-    client.choose();
-    client.execute().unwrap();
-    // Ten rows and their COMMIT; the check of them comes before the next operation.
-    for _ in 1..11 {
+fn fixed_work_ends_when_its_table_has_other_rows_than_expected() {
+    let database = Database::loaded(WorkloadSpec::SqlBench(spec(&[Test::Transactions], 1_000)));
+    let mut client = database.spec.build().unwrap().connect(&database.endpoint, 0, 1).unwrap();
+    // Ten rows and their COMMIT. The check of them comes before the next operation.
+    for _ in 0..11 {
         client.choose();
         client.execute().unwrap();
     }
-    sql::connect(&endpoint).unwrap().execute("DELETE FROM bench1 WHERE id = 0").unwrap();
+    database.execute("DELETE FROM bench1 WHERE id = 0");
     client.choose();
     let failure = client.execute().unwrap_err();
     assert!(format!("{failure:?}").contains("SELECT COUNT(*) FROM bench1 answers 9, not 10"), "{failure:?}");
 }
 
 #[test]
-fn a_query_with_a_wrong_number_of_rows_ends_the_run() {
-    let (_directory, endpoint) = database();
-    let workload = WorkloadSpec::SqlBench(spec(&[Test::Atis], 10_000)).build().unwrap();
-    workload.load(&endpoint, 1, &mut |_| Ok(())).unwrap();
-    let mut client = workload.connect(&endpoint, 0, 1).unwrap();
+fn fixed_work_ends_when_a_query_returns_other_rows_than_expected() {
+    let database = Database::loaded(WorkloadSpec::SqlBench(spec(&[Test::Atis], 10_000)));
+    let workload = database.spec.build().unwrap();
+    let mut client = workload.connect(&database.endpoint, 0, 1).unwrap();
     while workload.kinds()[client.choose()] != "select_simple_join" {
         client.execute().unwrap();
     }
     client.execute().unwrap();
-    sql::connect(&endpoint).unwrap().execute("DELETE FROM city WHERE state_code = 'AB'").unwrap();
+    database.execute("DELETE FROM city WHERE state_code = 'AB'");
     client.choose();
     let failure = client.execute().unwrap_err();
     assert!(format!("{failure:?}").contains("returns 10 rows, not 11"), "{failure:?}");
