@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::layers::Ageing;
+use crate::declare;
 use crate::parameter::Invalid;
 use crate::request::{Completion, Operation, Request, RequestId};
 use crate::time::Instant;
@@ -55,6 +55,20 @@ pub trait Device: Send {
     /// device's mapping, like ATA SECURITY ERASE UNIT or NVMe Format; wear stays. Allowed only while no
     /// request is in flight. A device without such state ignores it.
     fn set_use(&mut self, _ageing: Option<&Ageing>) {}
+}
+
+declare! {
+    /// Prior use of a drive: filled from its start, then overwritten at random.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Ageing {
+        /// Share of the device that holds data.
+        pub fill_percent: u64 = Percent "fill" in 0..=100, default 100;
+        /// Bytes overwritten within that share, in percent of the whole device. At 300, a full drive is
+        /// overwritten three times, and uniform overwrites reach a steady state.
+        pub overwrite_percent: u64 = Percent "overwrite" in 0..=10_000, default 300;
+        /// Seed of the overwritten places.
+        pub seed: u64 = Count "seed", default 1;
+    }
 }
 
 /// The state of a write that was not durable when the power failed.

@@ -3,7 +3,6 @@
 //! Every disk has a directory under the run directory. Mounts and loop devices are always found from the
 //! system's own tables, never from the memory of a process, so [`down`] works after a crash of any part.
 
-use std::env;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Client};
-use crate::file_system::{FileSystem, Formatting};
+use crate::file_system::Formatting;
 use crate::floor;
-use crate::real;
+use crate::format_options::FileSystem;
+use crate::run_directory::{run_directory, state_directory};
 use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{
@@ -45,24 +45,6 @@ pub struct DiskOptions {
     /// Whether the timing is on after bring-up.
     pub timing: bool,
     pub serve: ServeOptions,
-}
-
-/// The directory with the state of all disks: `/run/spindle`, or `$SPINDLE_RUN_DIRECTORY`.
-pub fn run_directory() -> PathBuf {
-    env::var_os("SPINDLE_RUN_DIRECTORY").map_or_else(|| PathBuf::from("/run/spindle"), PathBuf::from)
-}
-
-/// The state directory of the disk with that name.
-///
-/// # Errors
-/// The name could leave the run directory, or is that of our own directory in it: a [`Mistake`].
-pub fn state_directory(name: &str) -> Result<PathBuf> {
-    let allowed = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
-    let refused = |why: &str| Mistake::new(format!("a disk cannot be called {name:?}: {why}"));
-    let fits = !name.is_empty() && !name.starts_with('.') && name.len() <= 64 && name.chars().all(allowed);
-    ensure!(fits, refused("use up to 64 letters, digits, `-`, `_` and `.`"));
-    ensure!(name != real::DIRECTORY, refused("the directory about real disks has that name"));
-    Ok(run_directory().join(name))
 }
 
 /// The state directory of a disk that has one, whether up or broken.

@@ -6,38 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::format_options::{mkfs_refusal, mount_refusal};
+use crate::format_options::{FileSystem, mkfs_refusal, mount_refusal};
 use crate::system::{last_words, run};
 use spindle_base::Mistake;
-
-#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileSystem {
-    #[default]
-    /// Raw: a block device only.
-    None,
-    Xfs,
-    Ext4,
-    Btrfs,
-}
-
-impl FileSystem {
-    pub const ALL: [FileSystem; 4] = [FileSystem::Xfs, FileSystem::Ext4, FileSystem::Btrfs, FileSystem::None];
-
-    pub fn by_name(name: &str) -> Option<FileSystem> {
-        FileSystem::ALL.into_iter().find(|file_system| file_system.name() == name)
-    }
-
-    /// Name for mount; `none` for a raw device.
-    pub fn name(self) -> &'static str {
-        match self {
-            FileSystem::None => "none",
-            FileSystem::Xfs => "xfs",
-            FileSystem::Ext4 => "ext4",
-            FileSystem::Btrfs => "btrfs",
-        }
-    }
-}
 
 /// A file system with the user's own options for mkfs and mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,9 +11,36 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::file_system::FileSystem;
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileSystem {
+    #[default]
+    /// Raw: a block device only.
+    None,
+    Xfs,
+    Ext4,
+    Btrfs,
+}
+
+impl FileSystem {
+    pub const ALL: [FileSystem; 4] = [FileSystem::Xfs, FileSystem::Ext4, FileSystem::Btrfs, FileSystem::None];
+
+    pub fn by_name(name: &str) -> Option<FileSystem> {
+        FileSystem::ALL.into_iter().find(|file_system| file_system.name() == name)
+    }
+
+    /// Name for mount; `none` for a raw device.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileSystem::None => "none",
+            FileSystem::Xfs => "xfs",
+            FileSystem::Ext4 => "ext4",
+            FileSystem::Btrfs => "btrfs",
+        }
+    }
+}
 
 /// `format_options.toml`.
 #[derive(Debug, Deserialize)]

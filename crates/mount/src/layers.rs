@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+pub(crate) const CLUSTER_BYTES: u64 = 4096;
+
 pub(crate) const NOWHERE: u8 = 0;
 pub(crate) const BASE: u8 = 1;
 pub(crate) const MEMORY: u8 = 2;

@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-use crate::disk::{run_directory, state_directory};
 use crate::file_system::Formatting;
+use crate::run_directory::{REAL, run_directory, state_directory};
 use crate::system::{device_under, is_mount_point, names_in, remove_ours, unmount};
 
 /// The location of a real disk.
@@ -117,11 +117,8 @@ impl Drop for RealDisk {
     }
 }
 
-/// Directory of the real disks' state, beside those of emulated disks.
-pub(crate) const DIRECTORY: &str = "real";
-
 fn directory() -> PathBuf {
-    run_directory().join(DIRECTORY)
+    run_directory().join(REAL)
 }
 
 fn state(name: &str) -> Result<PathBuf> {
@@ -270,7 +267,7 @@ fn forget_below(directory: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file_system::FileSystem;
+    use crate::format_options::FileSystem;
     use spindle_base::Mistake;
 
     #[test]

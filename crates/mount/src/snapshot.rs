@@ -14,8 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
-use crate::layers::{BASE, LayerMap, NOWHERE};
-use crate::store::CLUSTER_BYTES;
+use crate::layers::{BASE, CLUSTER_BYTES, LayerMap, NOWHERE};
 
 /// The head of a snapshot. A directory without it is not a snapshot.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]

@@ -25,11 +25,10 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use crate::layers::{BASE, LayerMap, MEMORY, NOWHERE, SPILL};
+use crate::layers::{BASE, CLUSTER_BYTES, LayerMap, MEMORY, NOWHERE, SPILL};
 use crate::mapping::Mapping;
 use crate::snapshot::{self, Draft, SnapshotHead};
 
-pub(crate) const CLUSTER_BYTES: u64 = 4096;
 const CLUSTER: usize = CLUSTER_BYTES as usize;
 /// Clusters copied to a snapshot at a time.
 const SNAPSHOT_CLUSTERS: usize = 256;

@@ -46,8 +46,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 pub use self::daemon::is_installed;
-use crate::disk::{self, run_directory};
+use crate::disk;
 use crate::format_options::zfs_refusal;
+use crate::run_directory::{self, run_directory};
 use crate::system::{
     backing_file, detach_mount, is_mount_point, mounts_of, names_in, remove_ours, unmount, wait_until,
 };
@@ -300,7 +301,7 @@ const DIRECTORY_PREFIX: &str = ".zfs-";
 /// # Errors
 /// A name that is not allowed for a disk either.
 pub fn state_directory(name: &str) -> Result<PathBuf> {
-    disk::state_directory(name)?;
+    run_directory::state_directory(name)?;
     Ok(run_directory().join(format!("{DIRECTORY_PREFIX}{name}")))
 }
 
@@ -475,7 +476,7 @@ mod tests {
     fn a_pool_cannot_leave_its_directory_or_be_a_disk() {
         assert!(state_directory("../a").is_err());
         assert!(state_directory("a").unwrap().ends_with(".zfs-a"));
-        assert!(disk::state_directory(".zfs-a").is_err());
+        assert!(run_directory::state_directory(".zfs-a").is_err());
     }
 
     #[test]

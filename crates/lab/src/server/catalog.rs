@@ -3,7 +3,7 @@
 use spindle_base::near;
 
 use super::connection::endpoint;
-use super::foreign::Commands;
+use super::foreign::commands::Commands;
 use super::package;
 use super::source::{Source, SourceForm, SourceKeys, Trust};
 use super::verbs::{Kind, Server};

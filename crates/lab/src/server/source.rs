@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::foreign::Commands;
+use super::foreign::commands::Commands;
 
 /// The source of a server's program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -45,6 +45,11 @@ pub fn built_in_stack(name: &str) -> Option<StackTable> {
     ready_made(name).cloned().or_else(profile)
 }
 
+/// The table of that name: the file's own, a ready-made stack, or a profile alone.
+pub(super) fn find(name: &str, tables: &BTreeMap<String, StackTable>) -> Option<StackTable> {
+    tables.get(name).cloned().or_else(|| built_in_stack(name))
+}
+
 /// Message for an unknown name.
 pub(super) fn unknown(name: &str) -> String {
     let near = did_you_mean(name, &built_in_names().collect::<Vec<_>>());

@@ -18,10 +18,9 @@ pub use built_in::{PROFILES, built_in_names, built_in_stack, ready_made_names};
 pub use canonical::served_device;
 pub use data_starts::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES};
 pub use explained::{Explained, Explanation};
-pub use profile::Profile;
-pub use profile::deviations::{KnownDeviation, known_deviations_of};
-pub use resolve::pool::PoolSpec;
-pub use spec::StackSpec;
+pub use profile::deviations::KnownDeviation;
+pub use profile::{Profile, known_deviations_of};
+pub use spec::{PoolSpec, StackSpec};
 pub use table::{On, StackFile, StackTable};
 pub use values::{Origin, toml_text};
 

@@ -16,7 +16,7 @@ use spindle_base::explain::read_toml;
 use spindle_base::near;
 use spindle_model::{Field, Parameters};
 
-use super::built_in::{PROFILES, unknown};
+use super::built_in::{PROFILES, built_in_stack, unknown};
 use super::values::{self, Entries, Form, Origin};
 use deviations::KnownDeviation;
 
@@ -90,6 +90,17 @@ fn assumption(field: &Field, entries: &Entries) -> Option<String> {
     let entry = entries.get(field.key.as_ref())?;
     let Origin::Assumption(why) = &entry.origin else { return None };
     Some(format!("{} = {}: {why}", field.key, entry.written))
+}
+
+/// Known deviations of a ready-made stack or of a built-in profile; none for any other name.
+pub fn known_deviations_of(name: &str) -> Vec<KnownDeviation> {
+    match built_in_stack(name) {
+        None => Vec::new(),
+        Some(table) if table.profile.as_deref() == Some(name) => {
+            Profile::find(name).map_or_else(|_| Vec::new(), |profile| profile.known_deviations)
+        }
+        Some(table) => table.known_deviations,
+    }
 }
 
 /// # Errors

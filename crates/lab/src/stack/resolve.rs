@@ -1,5 +1,6 @@
 //! Resolves stack tables to a stack that can be built.
 
+mod by_name;
 mod device;
 mod layer;
 pub(super) mod pool;
@@ -14,14 +15,13 @@ use spindle_base::units::parse_size_bytes;
 use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
 use spindle_mount::FileSystem;
 
-use super::built_in::built_in_names;
+use super::built_in::{built_in_names, find};
 use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
 use super::profile::Profile;
-use super::spec::StackSpec;
-use super::table::{COMMON_KEYS, StackTable, find};
+use super::spec::{PoolSpec, StackSpec};
+use super::table::{COMMON_KEYS, StackTable};
 use super::values::{self, Entries, Form};
 use crate::record::StackHead;
-use pool::PoolSpec;
 use real_disk::RealDisk;
 
 /// Size of a stack whose table has none, unless the drive's capacity is smaller.

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use spindle_base::Mistake;
 use spindle_model::{Device, StackSpec as Tree};
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting};
 
-use super::built_in::ready_made;
 use super::explained::Explained;
-use super::resolve::pool::{self, PoolSpec};
 use super::table::StackTable;
 use crate::record::StackHead;
 
@@ -27,41 +24,19 @@ pub struct StackSpec {
     pub(super) tables: BTreeMap<String, StackTable>,
 }
 
+/// The parts of a ZFS pool besides its data device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolSpec {
+    /// Device of the intent log; without one, the log is on the data device.
+    pub log: Option<StackSpec>,
+    /// Device of the second-level read cache.
+    pub cache: Option<StackSpec>,
+    pub record_bytes: u64,
+    /// Size limit of the first-level cache (ARC).
+    pub arc_bytes: u64,
+}
+
 impl StackSpec {
-    /// A ready-made stack or a profile alone, as in `spindle disk up NAME --size SIZE`.
-    pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, Mistake> {
-        if StackSpec::usual_file_system(name) == pool::FILE_SYSTEM && file_system != pool::FILE_SYSTEM {
-            return Err(Mistake::new(format!(
-                "`{name}` is a ZFS pool, no device: `spindle disk up {name}` mounts it, and then its directory can be measured"
-            )));
-        }
-        let mut table = ready_made(name)
-            .cloned()
-            .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
-        table.size = size.map(str::to_owned).or(table.size);
-        table.file_system = Some(file_system.to_owned());
-        StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|mistake| match mistake.place.as_str() {
-            "size" | "file_system" => Mistake::of_flag(&mistake.place, mistake.message),
-            _ => Mistake::new(mistake.message),
-        })
-    }
-
-    /// The same stack with another size.
-    ///
-    /// # Errors
-    /// The stack cannot have this size.
-    pub fn with_size(&self, size_bytes: u64) -> Result<StackSpec, Mistake> {
-        let table = StackTable { size: Some(format!("{size_bytes} B")), ..self.table.clone() };
-        StackSpec::resolve(&self.head.name, &table, &self.tables)
-    }
-
-    /// The default file system of `spindle disk up NAME`.
-    pub fn usual_file_system(name: &str) -> &'static str {
-        let is_pool =
-            ready_made(name).is_some_and(|table| table.file_system.as_deref() == Some(pool::FILE_SYSTEM));
-        if is_pool { pool::FILE_SYSTEM } else { "xfs" }
-    }
-
     pub fn head(&self) -> &StackHead {
         &self.head
     }

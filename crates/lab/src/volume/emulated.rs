@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use spindle_model::{Device, Parameters};
-use spindle_mount::{Disk, DiskOptions, Formatting, ServeOptions, Statistics, disk, size_refusal};
+use spindle_mount::{Disk, DiskOptions, Formatting, ServeOptions, Statistics, size_refusal, state_directory};
 
 use crate::host::provenance;
 use crate::stack::{StackSpec, served_device};
@@ -70,7 +70,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         mount_at: wishes.mount_at.clone(),
         timing: wishes.timing,
         serve: ServeOptions {
-            state_directory: disk::state_directory(&wishes.name)?,
+            state_directory: state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: memory_budget_bytes()?,

@@ -180,7 +180,7 @@ impl Copies {
             let text = fs::read(bench.path("run").join(original).join("disk.json")).unwrap();
             let mut options: spindle_mount::DiskOptions = serde_json::from_slice(&text).unwrap();
             options.name = format!("{}-{}", bench.pool, original.display());
-            options.serve.state_directory = spindle_mount::disk::state_directory(&options.name).unwrap();
+            options.serve.state_directory = spindle_mount::state_directory(&options.name).unwrap();
             options.serve.base = Some(snapshot.clone());
             spindle_mount::Disk::up(Path::new(env!("CARGO_BIN_EXE_spindle")), &options).unwrap()
         };

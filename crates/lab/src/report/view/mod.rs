@@ -6,6 +6,7 @@ use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, compare};
 
+mod average;
 mod bottleneck;
 mod cell;
 mod charts;

@@ -3,7 +3,7 @@
 use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
-use super::cell::average;
+use super::average::average;
 use crate::record::{
     Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, StackHead, StorageSeries,
 };

@@ -2,7 +2,7 @@
 //! by their protocol only.
 
 mod adapter;
-mod commands;
+pub(super) mod commands;
 mod running;
 
 use anyhow::{Result, bail};
@@ -11,7 +11,6 @@ use spindle_load::{Endpoint, sql};
 use super::connection::{Inquiry, Protocol};
 use super::{mysql, postgres};
 pub(super) use adapter::ADAPTER;
-pub(super) use commands::Commands;
 pub(super) use running::RUNNING;
 
 static PROTOCOLS: [&Protocol; 2] = [&mysql::PROTOCOL, &postgres::PROTOCOL];

@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Profile;
-use crate::stack::built_in::built_in_stack;
-
 /// A published figure outside the tolerance of `published_raw`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,17 +12,6 @@ pub struct KnownDeviation {
     /// Beginning of the source of the figure.
     pub source: String,
     pub reason: String,
-}
-
-/// Known deviations of a ready-made stack or of a built-in profile; none for any other name.
-pub fn known_deviations_of(name: &str) -> Vec<KnownDeviation> {
-    match built_in_stack(name) {
-        None => Vec::new(),
-        Some(table) if table.profile.as_deref() == Some(name) => {
-            Profile::find(name).map_or_else(|_| Vec::new(), |profile| profile.known_deviations)
-        }
-        Some(table) => table.known_deviations,
-    }
 }
 
 #[cfg(test)]
@@ -56,12 +42,5 @@ mod tests {
         let text = STACK.replace("reason = \"Nobody knows.\"\n", "");
         let sentence = StackFile::parse("mine.toml", &text).unwrap_err().to_string();
         assert!(sentence.contains("reason"), "{sentence}");
-    }
-
-    #[test]
-    fn a_name_that_is_not_built_in_deviates_from_nothing() {
-        assert_eq!(known_deviations_of("nowhere"), []);
-        assert!(!known_deviations_of("micron7300-pro").is_empty());
-        assert!(!known_deviations_of("raid10-8x15k").is_empty());
     }
 }

@@ -14,7 +14,7 @@ use spindle_mount::zfs::PoolOptions;
 use super::Context;
 use crate::record::{ZfsDeviceHead, ZfsHead};
 use crate::stack::explained::{Explanation, explanations};
-use crate::stack::spec::StackSpec;
+use crate::stack::spec::{PoolSpec, StackSpec};
 use crate::stack::values::{self, Entries};
 
 pub(in crate::stack) const FILE_SYSTEM: &str = "zfs";
@@ -41,18 +41,6 @@ declare! {
 
 pub(in crate::stack) fn fields() -> Vec<Field> {
     PoolKeys::fields()
-}
-
-/// The parts of a ZFS pool besides its data device.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PoolSpec {
-    /// Device of the intent log; without one, the log is on the data device.
-    pub log: Option<StackSpec>,
-    /// Device of the second-level read cache.
-    pub cache: Option<StackSpec>,
-    pub record_bytes: u64,
-    /// Size limit of the first-level cache (ARC).
-    pub arc_bytes: u64,
 }
 
 impl PoolSpec {

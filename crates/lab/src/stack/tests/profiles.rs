@@ -136,3 +136,10 @@ fn an_unknown_kind_is_named_with_those_that_are_known() {
         "my.toml: kind: `tape` is not known; known here: `null`, `disk`, `flash` and `volume`",
     );
 }
+
+#[test]
+fn a_name_that_is_not_built_in_deviates_from_nothing() {
+    assert_eq!(known_deviations_of("nowhere"), []);
+    assert!(!known_deviations_of("micron7300-pro").is_empty());
+    assert!(!known_deviations_of("raid10-8x15k").is_empty());
+}
