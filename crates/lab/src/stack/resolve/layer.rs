@@ -61,7 +61,7 @@ fn size_of(layer: &Layer, below_bytes: &[u64], wanted_bytes: Option<u64>) -> Res
         Some(wanted) if !(wanted..=wanted.saturating_add(slack_bytes)).contains(&size_bytes) => {
             let (wanted, found) = (format_size_bytes(wanted), format_size_bytes(size_bytes));
             let message =
-                format!("is {wanted}, but what is below makes it {found}; give a size to one of them");
+                format!("is {wanted}, but the stacks below have {found}; give a size to one of the two");
             Err(Mistake::at("size", message))
         }
         _ => Ok(size_bytes),
