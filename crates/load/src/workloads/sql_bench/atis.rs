@@ -1,18 +1,15 @@
 //! test-ATIS: 28 small tables about air travel, and selects on them: joins, DISTINCT and GROUP BY.
 //!
-//! Tables, rows and queries are data files. The columns and keys are those of the database of the Air Travel
-//! Information System. Names and figures in the rows are generated; numbers of rows, of distinct values and
-//! of matches between tables are those of sql-bench's data. Every query is checked by its number of result
-//! rows.
+//! Tables and queries are data files. The columns and keys are those of the database of the Air Travel
+//! Information System. Every query is checked by its number of result rows.
+
+mod data;
 
 use super::list::{Action, List, drop_if_exists};
 use crate::sql::Dialect;
 
 /// Each paragraph has the name of a table, its columns, and its secondary indexes. In the order of the load.
 const TABLES: &str = include_str!("atis/tables.txt");
-/// Each paragraph has the name of a table and its rows in SQL syntax. They do not depend on the seed of a
-/// run, because the results of the queries are fixed.
-const ROWS: &str = include_str!("atis/rows.txt");
 /// Each paragraph has the name of an operation and its queries, each after its number of result rows.
 const QUERIES: &str = include_str!("atis/queries.txt");
 /// Executions of each query.
@@ -23,7 +20,6 @@ struct Table {
     columns: &'static str,
     /// Secondary indexes, as (name, columns).
     indexes: Vec<(&'static str, &'static str)>,
-    rows: Vec<String>,
 }
 
 /// The paragraphs of a file, as (first line, other lines).
@@ -32,13 +28,12 @@ fn paragraphs(text: &'static str) -> impl Iterator<Item = (&'static str, &'stati
 }
 
 fn tables() -> impl Iterator<Item = Table> {
-    paragraphs(TABLES).zip(paragraphs(ROWS)).map(|((name, definition), (_, rows))| {
+    paragraphs(TABLES).map(|(name, definition)| {
         let mut lines = definition.lines();
         Table {
             name,
             columns: lines.next().unwrap_or_default(),
             indexes: lines.filter_map(|index| index.split_once(": ")).collect(),
-            rows: rows.lines().map(str::to_owned).collect(),
         }
     })
 }
@@ -67,7 +62,7 @@ pub(super) fn atis(list: &mut List) {
     let create: Vec<Action> = tables().map(create).collect();
     list.creates(create);
     for table in tables() {
-        list.fill(table.name, table.rows);
+        list.fill(table.name, data::rows(table.name));
     }
     let (loops, dialect) = (list.scaled(LOOPS), list.dialect);
     for (operation, lines) in paragraphs(QUERIES) {
@@ -83,9 +78,7 @@ mod tests {
 
     #[test]
     fn the_tables_have_as_many_rows_as_those_of_sql_bench() {
-        let names = |text| paragraphs(text).map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(TABLES), names(ROWS));
-        let counts: Vec<usize> = tables().map(|table| table.rows.len()).collect();
+        let counts: Vec<usize> = tables().map(|table| data::rows(table.name).len()).collect();
         let expect = [
             135, 314, 9, 14, 11, 27, 15, 149, 351, 164, 7, 114, 534, 579, 2_895, 448, 2_998, 121, 33, 12, 12,
             612, 4, 65, 63, 69, 9, 4,
@@ -103,7 +96,7 @@ mod tests {
                 .split(", ")
                 .map(|column| column.split_once("CHAR(")?.1.split_once(')')?.0.parse().ok())
                 .collect();
-            for row in table.rows {
+            for row in data::rows(table.name) {
                 for (value, length) in row.split(", ").zip(&lengths) {
                     let text = value.strip_prefix('\'').and_then(|value| value.strip_suffix('\''));
                     assert_eq!(text.is_some(), length.is_some(), "{}: {row}", table.name);
