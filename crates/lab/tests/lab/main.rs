@@ -22,6 +22,7 @@ mod mysql_new;
 mod mysql_old;
 mod oltp_scripts;
 mod passwords;
+mod plan;
 mod planted;
 mod postgres;
 mod postgres_run;
