@@ -9,6 +9,7 @@ mod form;
 mod names;
 pub mod plan;
 mod procedure;
+pub mod reference;
 mod replication;
 mod storage;
 #[cfg(test)]
