@@ -89,7 +89,11 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
-    ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
+    let mistake = error.downcast_ref::<Mistake>();
+    for other in mistake.iter().flat_map(|mistake| &mistake.others) {
+        eprintln!("spindle: {}", text::one_line(&passwords::masked(&other.to_string())));
+    }
+    ExitCode::from(if mistake.is_some() { 2 } else { 1 })
 }
 
 fn is_closed_pipe(error: &std::io::Error) -> bool {

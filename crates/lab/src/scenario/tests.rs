@@ -189,7 +189,7 @@ fn an_axis_must_not_be_empty_or_name_a_thing_twice() {
 #[test]
 fn a_definition_must_not_appear_twice() {
     let error = Scenario::parse("test", &changed("[stacks.iodrive]", "[stacks.hdd]"), &BOUNDS).unwrap_err();
-    assert_eq!(error.to_string(), "line 7: not valid TOML: duplicate key");
+    assert_eq!(error.to_string(), "line 7: `[stacks.hdd]` is there already; each name is used once");
 }
 
 #[test]
