@@ -18,7 +18,7 @@ use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
@@ -64,6 +64,13 @@ struct Attempt<'a, 'p> {
 }
 
 impl Laboratory<'_> {
+    /// The warning about a disk that the data hardly fill.
+    fn nearly_empty_disk(&self) -> Option<Warning> {
+        let filled = self.scenario.filled_stack(self.layout().stack_of(FileClass::Data));
+        let share = filled.nearly_empty_share()?;
+        Some(Warning::NearlyEmptyDisk { stack: filled.stack, size_bytes: filled.size_bytes, share })
+    }
+
     /// An error only if the user asked to stop. Every other failure is in the trial.
     pub(super) fn run(
         &self,
@@ -265,7 +272,9 @@ impl Attempt<'_, '_> {
             self.phases.enter("verify")?;
         }
         let checks = self.verify(&run_spec, server_id)?;
-        self.finding.measured = Some(measurement::measurement(&window, checks)?);
+        let (measured, mut warnings) = measurement::measurement(&window, checks)?;
+        warnings.extend(laboratory.nearly_empty_disk());
+        self.finding.measured = Some((measured, warnings));
 
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;

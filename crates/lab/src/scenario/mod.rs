@@ -4,6 +4,7 @@
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 mod file;
+pub mod fill;
 mod fit;
 mod form;
 mod names;
