@@ -37,6 +37,8 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
+    /// Another run of Spindle went on during the measured window.
+    OtherRun { title: String },
 }
 
 impl Warning {
@@ -100,6 +102,10 @@ impl Warning {
             Warning::ReplicaSilent { replica, share } => format!(
                 "{replica} did not answer in {:.0} % of the seconds, so its lag is unknown then: it stood still, or waited for its storage.",
                 share * 100.0
+            ),
+            Warning::OtherRun { title } => format!(
+                "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
+                 measure again alone, with `spindle run --fresh --wait`.",
             ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
