@@ -370,8 +370,8 @@ fn help_of_run() {
                                 spindle-results/NAME-HASH]
           --retry-failed        Run failed trials again
           --fresh               Delete the records of earlier runs in the output directory
-          --wait                Begin when no other run is active on this machine. By default both go on,
-                                and their records say so
+          --wait                Begin when no other run is active on this machine. By default both go
+                                on, and their records say so
       -h, --help                Print help
 
     Environment:
