@@ -28,10 +28,11 @@ enum Command {
     Plan(plan::PlanArguments),
     /// Print the report of a records file.
     Report(report::ReportArguments),
-    /// Compare cells of one records file or of two: ratio, interval, verdict.
+    /// Compare cells of one run or of two: ratio, interval, verdict.
     ///
-    /// `compare FILE` compares every cell with the first. `compare FILE:a FILE:b` compares two cells.
-    /// `compare A B` compares the cells that two files share.
+    /// `compare RUN` compares every cell with the first. `compare RUN:a b` compares two cells of a run.
+    /// `compare A B` compares the cells that two runs share. A run is a records file or its directory. Cells
+    /// of different experiments are refused: only the storage may differ, and the axes of one scenario.
     Compare(compare::CompareArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
