@@ -20,7 +20,7 @@ pub(crate) use bounds::{Counted, RATE_MAX, TERMINALS_MAX, counts, default_number
 pub use check::Check;
 pub(crate) use check::Violations;
 pub use client::{Client, Failure, Outcome};
-pub use declared::{Complaint, Data, Declared, Facts, Target};
+pub use declared::{Complaint, Data, Declared, Example, Facts, Target};
 pub use loading::{OnProgress, Progress};
 
 use crate::foreign::Tool;

@@ -12,8 +12,8 @@ use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
-    Check, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, counts,
-    default_number, whole_number,
+    Check, Count, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
@@ -72,7 +72,14 @@ impl Display for Sync {
     }
 }
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "total_mib",
+        r#"{"mode": "rndrw", "block_bytes": 16384, "terminals": 16, "fsync_every": 100}"#,
+    ),
+    runs_on: &[Target::Directory],
+    ..Facts::FOREIGN
+};
 
 /// Reads and writes of files in a directory, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]

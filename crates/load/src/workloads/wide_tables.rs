@@ -21,8 +21,8 @@ use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, default_number, whole_number,
+    Check, Client, Count, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX,
+    Workload, counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -47,7 +47,10 @@ pub enum Range {
     Wide,
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size("rows", r#"{"mode": "insert", "tables": 40, "terminals": 40}"#),
+    ..Facts::SQL
+};
 
 /// Inserts into, or reads of, forty wide tables with three indexes each.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]

@@ -18,8 +18,8 @@ use distribution::Rows;
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::Session;
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
-    counts, default_number, whole_number,
+    Check, Client, Complaint, Count, Data, Declared, Example, Facts, OnProgress, RATE_MAX, TERMINALS_MAX,
+    Workload, counts, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
@@ -104,7 +104,13 @@ impl Script {
     }
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "rows",
+        r#"{"script": "read-write", "tables": 10, "distribution": "uniform", "terminals": 16}"#,
+    ),
+    ..Facts::SQL
+};
 
 /// The OLTP workloads of sysbench, natively.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]

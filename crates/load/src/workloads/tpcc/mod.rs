@@ -22,7 +22,8 @@ use anyhow::Result;
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload, counts,
+    Check, Client, Count, Data, Declared, Example, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
+    counts,
 };
 use spindle_base::child::RunAs;
 
@@ -30,7 +31,11 @@ pub use preset::Preset;
 
 pub use spec::Spec;
 
-pub const FACTS: Facts = Facts { needs_transactions: true, ..Facts::SQL };
+pub const FACTS: Facts = Facts {
+    needs_transactions: true,
+    example: Example::of_size("warehouses", r#"{"terminals": 16}"#),
+    ..Facts::SQL
+};
 
 impl Declared for Spec {
     fn counts(&self) -> Vec<Count> {
