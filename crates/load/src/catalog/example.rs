@@ -2,6 +2,7 @@
 //! database of the requested size.
 
 use clap::{Command, Subcommand as _};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::WorkloadSpec;
@@ -16,7 +17,7 @@ pub struct Written {
     pub keys: Vec<WrittenKey>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WrittenKey {
     pub key: String,
     pub value: Value,
