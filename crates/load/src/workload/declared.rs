@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Count, Workload};
+use super::Workload;
 use crate::protocol::Endpoint;
 use crate::sql::Engine;
 use spindle_base::child::RunAs;
@@ -18,18 +18,9 @@ pub type Complaint = (&'static str, String);
 /// are the options of `spindle load` too: serde and clap read the same fields. The module also has the
 /// workload's [`Facts`].
 pub trait Declared: Debug + Send + Sync {
-    /// The bounds of the parameters that are counts.
-    fn counts(&self) -> Vec<Count>;
-
-    /// Any other mistake in a parameter, or in two together.
+    /// A mistake in a parameter besides its declared bounds, or in two together.
     fn contradiction(&self) -> Option<Complaint> {
         None
-    }
-
-    /// The first mistake in the parameters, if any.
-    fn complaint(&self) -> Option<Complaint> {
-        let out_of_range = |count: &Count| Some((count.key, count.complaint()?));
-        self.counts().iter().find_map(out_of_range).or_else(|| self.contradiction())
     }
 
     /// The freshly loaded database; `None` for workloads without one.

@@ -21,10 +21,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
-use crate::workload::{
-    Check, Client, Count, Data, Declared, Example, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
-    counts,
-};
+use crate::workload::{Check, Client, Data, Declared, Example, Facts, OnProgress, Workload};
 use spindle_base::child::RunAs;
 
 pub use preset::Preset;
@@ -38,10 +35,6 @@ pub const FACTS: Facts = Facts {
 };
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, warehouses <= 10_000, terminals <= TERMINALS_MAX, rate <= RATE_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         let words = format!("{} warehouses", self.warehouses);
         Some(Data { words, bytes: u64::from(self.warehouses) * WAREHOUSE_BYTES })
