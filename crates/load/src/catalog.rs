@@ -3,6 +3,8 @@
 //! Belongs here: names, and rules that hold for all workloads alike. Must not know the behaviour of any
 //! single one; a `match` over all of them is generated here or is a method of [`Declared`].
 
+mod example;
+
 use std::ops::{Deref, DerefMut};
 
 use anyhow::{Result, bail};
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
+pub use example::{Written, WrittenKey};
 use spindle_base::child::RunAs;
 
 /// Passes the list to a macro. Each line has a name in scenarios and on the command line, a variant, and a

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
+use crate::cmd::{compare, disk, doctor, load, new, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -22,6 +22,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a scenario: a server, storages to compare, a workload. Asks for what no option gives.
+    New(new::NewArguments),
     /// Run a scenario. A run that was stopped continues where it stopped.
     Run(run::RunArguments),
     /// Show the cells of a scenario and an estimate of the time.
@@ -65,6 +67,7 @@ impl Cli {
     pub fn execute(self) -> Result<ExitCode> {
         let done = |()| ExitCode::SUCCESS;
         match self.command {
+            Command::New(arguments) => new::run(&arguments).map(done),
             Command::Run(arguments) => run::run(&arguments),
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),

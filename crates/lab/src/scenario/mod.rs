@@ -3,6 +3,7 @@
 //! [`Scenario::read`] returns a scenario that passed every check possible on this machine without work. Any
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
+pub mod draft;
 mod file;
 pub mod fill;
 mod fit;

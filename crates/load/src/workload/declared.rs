@@ -113,6 +113,27 @@ pub struct Facts {
     pub has_tool: bool,
     /// A storage engine without transactions cannot run it.
     pub needs_transactions: bool,
+    /// Its parameters in a new scenario. Without them, `spindle new` does not offer it.
+    pub example: Option<Example>,
+}
+
+/// Parameters of a workload in a new scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// Every required key and its value besides `size_key`, as a JSON object.
+    pub table: &'static str,
+    /// The count that sets the size of the loaded database. `None` if the size is fixed, or is set otherwise.
+    pub size_key: Option<&'static str>,
+}
+
+impl Example {
+    pub const fn of_size(size_key: &'static str, table: &'static str) -> Option<Example> {
+        Some(Example { table, size_key: Some(size_key) })
+    }
+
+    pub const fn fixed(table: &'static str) -> Option<Example> {
+        Some(Example { table, size_key: None })
+    }
 }
 
 impl Facts {
@@ -123,6 +144,7 @@ impl Facts {
         is_done_once: false,
         has_tool: false,
         needs_transactions: false,
+        example: None,
     };
 
     /// A workload whose clients are a foreign tool.

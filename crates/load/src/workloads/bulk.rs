@@ -16,8 +16,8 @@ use crate::sql::{Dialect, Session, SqlError, connect, connect_and_create_databas
 use crate::workload::Violations;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, Workload, default_number,
-    whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -32,7 +32,8 @@ pub enum Method {
     LoadData,
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts =
+    Facts { example: Example::fixed(r#"{"rows": 10000, "terminals": 4}"#), ..Facts::SQL };
 
 /// Bulk loads into an empty table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

@@ -13,8 +13,8 @@ use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
-    Check, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, default_number,
-    whole_number,
+    Check, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
@@ -73,7 +73,14 @@ impl Display for Sync {
     }
 }
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "total_mib",
+        r#"{"mode": "rndrw", "block_bytes": 16384, "terminals": 16, "fsync_every": 100}"#,
+    ),
+    runs_on: &[Target::Directory],
+    ..Facts::FOREIGN
+};
 
 /// Reads and writes of files in a directory, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

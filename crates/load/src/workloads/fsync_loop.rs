@@ -12,12 +12,12 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_creat
 use crate::values;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX, Workload,
-    default_number, whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
+    Workload, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts { example: Example::fixed(r#"{"terminals": 4}"#), ..Facts::SQL };
 
 /// Commits of single-row updates.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

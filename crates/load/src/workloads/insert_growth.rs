@@ -19,13 +19,14 @@ use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
     default_number, kept_for_good, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts { is_fixed_work: true, ..Facts::SQL };
+pub const FACTS: Facts =
+    Facts { is_fixed_work: true, example: Example::of_size("rows", r#"{"terminals": 4}"#), ..Facts::SQL };
 
 /// Inserts into a table that outgrows memory.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

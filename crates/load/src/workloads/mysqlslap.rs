@@ -20,7 +20,7 @@ use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Complaint, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    Check, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
@@ -53,7 +53,11 @@ pub enum LoadType {
     Key,
 }
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::fixed(r#"{"load_type": "mixed", "terminals": 8, "queries": 1000, "engine": "innodb"}"#),
+    runs_on: &[Target::Mysql],
+    ..Facts::FOREIGN
+};
 
 /// The generated statements of mysqlslap, executed by MariaDB's mariadb-slap.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

@@ -12,13 +12,13 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_creat
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts { example: Example::of_size("rows", r#"{"terminals": 1}"#), ..Facts::SQL };
 
 /// Full scans of a table.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

@@ -17,15 +17,16 @@ use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{Dialect, Engine, NO_ENGINES, Session, SqlError, connect, connect_and_create_database};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Complaint, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
-    Workload, default_number, whole_number,
+    Check, Client, Complaint, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress,
+    TERMINALS_MAX, Workload, default_number, whole_number,
 };
 use crate::workloads::mysqlslap::{LoadType, shares_complaint};
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts =
+    Facts { example: Example::fixed(r#"{"load_type": "mixed", "terminals": 8}"#), ..Facts::SQL };
 
 /// The generated statements of mysqlslap, natively.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

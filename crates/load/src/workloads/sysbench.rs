@@ -14,7 +14,7 @@ use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Complaint, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    Check, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
     default_number, whole_number,
 };
 use crate::workloads::oltp::{self, Distribution, Script};
@@ -24,7 +24,14 @@ use spindle_base::histogram;
 /// Threads that fill tables, one table at a time each.
 const LOAD_THREADS: u32 = 4;
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql, Target::Postgres], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "rows",
+        r#"{"script": "read-write", "tables": 10, "distribution": "uniform", "terminals": 16}"#,
+    ),
+    runs_on: &[Target::Mysql, Target::Postgres],
+    ..Facts::FOREIGN
+};
 
 /// The OLTP workloads of sysbench, executed by sysbench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

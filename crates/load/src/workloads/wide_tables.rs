@@ -22,7 +22,7 @@ use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
@@ -48,7 +48,10 @@ pub enum Range {
     Wide,
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size("rows", r#"{"mode": "insert", "tables": 40, "terminals": 40}"#),
+    ..Facts::SQL
+};
 
 /// Inserts into, or reads of, forty wide tables with three indexes each.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

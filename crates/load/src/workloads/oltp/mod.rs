@@ -19,7 +19,7 @@ use distribution::Rows;
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::Session;
 use crate::workload::{
-    Check, Client, Complaint, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
+    Check, Client, Complaint, Data, Declared, Example, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
@@ -105,7 +105,13 @@ impl Script {
     }
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "rows",
+        r#"{"script": "read-write", "tables": 10, "distribution": "uniform", "terminals": 16}"#,
+    ),
+    ..Facts::SQL
+};
 
 /// The OLTP workloads of sysbench, natively.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

@@ -21,7 +21,7 @@ use crate::sql::{
     Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
 };
 use crate::workload::{
-    Check, Client, Complaint, Data, Declared, Facts, OnProgress, Progress, Workload, default_number,
+    Check, Client, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, Workload, default_number,
     whole_number,
 };
 use client::ListClient;
@@ -94,7 +94,12 @@ impl Test {
     }
 }
 
-pub const FACTS: Facts = Facts { is_fixed_work: true, is_done_once: true, ..Facts::SQL };
+pub const FACTS: Facts = Facts {
+    is_fixed_work: true,
+    is_done_once: true,
+    example: Example::fixed(r#"{"divisor": 10}"#),
+    ..Facts::SQL
+};
 
 /// The fixed work of MySQL's sql-bench.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]

@@ -21,14 +21,18 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
-use crate::workload::{Check, Client, Data, Declared, Facts, OnProgress, Workload};
+use crate::workload::{Check, Client, Data, Declared, Example, Facts, OnProgress, Workload};
 use spindle_base::child::RunAs;
 
 pub use preset::Preset;
 
 pub use spec::Spec;
 
-pub const FACTS: Facts = Facts { needs_transactions: true, ..Facts::SQL };
+pub const FACTS: Facts = Facts {
+    needs_transactions: true,
+    example: Example::of_size("warehouses", r#"{"terminals": 16}"#),
+    ..Facts::SQL
+};
 
 impl Declared for Spec {
     fn data(&self) -> Option<Data> {
