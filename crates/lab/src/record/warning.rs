@@ -40,6 +40,8 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
+    /// Another run of Spindle went on during the measured window.
+    OtherRun { title: String },
 }
 
 impl Warning {
@@ -109,6 +111,10 @@ impl Warning {
                  Leave `size` out to fill half.",
                 share * 100.0,
                 text::size(*size_bytes)
+            ),
+            Warning::OtherRun { title } => format!(
+                "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
+                 measure again alone, with `spindle run --fresh --wait`.",
             ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \

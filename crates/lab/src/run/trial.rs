@@ -14,6 +14,7 @@ use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
+use crate::host::other_runs::OtherRuns;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
@@ -45,6 +46,7 @@ pub(super) struct Laboratory<'a> {
     pub program: &'a Path,
     pub work_directory: &'a Path,
     pub interrupt: &'a Interrupt,
+    pub other_runs: &'a OtherRuns,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +82,7 @@ impl Laboratory<'_> {
     ) -> Result<Trial> {
         let started_at = provenance::now();
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
-        let mut phases = Phases::new(title, progress, self.interrupt);
+        let mut phases = Phases::new(title, progress, self.interrupt, self.other_runs);
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
         let phases_s = phases.end();
@@ -274,6 +276,8 @@ impl Attempt<'_, '_> {
         let checks = self.verify(&run_spec, server_id)?;
         let (measured, mut warnings) = measurement::measurement(&window, checks)?;
         warnings.extend(laboratory.nearly_empty_disk());
+        let seen = laboratory.other_runs.take_seen().into_iter();
+        warnings.extend(seen.map(|run| Warning::OtherRun { title: run.title }));
         self.finding.measured = Some((measured, warnings));
 
         self.phases.enter("stop")?;

@@ -8,7 +8,7 @@ use spindle_load::{Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal, Settings};
+use super::settings::{Advice, MemorySetting, Refusal, Settings};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
 
@@ -38,6 +38,8 @@ pub struct Kind {
     pub tools: &'static [Program],
     /// Instructions for installing the server, if the error of [`Server::path`] is not enough.
     pub how_to_get: Option<&'static str>,
+    /// Settings of a new scenario.
+    pub advice: &'static [Advice],
 }
 
 impl Kind {
@@ -54,6 +56,7 @@ impl Kind {
             program: None,
             tools: &[],
             how_to_get: None,
+            advice: &[],
         }
     }
 

@@ -168,6 +168,7 @@ fn name_and_severity(warning: &Warning) -> (&'static str, f64) {
         Warning::SemiSyncFellBack { share, .. } => ("fell back to async", *share),
         Warning::ReplicaBehind { catch_up_s, .. } => ("replica behind", catch_up_s.unwrap_or(f64::INFINITY)),
         Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
+        Warning::OtherRun { .. } => ("another run", 0.0),
     }
 }
 
