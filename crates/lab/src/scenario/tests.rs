@@ -620,5 +620,5 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
 #[test]
 fn the_page_of_keys_is_the_declarations() {
     let page = include_str!("../../../../docs/scenario.md");
-    assert!(page == reference::page(), "run `spindle docs scenario > docs/scenario.md`");
+    assert!(page == form::reference::page(), "run `spindle docs scenario > docs/scenario.md`");
 }
