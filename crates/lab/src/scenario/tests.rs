@@ -119,7 +119,7 @@ fn a_wrong_unit_is_told_with_the_right_ones() {
     check(
         "measure = \"30 s\"",
         "measure = \"30 sec\"",
-        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)",
+        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)",
     );
 }
 
