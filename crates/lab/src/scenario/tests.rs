@@ -213,7 +213,7 @@ fn durations_have_bounds() {
     check(
         "warm_up = \"10 s\"",
         "warm_up = \"100 h\"",
-        "run.warm_up: 100 h is out of range; it can be 0 s to 24 h",
+        "run.warm_up: 4 d 4 h is out of range; it can be 0 s to 24 h",
     );
 }
 
