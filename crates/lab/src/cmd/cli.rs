@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{clean, compare, disk, doctor, load, plan, report, run, server};
+use crate::cmd::{clean, compare, disk, doctor, load, new, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -22,6 +22,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a scenario: a server, storages to compare, a workload. Asks for what no option gives.
+    New(new::NewArguments),
     /// Run a scenario. A run that was stopped continues where it stopped.
     Run(run::RunArguments),
     /// Show the cells of a scenario and an estimate of the time.
@@ -69,6 +71,7 @@ impl Cli {
     pub fn execute(self) -> Result<ExitCode> {
         let done = |()| ExitCode::SUCCESS;
         match self.command {
+            Command::New(arguments) => new::run(&arguments).map(done),
             Command::Run(arguments) => run::run(&arguments),
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
@@ -95,7 +98,11 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
-    ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
+    let mistake = error.downcast_ref::<Mistake>();
+    for other in mistake.iter().flat_map(|mistake| &mistake.others) {
+        eprintln!("spindle: {}", text::one_line(&passwords::masked(&other.to_string())));
+    }
+    ExitCode::from(if mistake.is_some() { 2 } else { 1 })
 }
 
 fn is_closed_pipe(error: &std::io::Error) -> bool {

@@ -19,7 +19,7 @@ use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
@@ -66,6 +66,13 @@ struct Attempt<'a, 'p> {
 }
 
 impl Laboratory<'_> {
+    /// The warning about a disk that the data hardly fill.
+    fn nearly_empty_disk(&self) -> Option<Warning> {
+        let filled = self.scenario.filled_stack(self.layout().stack_of(FileClass::Data));
+        let share = filled.nearly_empty_share()?;
+        Some(Warning::NearlyEmptyDisk { stack: filled.stack, size_bytes: filled.size_bytes, share })
+    }
+
     /// An error only if the user asked to stop. Every other failure is in the trial.
     pub(super) fn run(
         &self,
@@ -267,10 +274,11 @@ impl Attempt<'_, '_> {
             self.phases.enter("verify")?;
         }
         let checks = self.verify(&run_spec, server_id)?;
-        let (measurement, mut warnings) = measurement::measurement(&window, checks)?;
+        let (measured, mut warnings) = measurement::measurement(&window, checks)?;
+        warnings.extend(laboratory.nearly_empty_disk());
         let seen = laboratory.other_runs.take_seen().into_iter();
         warnings.extend(seen.map(|run| Warning::OtherRun { title: run.title }));
-        self.finding.measured = Some((measurement, warnings));
+        self.finding.measured = Some((measured, warnings));
 
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;

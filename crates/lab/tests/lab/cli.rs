@@ -46,11 +46,11 @@ fn with_mistake(from: &str, to: &str) -> String {
 
 #[test]
 fn a_misspelt_key_is_refused() {
-    assert_snapshot!(with_mistake("measure =", "mesure ="), @r"
+    assert_snapshot!(with_mistake("measure =", "mesure ="), @r#"
     exit code 2
     --- stderr
-    spindle: x.toml: run.mesure: unknown key; did you mean `measure`?
-    ");
+    spindle: x.toml: run.mesure: unknown key; did you mean `measure`? For example `measure = "30 s"`
+    "#);
 }
 
 #[test]

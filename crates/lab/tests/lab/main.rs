@@ -21,6 +21,7 @@ mod layout;
 mod mariadb;
 mod mysql_new;
 mod mysql_old;
+mod new;
 mod oltp_scripts;
 mod passwords;
 mod planted;
