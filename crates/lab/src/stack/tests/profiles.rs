@@ -46,7 +46,7 @@ fn a_wrong_unit_is_refused() {
     check_profile(
         ("\"8.5 ms\"", "\"8.5 MB\""),
         "my.toml: parameters.seek_average: `8.5 MB` is not a duration; write for example \"8.5 ms\" or \"30 s\" \
-         (ns, us, ms, s, min, h)",
+         (ns, us, ms, s, min, h, d)",
     );
 }
 
