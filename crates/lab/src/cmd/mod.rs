@@ -4,6 +4,7 @@ pub mod alignment;
 pub mod cli;
 pub mod compare;
 pub mod disk;
+pub mod docs;
 pub mod doctor;
 pub mod load;
 pub mod new;

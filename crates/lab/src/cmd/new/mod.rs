@@ -24,7 +24,7 @@ use crate::run;
 use crate::scenario::draft::{Draft, DraftStack, Precision};
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
-use crate::server::{Source, Trust, catalog};
+use crate::server::{Advised, Source, Trust, catalog};
 
 /// A disk of today's servers, and of a cloud.
 const STORAGE: &str = "hdd-7200,ebs-gp3";
@@ -214,13 +214,12 @@ impl Answers<'_> {
             }
             return Ok(server.workload(kind, 0)?);
         }
-        self.answer(
-            ("data", given),
-            "How large shall the database be? The server's cache gets an eighth of it.",
-            Vec::new,
-            DATA,
-            |text| server.workload(kind, data_bytes(text)?),
-        )
+        let has_cache = server.kind.advice.iter().any(|advice| advice.value == Advised::ShareOfData);
+        let cache = if has_cache { " The server's cache gets an eighth of it." } else { "" };
+        let question = format!("How large shall the database be?{cache}");
+        self.answer(("data", given), &question, Vec::new, DATA, |text| {
+            server.workload(kind, data_bytes(text)?)
+        })
     }
 }
 
