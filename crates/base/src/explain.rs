@@ -41,10 +41,17 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
 pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
     toml::Deserializer::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        let unquoted = text.lines().nth(line - 1).and_then(unquoted);
-        let words = unquoted.unwrap_or_else(|| format!("not valid TOML: {}", one_line(error.message())));
+        let written = text.lines().nth(line - 1).unwrap_or_default();
+        let is_double = || (error.message() == "duplicate key").then(|| twice(written));
+        let words = unquoted(written).or_else(is_double);
+        let words = words.unwrap_or_else(|| format!("not valid TOML: {}", one_line(error.message())));
         Mistake::at(format!("line {line}"), words)
     })
+}
+
+fn twice(line: &str) -> String {
+    let key = line.split('=').next().unwrap_or(line).trim();
+    format!("`{key}` is there already; each name is used once")
 }
 
 /// The right form of a line whose text, or list of texts, has no quotes.
@@ -83,6 +90,7 @@ mod tests {
         check("a = 1\nkind = tpcc # why", "line 2: texts need quotes; write `kind = \"tpcc\"`");
         check("size = 20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
         check("stack = [hdd, 'ssd']", "line 1: texts need quotes; write `stack = [\"hdd\", \"ssd\"]`");
+        check("[a]\n[a]", "line 2: `[a]` is there already; each name is used once");
         check("size = \"20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
     }
 

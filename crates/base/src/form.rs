@@ -3,13 +3,15 @@
 //!
 //! Serde stops at the first error, and names types of Rust. It still reads the table afterwards. Of a schema,
 //! this module uses `properties`, `additionalProperties`, `required`, `type`, `items`, `anyOf`, `oneOf`, `enum`,
-//! `const`, `minimum`, `maximum`, `examples` and `default`. It ignores any other word, which can only allow more.
+//! `const`, `minimum`, `maximum`, `examples`, `default`, and of `format` the project's own `duration` and `size`. It
+//! ignores any other word, which can only allow more.
 
 use serde_json::Value as Schema;
 use toml::{Table, Value};
 
 use crate::Mistake;
 use crate::near;
+use crate::units;
 
 /// All mistakes in a table.
 pub fn mistakes(schema: &Schema, table: &Table) -> Vec<Mistake> {
@@ -138,12 +140,17 @@ fn wrong(schema: &Schema, key: &str, value: &Value) -> Option<String> {
     let (types, words) = (types(schema), words(schema));
     let is = |names: &[&str]| types.is_empty() || types.iter().any(|name| names.contains(name));
     match value {
+        Value::String(word) if words.contains(&word.as_str()) => None,
         Value::String(word) if is(&["string"]) => {
             let is_free = |leaf: &&Schema| {
                 leaf["type"] != "null" && leaf.get("enum").is_none() && leaf.get("const").is_none()
             };
-            let is_known = words.contains(&word.as_str()) || leaves(schema).iter().any(is_free);
-            (!is_known).then(|| format!("`{word}` is not known{}", near::hint(word, &words)))
+            match leaves(schema).into_iter().find(is_free).map(|leaf| leaf["format"].as_str()) {
+                None => Some(format!("`{word}` is not known{}", near::hint(word, &words))),
+                Some(Some("duration")) => units::parse_duration(word).err(),
+                Some(Some("size")) => units::parse_size_bytes(word).err(),
+                Some(_) => None,
+            }
         }
         Value::Integer(number) if is(&["integer", "number"]) => out_of_range(schema, *number),
         Value::Float(_) if is(&["number"]) => None,
@@ -201,7 +208,7 @@ mod tests {
                 } },
                 "run": { "type": "object", "additionalProperties": false, "required": ["trials", "measure"], "properties": {
                     "trials": { "type": "integer", "minimum": 1, "maximum": 1000, "examples": [3] },
-                    "measure": { "type": "string", "examples": ["30 s"] },
+                    "measure": { "type": "string", "format": "duration", "examples": ["30 s"] },
                     "start": { "anyOf": [
                         { "oneOf": [{ "type": "string", "const": "warm" }, { "type": "string", "enum": ["cold"] }] },
                         { "type": "null" },
@@ -274,6 +281,12 @@ mod tests {
                 "run.trials: `\"3\"` must be a number without quotes; write `trials = 3`",
             ],
         );
+    }
+
+    #[test]
+    fn a_wrong_unit_is_told() {
+        let expect = "run.measure: `3 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)";
+        check("title = 'a'\n[run]\ntrials = 3\nmeasure = '3 sec'", &[expect]);
     }
 
     #[test]

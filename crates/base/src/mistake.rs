@@ -12,7 +12,7 @@ pub struct Mistake {
     pub place: String,
     /// The sentence without the place.
     pub message: String,
-    /// Further mistakes of the same file, each told on a line of its own.
+    /// Further mistakes of the same file. The program prints each on a line of its own.
     pub others: Vec<Mistake>,
 }
 
@@ -65,10 +65,9 @@ impl Mistake {
 impl Display for Mistake {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         match self.place.as_str() {
-            "" => formatter.write_str(&self.message)?,
-            place => write!(formatter, "{place}: {}", self.message)?,
+            "" => formatter.write_str(&self.message),
+            place => write!(formatter, "{place}: {}", self.message),
         }
-        self.others.iter().try_for_each(|other| write!(formatter, "\n{other}"))
     }
 }
 
@@ -96,10 +95,11 @@ mod tests {
     }
 
     #[test]
-    fn several_mistakes_are_lines_that_all_name_the_file() {
+    fn each_of_several_mistakes_names_the_file() {
         let mistakes = [Mistake::at("size", "is empty"), Mistake::at("label", "is long")];
         let all = Mistake::all(mistakes).expect("there are two").under("stacks.hdd").in_file("a.toml");
-        assert_eq!(all.to_string(), "a.toml: stacks.hdd.size: is empty\na.toml: stacks.hdd.label: is long");
+        assert_eq!(all.to_string(), "a.toml: stacks.hdd.size: is empty");
+        assert_eq!(all.others[0].to_string(), "a.toml: stacks.hdd.label: is long");
         assert_eq!(Mistake::all([]), None);
     }
 }

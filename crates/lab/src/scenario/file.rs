@@ -1,11 +1,12 @@
 //! The scenario file as written. The structures declare the keys: serde reads them, and their JSON schema drives
 //! the sentences about mistakes and the reference page.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
@@ -185,7 +186,7 @@ fn default_seed() -> u64 {
 }
 
 /// Length of a trial's measured window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) enum Measure {
     For(Duration),
@@ -204,8 +205,18 @@ impl TryFrom<String> for Measure {
     }
 }
 
+impl JsonSchema for Measure {
+    fn schema_name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string", "format": "duration" }, { "const": "once" }] })
+    }
+}
+
 /// A duration such as `"30 s"` or `"5 min"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct DurationText(pub Duration);
 
@@ -214,6 +225,16 @@ impl TryFrom<String> for DurationText {
 
     fn try_from(text: String) -> Result<Self, String> {
         units::parse_duration(&text).map(DurationText).map_err(|error| error.to_string())
+    }
+}
+
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "duration" })
     }
 }
 

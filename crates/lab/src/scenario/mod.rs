@@ -5,11 +5,13 @@
 
 pub mod draft;
 mod file;
+pub mod fill;
 mod fit;
 mod form;
 mod names;
 pub mod plan;
 mod procedure;
+pub mod reference;
 mod replication;
 mod storage;
 #[cfg(test)]

@@ -1,3 +1,5 @@
+mod sizes;
+
 use super::*;
 
 const GOOD: &str = r#"
@@ -189,7 +191,7 @@ fn an_axis_must_not_be_empty_or_name_a_thing_twice() {
 #[test]
 fn a_definition_must_not_appear_twice() {
     let error = Scenario::parse("test", &changed("[stacks.iodrive]", "[stacks.hdd]"), &BOUNDS).unwrap_err();
-    assert_eq!(error.to_string(), "line 7: not valid TOML: duplicate key");
+    assert_eq!(error.to_string(), "line 7: `[stacks.hdd]` is there already; each name is used once");
 }
 
 #[test]
@@ -211,12 +213,12 @@ fn the_data_must_fit_on_the_disk() {
     check(
         "warehouses = 10\n",
         "warehouses = 500\n",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 53 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 52.6 GB",
     );
     check(
         "innodb_flush_log_at_trx_commit = 1",
         "innodb_log_file_size = \"20G\"",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 23 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 22.6 GB",
     );
 }
 
@@ -318,7 +320,7 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
     check_oltp(
         "rows = 100000",
         "rows = 100000000",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.5 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.2 GB",
     );
 }
 

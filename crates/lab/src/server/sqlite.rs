@@ -54,6 +54,11 @@ pub(super) static KIND: Kind = Kind {
 struct Sqlite;
 
 impl Server for Sqlite {
+    /// The first connection makes an empty file.
+    fn empty_bytes(&self) -> u64 {
+        0
+    }
+
     fn version(&self) -> Result<String> {
         Ok(sqlite::version().to_owned())
     }

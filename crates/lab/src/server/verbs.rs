@@ -117,8 +117,8 @@ pub trait Server: Debug {
         None
     }
 
-    /// Size of a database without rows, with its redo log; an upper bound for the present kinds. An empty
-    /// MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
+    /// Size of a database without rows, with its default redo log. The default is an upper bound for a server
+    /// of which nothing is known.
     fn empty_bytes(&self) -> u64 {
         512 << 20
     }

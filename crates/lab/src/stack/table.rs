@@ -22,7 +22,7 @@ pub struct StackTable {
     #[schemars(example = "x25m-80")]
     pub on: Option<On>,
     /// Emulated size.
-    #[schemars(example = "20 GB")]
+    #[schemars(extend("format" = "size"), example = "20 GB")]
     pub size: Option<String>,
     /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of a pool.
     #[schemars(example = &"xfs")]

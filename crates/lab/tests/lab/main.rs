@@ -35,6 +35,7 @@ mod run_mock;
 mod server_support;
 mod sqlite_run;
 mod stuck_storage;
+mod two_runs;
 mod workloads;
 mod zfs;
 mod zfs_run;

@@ -96,11 +96,11 @@ pub struct Spec {
     pub files: u32,
     /// Total size of all files, in MiB.
     #[arg(long, value_parser = whole_number::<u32>)]
-    #[schemars(range(min = 1, max = 1 << 24))]
+    #[schemars(range(min = 1, max = 1 << 24), example = 1024)]
     pub total_mib: u32,
     /// Size of a request, in bytes.
     #[arg(long, value_parser = whole_number::<u32>)]
-    #[schemars(range(min = 1, max = 1 << 24))]
+    #[schemars(range(min = 1, max = 1 << 24), example = 16384)]
     pub block_bytes: u32,
     /// Number of concurrent threads. Each has one outstanding request.
     #[serde(default = "default_number::<1, u32>")]
@@ -109,6 +109,7 @@ pub struct Spec {
     pub terminals: u32,
     /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never.
     #[arg(long)]
+    #[schemars(example = 100)]
     pub fsync_every: u32,
     /// Synchronise all files at the end of a run (`--file-fsync-end`).
     #[serde(default)]

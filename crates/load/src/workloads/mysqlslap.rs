@@ -73,10 +73,11 @@ pub struct Spec {
     pub terminals: u32,
     /// Statements of one run, in total. Clients have equal shares, rounded down (`--number-of-queries`).
     #[arg(long, value_parser = whole_number::<u32>)]
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    #[schemars(range(min = 1, max = 1_000_000_000), example = 50_000)]
     pub queries: u32,
     /// Name of the storage engine.
     #[arg(long)]
+    #[schemars(example = &"innodb")]
     pub engine: String,
     /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
     #[serde(default)]

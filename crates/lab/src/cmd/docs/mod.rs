@@ -9,6 +9,7 @@ use clap::Args;
 use spindle_base::{Mistake, near};
 
 use crate::cmd::output::{columns, print};
+use crate::scenario;
 use crate::stack::reference;
 
 /// A generated page.
@@ -21,6 +22,12 @@ struct Page {
 }
 
 const PAGES: &[Page] = &[
+    Page {
+        name: "scenario",
+        file: "scenario.md",
+        about: "keys of a scenario and of its workloads",
+        text: scenario::reference::page,
+    },
     Page {
         name: "profiles",
         file: "profiles.md",

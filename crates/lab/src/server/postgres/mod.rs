@@ -123,6 +123,11 @@ impl Server for Postgres {
         Some(settings::log_bytes(settings))
     }
 
+    /// An empty PostgreSQL 15 has four databases of 7 MiB each, and 16 MiB of log (`du`).
+    fn empty_bytes(&self) -> u64 {
+        64 << 20
+    }
+
     fn path(&self) -> Result<Option<PathBuf>> {
         program::find("postgres").map(Some)
     }

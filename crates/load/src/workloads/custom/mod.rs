@@ -32,12 +32,14 @@ pub const FACTS: Facts = Facts::SQL;
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Path of the file, relative to the scenario.
+    #[schemars(example = "accounts.sql")]
     pub file: PathBuf,
     /// Number of concurrent connections. Each sends one transaction after the other.
     #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
     #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
+    /// Numbers that replace the file's own parameters.
     #[serde(default)]
     #[command(flatten)]
     pub parameters: Parameters,
@@ -45,6 +47,7 @@ pub struct Spec {
     /// process needs no file.
     #[serde(default)]
     #[arg(skip)]
+    #[schemars(skip)]
     pub text: String,
 }
 

@@ -1,5 +1,5 @@
 //! A new scenario as text: what `spindle new` writes. The facts come from the declarations of servers and
-//! workloads; the layout of the file is `draft.toml.template`.
+//! workloads; the layout of the file is `scenario.toml.template`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use spindle_load::Written;
 
 use crate::server::{Advice, Advised, Kind, Source, Trust};
 
-const TEMPLATE: &str = include_str!("draft.toml.template");
+const TEMPLATE: &str = include_str!("scenario.toml.template");
 /// Columns of a comment.
 const WIDTH: usize = 110;
 /// The server's cache as a part of the data.
