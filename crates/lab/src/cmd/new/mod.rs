@@ -30,7 +30,14 @@ use crate::server::{Advised, Source, Trust, catalog};
 const STORAGE: &str = "hdd-7200,ebs-gp3";
 const DATA: &str = "1 GiB";
 
+const EXAMPLES: &str = "\
+Examples:
+  spindle new
+  spindle new my.toml --server postgresql --storage hdd-7200,ebs-gp3 --workload tpcc --data 2G --precision quick
+  spindle new mine.toml --storage /mnt/ssd,ebs-gp3,my-profile.toml --workload fsync-loop";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct NewArguments {
     /// File to write.
     #[arg(default_value = "spindle.toml")]

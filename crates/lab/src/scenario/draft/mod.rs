@@ -97,7 +97,7 @@ impl Draft {
         let [warm_up, settle, measure] = self.precision.phases_s().map(seconds);
         let is_once = self.workload.spec.facts().is_done_once;
         let content = json!({
-            "title": format!("{kind} on {}: {}?", self.server, self.names().join(" or ")),
+            "title": self.title(),
             "question": self.question(),
             "stacks": self.stacks,
             "server": {
@@ -125,6 +125,14 @@ impl Draft {
 
     fn names(&self) -> Vec<&str> {
         self.stacks.iter().map(|stack| stack.name.as_str()).collect()
+    }
+
+    fn title(&self) -> String {
+        let (kind, server, names) = (self.workload.spec.kind(), &self.server, self.names());
+        match names.as_slice() {
+            [name] => format!("{kind} on {server} and {name}"),
+            names => format!("{kind} on {server}: {}?", names.join(" or ")),
+        }
     }
 
     fn question(&self) -> String {
