@@ -616,9 +616,3 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
 }
-
-#[test]
-fn the_page_of_keys_is_the_declarations() {
-    let page = include_str!("../../../../docs/scenario.md");
-    assert!(page == form::reference::page(), "run `spindle docs scenario > docs/scenario.md`");
-}
