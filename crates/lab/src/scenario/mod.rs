@@ -6,11 +6,10 @@
 pub mod draft;
 mod file;
 mod fit;
-mod form;
+pub mod form;
 mod names;
 pub mod plan;
 mod procedure;
-pub mod reference;
 mod replication;
 mod storage;
 #[cfg(test)]

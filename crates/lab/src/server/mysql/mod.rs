@@ -185,6 +185,10 @@ impl Server for Mysql {
         MEMORY_SETTINGS.to_vec()
     }
 
+    fn special_settings(&self) -> Vec<(&'static str, Vec<String>)> {
+        settings::special()
+    }
+
     /// The default is one file in MariaDB and two in MySQL.
     fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         redo_bytes(settings, if self.flavour == Flavour::MariaDb { 1 } else { 2 })
