@@ -88,7 +88,7 @@ pub fn fail(error: &Error) -> ExitCode {
         eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
         return ExitCode::from(130);
     }
-    eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
+    eprintln!("spindle: {}", text::one_line(&passwords::masked(&text::causes(error))));
     ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
 }
 
