@@ -72,12 +72,6 @@ impl Explained {
         };
         let (key_width, value_width) = (width(|row| &row.key), width(|row| &row.value));
         for Explanation { key, value, origin } in &self.parameters {
-            let origin = match origin {
-                Origin::Source(source) => format!("source: {source}"),
-                Origin::Assumption(why) => format!("assumption: {why}"),
-                Origin::Given => "given".to_owned(),
-                Origin::Default => "default".to_owned(),
-            };
             text.push_str(&format!("{indent}  {key:key_width$}  {value:value_width$}  {origin}\n"));
         }
         for (index, ExplainedBelow { key, count, stack }) in self.below.iter().enumerate() {

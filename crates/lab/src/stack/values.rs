@@ -27,6 +27,17 @@ pub enum Origin {
     Default,
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Source(source) => write!(formatter, "source: {source}"),
+            Origin::Assumption(why) => write!(formatter, "assumption: {why}"),
+            Origin::Given => formatter.write_str("given"),
+            Origin::Default => formatter.write_str("default"),
+        }
+    }
+}
+
 /// A value of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {

@@ -6,6 +6,7 @@
 mod adapter;
 mod cli;
 mod disk_bench;
+mod disk_list;
 mod disk_profile;
 mod emulated;
 mod emulated_support;

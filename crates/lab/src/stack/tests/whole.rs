@@ -132,5 +132,5 @@ fn a_pool_is_told_with_its_devices() {
 #[test]
 fn the_reference_page_is_up_to_date() {
     let page = include_str!("../../../../../docs/parameters.md");
-    assert!(page == reference::page(), "run `spindle disk profile --reference > docs/parameters.md`");
+    assert!(page == reference::page(), "run `spindle disk show --reference > docs/parameters.md`");
 }
