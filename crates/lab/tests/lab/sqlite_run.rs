@@ -49,7 +49,8 @@ fn fixed_work_ends_its_trial_and_fails_it_beyond_its_time_limit() {
     let (list, long) = (find("card/list"), find("card/long"));
     let measurement = list.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", list.error));
     // 16 MiB of tables on 2 GiB.
-    let is_nearly_empty = |warning: &Warning| matches!(warning, Warning::NearlyEmptyDisk { stack, .. } if stack == "card");
+    let is_nearly_empty =
+        |warning: &Warning| matches!(warning, Warning::NearlyEmptyDisk { stack, .. } if stack == "card");
     assert!(list.warnings.iter().any(is_nearly_empty), "{:?}", list.warnings);
     let metric = &measurement.metric;
     assert!(metric.lower_is_better && metric.value > 0.0, "{metric:?}");
