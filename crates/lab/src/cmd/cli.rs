@@ -100,7 +100,7 @@ pub fn fail(error: &Error) -> ExitCode {
         eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
         return ExitCode::from(130);
     }
-    eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
+    eprintln!("spindle: {}", text::one_line(&passwords::masked(&text::causes(error))));
     let mistake = error.downcast_ref::<Mistake>();
     for other in mistake.iter().flat_map(|mistake| &mistake.others) {
         eprintln!("spindle: {}", text::one_line(&passwords::masked(&other.to_string())));

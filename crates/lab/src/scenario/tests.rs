@@ -542,7 +542,8 @@ fn impossible_replication_is_refused() {
     );
     check_replication(
         "mode = \"async\"\nreplicas = [\"hdd\", \"ssd\"]",
-        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`",
+        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`; \
+         `spindle disk list` shows the ready-made ones",
     );
     let many = ["\"hdd\""; 9].join(", ");
     check_replication(

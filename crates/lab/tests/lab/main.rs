@@ -7,6 +7,7 @@ mod adapter;
 mod clean;
 mod cli;
 mod disk_bench;
+mod disk_list;
 mod disk_profile;
 mod emulated;
 mod emulated_support;
