@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::cmd::output::{columns, print_answer};
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
+use crate::report::format::plural;
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -49,9 +50,9 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
     let phases = phases.filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
     text.push_str(&format!(
-        "\n{} trials in {} shuffled blocks, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
-        plan.trials.len(),
-        run.trials,
+        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
+        plural(plan.trials.len(), "trial"),
+        plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
         phases.collect::<Vec<_>>().join(", "),
         if run.once { "at most" } else { "about" },

@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180), one row per trial.
+//! Comma-separated values (RFC 4180), one row per figure of a trial. docs/records.md has the columns.
 
 use serde_json::Value;
 use spindle_base::text::one_line;
@@ -27,7 +27,7 @@ fn field(value: &Value) -> String {
 }
 
 /// Puts an apostrophe before a field that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
-fn safe(field: &str) -> String {
+pub(super) fn safe(field: &str) -> String {
     let field = one_line(field);
     let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     if is_formula { format!("'{field}") } else { field }

@@ -3,6 +3,7 @@
 //! `input` reads and checks the file, `view` turns records into the content, and each format only lays it
 //! out. Formats compute nothing: every number on the page is in the view, and therefore in `--format json`.
 
+mod advice;
 mod comma;
 pub mod compare;
 pub mod format;
@@ -24,7 +25,7 @@ pub enum Format {
     Html,
     /// Markdown, for an issue or a wiki.
     Md,
-    /// One row per trial, failed ones included.
+    /// One row per figure of a trial, failed trials included.
     Csv,
     /// Everything the page says, as data.
     Json,
