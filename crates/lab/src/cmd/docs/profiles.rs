@@ -10,7 +10,7 @@ const HEAD: &str = "# Profiles and ready-made stacks
 
 `spindle docs profiles` prints this page from the files in [profiles/](../profiles/) and [stacks/](../stacks/).
 A name goes into the matrix of a scenario (`stack = [\"NAME\"]`), into `profile = \"NAME\"` of a stack table, and
-into `spindle disk up NAME`. `spindle disk profile NAME` shows every parameter with its source or assumption.
+into `spindle disk up NAME`. `spindle disk show NAME` shows every parameter with its source or assumption.
 [devices.md](devices.md) says what is modelled, [parameters.md](parameters.md) has the keys.
 ";
 
