@@ -4,6 +4,7 @@
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 pub mod draft;
+mod experiment;
 mod file;
 pub mod fill;
 mod fit;
@@ -197,6 +198,7 @@ impl Scenario {
             trials_per_cell: self.run.trials,
             start: self.run.start,
             seed: self.run.seed,
+            experiment: Some(experiment::head(self)),
         }
     }
 }
