@@ -51,6 +51,15 @@ pub fn acts(one: char) -> bool {
         || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// An error and its causes. A cause whose text is there already is left out: some libraries write it into their own.
+pub fn causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.contains(&cause) {
+        _ if told.is_empty() => cause,
+        true => told,
+        false => format!("{told}: {cause}"),
+    })
+}
+
 /// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`, `9 d 4 h`.
 pub fn duration(duration: Duration) -> String {
     match (duration.as_secs(), duration.subsec_millis()) {
@@ -106,6 +115,21 @@ mod tests {
         let json = json(&[text]).unwrap();
         assert!(!json.replace('\n', "").contains(acts), "{json}");
         assert_eq!(serde_json::from_str::<Vec<String>>(&json).unwrap(), [text]);
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let cause = || std::io::Error::other("connection refused");
+        let check = |error: anyhow::Error, expect: &str| assert_eq!(causes(&error), expect);
+        check(anyhow::Error::new(cause()).context("opening a"), "opening a: connection refused");
+        check(
+            anyhow::Error::new(cause()).context(format!("IoError {{ {} }}", cause())),
+            "IoError { connection refused }",
+        );
+        check(
+            anyhow::Error::new(cause()).context("connection refused").context("a"),
+            "a: connection refused",
+        );
     }
 
     #[test]

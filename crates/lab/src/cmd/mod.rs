@@ -5,6 +5,7 @@ pub mod clean;
 pub mod cli;
 pub mod compare;
 pub mod disk;
+pub mod docs;
 pub mod doctor;
 pub mod load;
 pub mod new;

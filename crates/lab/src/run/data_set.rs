@@ -25,6 +25,7 @@ use crate::server::{FOREIGN_TOOLS, Running, Server, Source, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::{Layout, MountRecipe};
 use crate::volume::mounts::{Mounts, MountsRequest};
+use spindle_base::text::causes;
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page. This is quick with the timing off, but the pool may be large.
@@ -120,7 +121,7 @@ impl DataSets {
                 .and_then(|()| Ok(fs::rename(&draft, &directory)?))
                 .with_context(|| format!("moving {} to {}", draft.display(), directory.display()))?,
             Err(error) => {
-                self.failures.insert(key, format!("{error:#}"));
+                self.failures.insert(key, causes(&error));
                 return Err(error);
             }
         }

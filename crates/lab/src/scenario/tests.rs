@@ -542,7 +542,8 @@ fn impossible_replication_is_refused() {
     );
     check_replication(
         "mode = \"async\"\nreplicas = [\"hdd\", \"ssd\"]",
-        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`",
+        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`; \
+         `spindle disk list` shows the ready-made ones",
     );
     let many = ["\"hdd\""; 9].join(", ");
     check_replication(
@@ -615,10 +616,4 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
         "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
-}
-
-#[test]
-fn the_page_of_keys_is_the_declarations() {
-    let page = include_str!("../../../../docs/scenario.md");
-    assert!(page == reference::page(), "run `spindle docs scenario > docs/scenario.md`");
 }

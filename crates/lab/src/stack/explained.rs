@@ -5,6 +5,7 @@ use spindle_base::units::format_size_bytes;
 use spindle_model::{Field, Style, Values};
 
 use super::values::{Entries, Origin};
+use crate::record::{ParameterHead, PartBelow, PartHead};
 
 /// A device or a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,20 +56,23 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
     fields.iter().filter_map(explain).collect()
 }
 
-fn origin_in_words(origin: &Origin) -> String {
-    match origin {
-        Origin::Source(source) => format!("source: {source}"),
-        Origin::Assumption(why) => format!("assumption: {why}"),
-        Origin::Given => "given".to_owned(),
-        Origin::Default => "default".to_owned(),
-        Origin::Override { of, instead_of, reason } => {
-            let other = instead_of.as_deref().unwrap_or("none");
-            format!("{}; {of} has {other}", origin_in_words(reason))
+impl Explained {
+    /// The explanation in a record, which has the origins of the values as assumptions.
+    pub(super) fn part(&self) -> PartHead {
+        let parameter = |row: &Explanation| ParameterHead { key: row.key.clone(), value: row.value.clone() };
+        let below = |below: &ExplainedBelow| PartBelow {
+            key: below.key.clone(),
+            count: below.count,
+            part: below.stack.part(),
+        };
+        PartHead {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            parameters: self.parameters.iter().map(parameter).collect(),
+            below: self.below.iter().map(below).collect(),
         }
     }
-}
 
-impl Explained {
     /// The explanation as text.
     pub fn table(&self) -> String {
         let mut text = String::new();
@@ -85,7 +89,6 @@ impl Explained {
         };
         let (key_width, value_width) = (width(|row| &row.key), width(|row| &row.value));
         for Explanation { key, value, origin } in &self.parameters {
-            let origin = origin_in_words(origin);
             text.push_str(&format!("{indent}  {key:key_width$}  {value:value_width$}  {origin}\n"));
         }
         for (index, ExplainedBelow { key, count, stack }) in self.below.iter().enumerate() {
