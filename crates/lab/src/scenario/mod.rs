@@ -4,6 +4,7 @@
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 pub mod draft;
+mod experiment;
 mod file;
 mod fit;
 pub mod form;
@@ -196,6 +197,7 @@ impl Scenario {
             trials_per_cell: self.run.trials,
             start: self.run.start,
             seed: self.run.seed,
+            experiment: Some(experiment::head(self)),
         }
     }
 }
