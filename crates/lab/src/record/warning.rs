@@ -1,6 +1,7 @@
 //! Reservations about a result.
 
 use serde::{Deserialize, Serialize};
+use spindle_base::text;
 
 /// A reservation about a result.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -28,6 +29,8 @@ pub enum Warning {
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
     /// their turn.
     BehindSchedule { behind_s: f64 },
+    /// The database fills so little of the disk that it looks faster than a full one.
+    NearlyEmptyDisk { stack: String, size_bytes: u64, share: f64 },
     /// The host's own disk was read while the emulated one was measured.
     HostDiskReads { major_faults: u64 },
     /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all commits.
@@ -37,6 +40,8 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
+    /// Another run of Spindle went on during the measured window.
+    OtherRun { title: String },
 }
 
 impl Warning {
@@ -100,6 +105,16 @@ impl Warning {
             Warning::ReplicaSilent { replica, share } => format!(
                 "{replica} did not answer in {:.0} % of the seconds, so its lag is unknown then: it stood still, or waited for its storage.",
                 share * 100.0
+            ),
+            Warning::NearlyEmptyDisk { stack, size_bytes, share } => format!(
+                "The data fill {:.0} % of the {} of `{stack}`: a short-stroked disk and an empty SSD look faster than a full one. \
+                 Leave `size` out to fill half.",
+                share * 100.0,
+                text::size(*size_bytes)
+            ),
+            Warning::OtherRun { title } => format!(
+                "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
+                 measure again alone, with `spindle run --fresh --wait`.",
             ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \

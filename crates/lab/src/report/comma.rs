@@ -27,7 +27,7 @@ fn field(value: &Value) -> String {
 }
 
 /// Puts an apostrophe before a field that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
-fn safe(field: &str) -> String {
+pub(super) fn safe(field: &str) -> String {
     let field = one_line(field);
     let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     if is_formula { format!("'{field}") } else { field }

@@ -3,6 +3,7 @@
 //! `input` reads and checks the file, `view` turns records into the content, and each format only lays it
 //! out. Formats compute nothing: every number on the page is in the view, and therefore in `--format json`.
 
+mod advice;
 mod comma;
 pub mod compare;
 pub mod format;

@@ -163,10 +163,12 @@ fn name_and_severity(warning: &Warning) -> (&'static str, f64) {
         Warning::NotSteady { drift } => ("not steady", drift.abs()),
         Warning::TransactionsFailed { share } => ("failures", *share),
         Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
+        Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
         Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
         Warning::SemiSyncFellBack { share, .. } => ("fell back to async", *share),
         Warning::ReplicaBehind { catch_up_s, .. } => ("replica behind", catch_up_s.unwrap_or(f64::INFINITY)),
         Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
+        Warning::OtherRun { .. } => ("another run", 0.0),
     }
 }
 
