@@ -60,7 +60,7 @@ pub fn causes(error: &anyhow::Error) -> String {
     })
 }
 
-/// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`.
+/// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`, `9 d 4 h`.
 pub fn duration(duration: Duration) -> String {
     match (duration.as_secs(), duration.subsec_millis()) {
         (0, 1..) => return format!("{} ms", duration.as_millis()),
@@ -76,7 +76,8 @@ pub fn duration(duration: Duration) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => with(seconds / 60, "min", seconds % 60, "s"),
-        _ => with(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        3600..172_800 => with(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => with(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
     }
 }
 
@@ -140,6 +141,8 @@ mod tests {
         check(59_700, "1 min");
         check(250_000, "4 min 10 s");
         check(3_600_000, "1 h");
+        check(24 * 3_600_000, "24 h");
+        check(220 * 3_600_000, "9 d 4 h");
     }
 
     #[test]
