@@ -13,7 +13,7 @@ fn device(keys: &str) -> String {
     format!("[stacks.a]\nprofile = \"x25m-80\"\n{keys}")
 }
 
-/// The assumption about a key, and the row in `spindle disk profile`.
+/// The assumption about a key, and the row in `spindle disk show`.
 #[track_caller]
 fn check_marked(text: &str, key: &str, assumption: &str, row: &str) {
     let stack = stack(text);
