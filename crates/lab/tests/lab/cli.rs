@@ -410,6 +410,10 @@ fn the_plan_of_the_mock_scenario() {
     first   mock
     second  mock
 
+    stack   size  filled  why this size
+    first   1 GB  -       the scenario's 1 GB, in whole blocks
+    second  1 GB  -       the scenario's 1 GB, in whole blocks
+
     4 trials in 2 shuffled blocks, start warm-fast: 100 ms warm-up, 100 ms settling, 1.2 s measured
     about 5.7 s (1.4 s a trial, 0 s to load), seed 1
     ");

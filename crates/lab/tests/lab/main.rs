@@ -23,6 +23,7 @@ mod mysql_old;
 mod new;
 mod oltp_scripts;
 mod passwords;
+mod plan;
 mod planted;
 mod postgres;
 mod postgres_run;

@@ -47,6 +47,16 @@ pub fn pragma(connection: &Connection, name: &str) -> Result<Option<String>> {
     }
 }
 
+/// The names of all pragmas.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn pragmas(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare("PRAGMA pragma_list").context("PRAGMA pragma_list")?;
+    let names = statement.query_map([], |row| row.get(0)).context("PRAGMA pragma_list")?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Opens or creates the file with these pragmas.
 ///
 /// # Errors

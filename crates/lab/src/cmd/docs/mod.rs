@@ -26,7 +26,7 @@ const PAGES: &[Page] = &[
         name: "scenario",
         file: "scenario.md",
         about: "keys of a scenario and of its workloads",
-        text: scenario::reference::page,
+        text: scenario::form::reference::page,
     },
     Page {
         name: "profiles",

@@ -125,7 +125,7 @@ fn read_retries_have_both_keys_or_none() {
 
 #[test]
 fn broken_toml_is_named_with_its_line() {
-    let sentence = profile_with(("kind = \"disk\"", "kind = disk"));
+    let sentence = profile_with(("kind = \"disk\"", "kind = = \"disk\""));
     assert!(sentence.starts_with("my.toml: line 4: not valid TOML: "), "{sentence}");
 }
 
