@@ -1,6 +1,7 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
 pub mod alignment;
+pub mod clean;
 pub mod cli;
 pub mod compare;
 pub mod disk;

@@ -31,6 +31,7 @@ use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
+pub(crate) use data_set::SNAPSHOTS;
 use preflight::{Found, Servers};
 use spindle_base::text;
 use trial::Laboratory;
@@ -98,8 +99,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         plan.estimate.load,
     );
     introduce(scenario, plan, left.len(), records.path(), &progress);
-    let other_runs =
-        if left.is_empty() { OtherRuns::default() } else { announce(scenario, options, &servers, &progress) };
+    let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
     drop(turn);
 
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
@@ -124,11 +124,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
 }
 
 /// Announces this run to others, and tells the user of those that go on already.
-fn announce(scenario: &Scenario, options: &Options, servers: &Servers, progress: &Progress) -> OtherRuns {
-    let results = std::path::absolute(&options.directory).ok();
-    let programs = servers.values().filter_map(|server| server.path().ok().flatten());
-    let head = RunHead::own(&scenario.title, results.into_iter().chain(programs).collect());
-    match OtherRuns::announce(head) {
+fn announce(scenario: &Scenario, progress: &Progress) -> OtherRuns {
+    match OtherRuns::announce(RunHead::own(&scenario.title)) {
         Ok(other_runs) => {
             for run in other_runs.look() {
                 let words = phases::other_run(&run);

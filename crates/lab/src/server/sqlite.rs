@@ -16,6 +16,7 @@ use spindle_load::{Endpoint, Target};
 use super::instance::{Instance, Running};
 use super::settings::{Advice, Advised, Refusal, Settings, for_loading, unknown_setting};
 use super::verbs::{Kind, Server};
+use spindle_base::text::causes;
 
 const FILE: &str = "spindle.sqlite";
 /// Settings that take effect when the first page is written.
@@ -65,7 +66,7 @@ impl Server for Sqlite {
 
     /// Sets each setting in a temporary database, and reads it back.
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
-        let failed = |error: anyhow::Error| Refusal(format!("SQLite: {error:#}"));
+        let failed = |error: anyhow::Error| Refusal(format!("SQLite: {}", causes(&error)));
         for (name, value) in &instance.settings {
             if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
                 return Err(Refusal(format!("setting `{name}`: is not a valid name of a pragma")));

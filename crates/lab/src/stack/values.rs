@@ -2,6 +2,7 @@
 //! emulator's input. All keys that are not declared and all invalid values of a table are told at once.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,20 @@ pub enum Origin {
     },
     /// The default; nothing gives it.
     Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Source(source) => write!(formatter, "source: {source}"),
+            Origin::Assumption(why) => write!(formatter, "assumption: {why}"),
+            Origin::Given => formatter.write_str("given"),
+            Origin::Default => formatter.write_str("default"),
+            Origin::Override { of, instead_of, reason } => {
+                write!(formatter, "{reason}; {of} has {}", instead_of.as_deref().unwrap_or("none"))
+            }
+        }
+    }
 }
 
 /// A value of a table.

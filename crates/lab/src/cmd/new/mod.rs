@@ -249,7 +249,7 @@ fn name_of(precision: Precision) -> String {
 
 fn workload_offer(server: &ServerChoice, kind: &str) -> Offer {
     let about = server.workload(kind, 1 << 30).map_or_else(|mistake| mistake.message, |known| known.about);
-    Offer { name: kind.to_owned(), about }
+    Offer { group: "", name: kind.to_owned(), about }
 }
 
 /// Each with the time that it would take.
@@ -260,7 +260,7 @@ fn precisions(draft: impl Fn(Precision) -> Draft) -> Vec<Offer> {
         let scenario = read(&draft(*precision), Path::new("x.toml"));
         let time = scenario.map(|scenario| text::duration(plan(&scenario).estimate.total));
         let time = time.map_or_else(|_| String::new(), |time| format!("about {time}: "));
-        Offer { name: name_of(*precision), about: format!("{time}{help}") }
+        Offer { group: "", name: name_of(*precision), about: format!("{time}{help}") }
     };
     Precision::value_variants().iter().map(offer).collect()
 }
