@@ -50,9 +50,41 @@ pub fn quantile(values: &[f64], probability: f64) -> Option<f64> {
     Some(sorted[below] + (position - below as f64) * (sorted[above] - sorted[below]))
 }
 
+/// Values above a quantile from which it is an estimate rather than an accident. The number of values above the
+/// true quantile is binomial: of ten it varies by a third (one standard deviation).
+const ABOVE_QUANTILE: f64 = 10.0;
+
+/// The fewest values of which a quantile is given: p50 of 20, p99 of 1,000.
+///
+/// # Panics
+/// If `probability` is not at least 0 and below 1.
+pub fn fewest_for_quantile(probability: f64) -> u64 {
+    assert!((0.0..1.0).contains(&probability), "a quantile is below 1, not {probability}");
+    // Less the rounding error of 1 - p.
+    (ABOVE_QUANTILE / (1.0 - probability) - 1e-6).ceil() as u64
+}
+
+/// Half the width of the 95 % interval of a rate, as a share of it, from a Poisson count of events (normal
+/// approximation: Johnson, Kemp and Kotz, Univariate Discrete Distributions, 4.7).
+pub fn error_of_count(count: u64) -> f64 {
+    1.96 / (count as f64).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quantile_needs_ten_values_above_it() {
+        let fewest = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999].map(fewest_for_quantile);
+        assert_eq!(fewest, [20, 40, 100, 200, 1_000, 2_000, 10_000, 100_000]);
+    }
+
+    #[test]
+    fn a_hundred_events_give_a_rate_within_a_fifth() {
+        let percent = [1, 50, 100, 10_000].map(|count| (error_of_count(count) * 100.0).round());
+        assert_eq!(percent, [196.0, 28.0, 20.0, 2.0]);
+    }
 
     fn close(actual: Option<f64>, expected: f64) {
         let actual = actual.expect("a value");

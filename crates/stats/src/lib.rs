@@ -12,7 +12,7 @@ pub mod student;
 
 pub use compare::{Comparison, Interval, Method, Sample, Verdict, compare, mean_interval};
 pub use demerit::{Demerit, QuantileFunction, demerit, demerit_within};
-pub use describe::{mean, quantile, standard_deviation, variance};
+pub use describe::{error_of_count, fewest_for_quantile, mean, quantile, standard_deviation, variance};
 pub use drift::{Drift, drift};
 
 /// The confidence of every interval that Spindle prints.

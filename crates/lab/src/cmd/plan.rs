@@ -11,6 +11,7 @@ use crate::cmd::output::{columns, print_answer};
 use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
+use crate::report::format::plural;
 use crate::run::preflight;
 use crate::scenario::fill::{Filled, percent, size};
 use crate::scenario::plan::{Plan, plan};
@@ -68,9 +69,9 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let phases = phases.filter(|(_, duration)| !duration.is_zero());
     let phases = phases.map(|(name, duration)| format!("{} {name}", text::duration(duration)));
     text.push_str(&format!(
-        "\n{} trials in {} shuffled blocks, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
-        plan.trials.len(),
-        run.trials,
+        "\n{} in {}, start {}: {}\n{} {} ({} a trial, {} to load), seed {}\n",
+        plural(plan.trials.len(), "trial"),
+        plural(run.trials as usize, "shuffled block"),
         spelling(&run.start),
         phases.collect::<Vec<_>>().join(", "),
         if run.once { "at most" } else { "about" },

@@ -13,6 +13,7 @@ use crate::host::interrupt::Interrupt;
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
 use crate::record::records_file::{self, Resume};
+use crate::report::format::plural;
 use crate::report::{self, Format};
 use crate::run;
 use crate::run::virtual_answer;
@@ -81,7 +82,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     show(&outcome.records)?;
     if outcome.trials_failed > 0 && !arguments.retry_failed {
         let count = outcome.trials_failed;
-        eprintln!("{count} of {} trials failed; run them again with --retry-failed", plan.trials.len());
+        let (trials, them) = (plural(plan.trials.len(), "trial"), if count == 1 { "it" } else { "them" });
+        eprintln!("{count} of {trials} failed; run {them} again with --retry-failed");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileClass, ReplicationHead};
+use super::{FileClass, PartHead, ReplicationHead};
 
 /// One point of the matrix.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -27,6 +27,16 @@ impl Cell {
     /// Name of its layout or stack in the scenario.
     pub fn layout_name(&self) -> &str {
         self.layout.as_deref().unwrap_or(&self.data().name)
+    }
+
+    /// Label of its layout or stack: the label without the parts for server and workload.
+    pub fn storage_label(&self) -> &str {
+        let further = self.name.split('/').skip(1).collect::<Vec<_>>();
+        let strip = |label, part: &&str| {
+            let label: &str = label;
+            label.strip_suffix(*part).and_then(|label| label.strip_suffix(", ")).unwrap_or(label)
+        };
+        further.iter().rev().fold(self.label.as_str(), strip)
     }
 
     /// The stack that holds the data.
@@ -55,6 +65,9 @@ pub struct MountHead {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct StackHead {
     pub name: String,
+    /// For people; empty in earlier records.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub label: String,
     /// The emulated storage in one sentence.
     pub summary: String,
     pub size_bytes: u64,
@@ -72,6 +85,16 @@ pub struct StackHead {
     pub zfs: Option<ZfsHead>,
     /// Profile parameters without a source, as sentences.
     pub assumptions: Vec<String>,
+    /// Every parameter; `None` for a real disk and in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PartHead>,
+}
+
+impl StackHead {
+    /// The label, or else the name.
+    pub fn title(&self) -> &str {
+        if self.label.is_empty() { &self.name } else { &self.label }
+    }
 }
 
 /// A pool of real ZFS.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use spindle_base::Mistake;
 
 use super::records_file::FILE_NAME;
-use super::{FORMAT, Header, Line, Trial, masking};
+use super::{FORMAT, Header, Line, Trial, Warning, masking};
 
 /// A parsed records file.
 #[derive(Debug, Clone)]
@@ -42,6 +42,10 @@ pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
     // Earlier versions stored passwords.
     masking::mask_header(&mut records.header);
     records.trials.iter_mut().for_each(masking::mask_trial);
+    for trial in &mut records.trials {
+        let derived = trial.measurement.as_ref().and_then(Warning::derived);
+        trial.warnings.extend(derived);
+    }
     Ok(records)
 }
 

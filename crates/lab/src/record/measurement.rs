@@ -35,6 +35,20 @@ pub struct Measurement {
     pub verification: Vec<Check>,
 }
 
+impl Measurement {
+    /// Number of events in the window that the metric counts. Rows of one statement are one event, because
+    /// they end together. `None` for fixed work, whose metric is a time.
+    pub fn metric_events(&self) -> Option<u64> {
+        let period_s = match self.metric.name.as_str() {
+            name if name.contains(" per second") => 1.0,
+            name if name.contains(" per minute") => 60.0,
+            _ => return None,
+        };
+        let counted = (self.metric.value * self.duration_s / period_s).round() as u64;
+        Some(counted.min(self.latency.count))
+    }
+}
+
 /// Earlier records call fixed work "the list".
 fn metric_by_its_current_name<'de, D: Deserializer<'de>>(metric: D) -> Result<Metric, D::Error> {
     let metric = Metric::deserialize(metric)?;

@@ -17,6 +17,7 @@ pub mod input;
 mod masking;
 mod measurement;
 mod old_formats;
+mod part;
 pub mod records_file;
 mod replication;
 mod storage;
@@ -27,6 +28,7 @@ pub use file_class::FileClass;
 pub use measurement::{
     Bottleneck, BottleneckKind, CpuSummary, Latency, Measurement, PerTransaction, Series, TransactionSummary,
 };
+pub use part::{Difference, ParameterHead, PartBelow, PartHead, differences};
 pub use replication::{
     ReplicaHead, ReplicaSeries, ReplicaView, ReplicationHead, ReplicationMode, ReplicationView, SemiSyncView,
     WaitPoint,
@@ -97,6 +99,38 @@ pub struct Header {
     pub deviations: Vec<String>,
     /// Command that prints the report again: `spindle report FILE`.
     pub report_command: String,
+}
+
+impl Header {
+    /// A sentence of a record about a cell, with labels in place of the names of its stacks and replicas.
+    pub fn with_titles(&self, cell: &Cell, sentence: &str, noun: fn(&str) -> String) -> String {
+        let stacks = cell.stacks().map(|stack| (format!("`{}`", stack.name), noun(self.stack_title(stack))));
+        let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);
+        let replicas = replicas.enumerate().filter_map(|(index, replica)| {
+            let name = |layout: &str| format!("replica {} ({layout})", index + 1);
+            let [only] = replica.mounts.as_slice() else { return None };
+            let is_stack = only.stack.name == replica.layout;
+            is_stack.then(|| (name(&replica.layout), name(self.stack_title(&only.stack))))
+        });
+        stacks.chain(replicas).fold(sentence.to_owned(), |text, (name, title)| text.replace(&name, &title))
+    }
+
+    /// The label of a stack. Earlier records have it only where a cell is the stack alone.
+    pub fn stack_title<'a>(&'a self, stack: &'a StackHead) -> &'a str {
+        let is_alone = |cell: &&Cell| cell.layout.is_none() && cell.data().name == stack.name;
+        match self.cells.iter().find(is_alone) {
+            Some(cell) if stack.label.is_empty() => cell.storage_label(),
+            _ => stack.title(),
+        }
+    }
+
+    /// The label of a cell, with its name if two cells have the same label. The name itself for a cell that is
+    /// not in the header.
+    pub fn title(&self, name: &str) -> String {
+        let Some(cell) = self.cells.iter().find(|cell| cell.name == name) else { return name.to_owned() };
+        let is_shared = self.cells.iter().any(|other| other.name != name && other.label == cell.label);
+        if is_shared { format!("{} ({name})", cell.label) } else { cell.label.clone() }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]

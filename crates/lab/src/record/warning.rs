@@ -1,7 +1,17 @@
 //! Reservations about a result.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use spindle_base::text;
+use spindle_stats::error_of_count;
+
+use super::Measurement;
+
+/// A figure of fewer events is marked: chance alone moves it by more than a quarter ([`error_of_count`]).
+const FEWEST_EVENTS: u64 = 50;
+/// Events of the window that the warning recommends: chance moves their rate by a fifth.
+const ENOUGH_EVENTS: u64 = 100;
 
 /// A reservation about a result.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -42,12 +52,88 @@ pub enum Warning {
     ReplicaSilent { replica: String, share: f64 },
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
+    /// The metric counts too few events. Derived when records are read, never stored.
+    FewEvents { events: u64, duration_s: f64 },
+}
+
+/// A measured window in which `events` give a rate with a bearable error; `None` without an event.
+fn window_needed_s(events: u64, duration_s: f64) -> Option<f64> {
+    (events > 0).then(|| duration_s * ENOUGH_EVENTS as f64 / events as f64)
+}
+
+/// A window for a scenario: at least so many seconds, rounded up.
+fn rounded_up(seconds: f64) -> String {
+    match seconds {
+        ..=120.0 => format!("{:.0} s", (seconds / 10.0).ceil() * 10.0),
+        _ => format!("{:.0} min", (seconds / 60.0).ceil()),
+    }
+}
+
+fn few_events(events: u64, duration_s: f64) -> String {
+    let window = text::duration(Duration::from_secs_f64(duration_s));
+    let Some(needed_s) = window_needed_s(events, duration_s) else {
+        let longer = rounded_up(duration_s * 10.0);
+        return format!(
+            "None of the transactions that the figure counts ended in the measured window of {window}: the figure says \
+             nothing. Set `measure = \"{longer}\"` or more."
+        );
+    };
+    let percent = |events: u64| format!("{:.0} %", error_of_count(events) * 100.0);
+    format!(
+        "Only {events} of the transactions that the figure counts ended in the measured window of {window}: chance \
+         alone moves it by {}. Set `measure = \"{}\"`: at this rate about {ENOUGH_EVENTS} end in it ({}).",
+        percent(events),
+        rounded_up(needed_s),
+        percent(ENOUGH_EVENTS)
+    )
 }
 
 impl Warning {
+    /// The warnings that follow from a measurement alone, so that earlier records have them too.
+    pub fn derived(measurement: &Measurement) -> Option<Warning> {
+        let events = measurement.metric_events()?;
+        (events < FEWEST_EVENTS).then_some(Warning::FewEvents { events, duration_s: measurement.duration_s })
+    }
+
+    pub fn is_of_few_events(&self) -> bool {
+        matches!(self, Warning::FewEvents { .. })
+    }
+
     /// Whether it is the same in every trial on a machine, so that it is printed once.
     pub fn is_of_machine(&self) -> bool {
         matches!(self, Warning::NoIoFlusher)
+    }
+
+    /// The kind, for a table.
+    pub fn name(&self) -> &'static str {
+        self.name_and_severity().0
+    }
+
+    /// Comparable within one kind.
+    pub fn severity(&self) -> f64 {
+        self.name_and_severity().1
+    }
+
+    fn name_and_severity(&self) -> (&'static str, f64) {
+        match self {
+            Warning::Late { p99_us, .. } => ("late", *p99_us),
+            Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
+            Warning::ClientSaturated { share } => ("client saturated", *share),
+            Warning::NoRealTime => ("no real time", 0.0),
+            Warning::NoIoFlusher => ("no I/O flusher", 0.0),
+            Warning::NotSteady { drift } => ("not steady", drift.abs()),
+            Warning::TransactionsFailed { share } => ("failures", *share),
+            Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
+            Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
+            Warning::SemiSyncFellBack { share, .. } => ("fell back to async", *share),
+            Warning::ReplicaBehind { catch_up_s, .. } => {
+                ("replica behind", catch_up_s.unwrap_or(f64::INFINITY))
+            }
+            Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
+            Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
+            Warning::OtherRun { .. } => ("another run", 0.0),
+            Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
+        }
     }
 
     /// The fact and the remedy.
@@ -59,7 +145,7 @@ impl Warning {
                 share * 100.0
             ),
             Warning::CpuSaturated { busy, client } => format!(
-                "The cores were {:.0} % busy, {:.0} % with the load generator: this cell shows the limit of the machine, \
+                "The cores were {:.0} % busy, {:.0} % with the load generator: the figure shows the limit of the machine, \
                  not of the storage. The true difference may be larger.",
                 busy * 100.0,
                 client * 100.0
@@ -116,10 +202,23 @@ impl Warning {
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
                  measure again alone, with `spindle run --fresh --wait`.",
             ),
+            Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
                  include the real disk: use a smaller data set."
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_that_is_needed_follows_from_the_rate() {
+        insta::assert_snapshot!(few_events(1, 3.0), @r#"Only 1 of the transactions that the figure counts ended in the measured window of 3 s: chance alone moves it by 196 %. Set `measure = "5 min"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(39, 30.0), @r#"Only 39 of the transactions that the figure counts ended in the measured window of 30 s: chance alone moves it by 31 %. Set `measure = "80 s"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(0, 3.0), @r#"None of the transactions that the figure counts ended in the measured window of 3 s: the figure says nothing. Set `measure = "30 s"` or more."#);
     }
 }

@@ -1,4 +1,4 @@
-//! Comma-separated values (RFC 4180), one row per trial.
+//! Comma-separated values (RFC 4180), one row per figure of a trial. docs/records.md has the columns.
 
 use serde_json::Value;
 use spindle_base::text::one_line;

@@ -63,6 +63,22 @@ pub fn list(items: impl IntoIterator<Item = impl Display>) -> String {
     if items.is_empty() { last.to_string() } else { format!("{} and {last}", items.iter().join(", ")) }
 }
 
+/// A label inside a sentence: `the Intel X25-M`. A label that is a phrase of its own stands in quotation marks:
+/// `“data on the SSD, log on the disk”`.
+pub fn the(label: &str) -> String {
+    let is_phrase = label.contains(',')
+        || label.contains(' ') && label.starts_with(char::is_lowercase)
+        || ["the ", "a ", "an "].iter().any(|article| label.to_lowercase().starts_with(article));
+    if is_phrase { format!("“{label}”") } else { format!("the {label}") }
+}
+
+/// The same at the start of a sentence.
+pub fn the_first(label: &str) -> String {
+    let words = the(label);
+    words.strip_prefix("the ").map_or(words.clone(), |label| format!("The {label}"))
+}
+
+/// `1 trial`, `2 trials`.
 pub fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
@@ -96,6 +112,23 @@ mod tests {
     fn a_number_that_is_none_is_a_dash() {
         check(f64::NAN, "-");
         check(f64::INFINITY, "-");
+    }
+
+    #[test]
+    fn a_label_is_a_noun_or_a_quotation() {
+        let labels =
+            ["Intel X25-M", "7200 rpm disk", "hdd", "data on the SSD, log on the disk", "log on a disk"];
+        assert_eq!(
+            labels.map(the),
+            [
+                "the Intel X25-M",
+                "the 7200 rpm disk",
+                "the hdd",
+                "“data on the SSD, log on the disk”",
+                "“log on a disk”"
+            ]
+        );
+        assert_eq!([the_first("hdd"), the_first("SSD, new")], ["The hdd", "“SSD, new”"]);
     }
 
     #[test]

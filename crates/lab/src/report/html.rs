@@ -18,7 +18,7 @@ const ECHARTS: &str = include_str!("vendor/echarts.common.min.js");
 
 pub(super) fn page(view: &View) -> anyhow::Result<String> {
     let question = view.header.scenario.question.split("\n\n").map(str::trim);
-    let percent = |probability: f64| format!("{} %", (probability * 1e6).round() / 1e4);
+    let percent = |probability: f64| format!("{}\u{a0}%", (probability * 1e6).round() / 1e4);
     let content = context! {
         view => Value::from(minijinja::value::Serde(view)),
         paragraphs => question.filter(|text| !text.is_empty()).map(str::to_owned).collect::<Vec<_>>(),

@@ -12,13 +12,15 @@ pub(super) fn page(view: &View) -> String {
     let mut page = format!("# {}\n\n{}\n\n", escaped(&scenario.title), question.join("\n"));
     section(&mut page, &format!("**{}**", escaped(&view.verdict.sentence)), &view.verdict.details);
     page += &table(view);
-    page += "\n";
+    let footnotes = view.footnotes.iter().map(|note| format!("{}\n", escaped(note)));
+    page.extend(std::iter::once("\n".to_owned()).chain(footnotes.map(|note| note + "\n")));
     let warnings: Vec<String> = view
         .warnings
         .iter()
-        .map(|w| format!("{} ({}): {}", w.cell, format::plural(w.trial_count, "trial"), w.sentence))
+        .map(|w| format!("{} ({}): {}", w.title, format::plural(w.trial_count, "trial"), w.sentence))
         .collect();
-    titled(&mut page, "Storage activity", &storages(view));
+    titled(&mut page, "Storage", &view.storages);
+    titled(&mut page, "Storage activity", &activity(view));
     page += &operations(view);
     titled(&mut page, "Replication", &view.replication);
     titled(&mut page, "Warnings", &warnings);
@@ -27,7 +29,7 @@ pub(super) fn page(view: &View) -> String {
         .iter()
         .map(|f| {
             let again = if f.repeated { " It was run again." } else { "" };
-            format!("{}, trial {}: {}{again}", f.cell, f.trial, f.error)
+            format!("{}, trial {}: {}{again}", f.title, f.trial, f.error)
         })
         .collect();
     titled(&mut page, "Failed trials", &failures);
@@ -43,7 +45,7 @@ pub(super) fn page(view: &View) -> String {
 }
 
 /// The storage of cells with several mounts or devices. For a single one the table suffices.
-fn storages(view: &View) -> Vec<String> {
+fn activity(view: &View) -> Vec<String> {
     let cells = view.cells.iter().filter(|cell| cell.storages.len() > 1);
     let storages = cells.flat_map(|cell| &cell.storages);
     let sentence = |storage: &StorageView| {
@@ -77,7 +79,8 @@ fn operations(view: &View) -> String {
     let (head, rule) = if view.lower_is_better { (" total s |", "--:|") } else { ("", "") };
     let mut table = format!(
         "## Client CPU per operation\n\n\
-         | cell | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n"
+         | {} | operation | committed | mean ms | client CPU us |{head}\n|---|---|--:|--:|--:|{rule}\n",
+        view.subject
     );
     for (cell, operation) in operations {
         let total_s = if view.lower_is_better {
@@ -88,7 +91,7 @@ fn operations(view: &View) -> String {
         let _ = writeln!(
             table,
             "| {} | {} | {} | {} | {} |{total_s}",
-            escaped(&cell.name),
+            escaped(&cell.title),
             escaped(&operation.name),
             format::count(operation.committed),
             format::optional(operation.latency.as_ref().map(|latency| latency.mean_ms)),
@@ -115,28 +118,36 @@ fn section(page: &mut String, head: &str, items: &[String]) {
 }
 
 fn table(view: &View) -> String {
-    let baseline = view.baseline.as_deref().unwrap_or("first cell");
+    let compared = view
+        .baseline_title
+        .as_deref()
+        .map_or_else(|| "ratio".to_owned(), |title| format!("compared with {}", format::the(title)));
     let unit = escaped(view.metric.as_deref().unwrap_or("throughput"));
     let mut table = format!(
-        "| cell | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | times {} | bottleneck | warnings |\n\
+        "| {} | {unit} | 95 % interval | p50 ms | p95 ms | p99 ms | {} | bottleneck | warnings |\n\
          |---|--:|--:|--:|--:|--:|--:|---|---|\n",
-        escaped(baseline)
+        view.subject,
+        escaped(&compared)
     );
     for cell in &view.cells {
         let Some(throughput) = &cell.throughput else {
-            let _ = writeln!(table, "| {} | no measurement | | | | | | | |", escaped(&cell.name));
+            let _ = writeln!(table, "| {} | no measurement | | | | | | | |", escaped(&cell.title));
             continue;
         };
         let interval = throughput.interval.map_or_else(|| "one trial".to_owned(), |range| range.to_string());
         let latency = |pick: fn(&super::Quantiles) -> Option<f64>| {
             format::optional(cell.latency.as_ref().and_then(pick))
         };
-        let ratio = cell.ratio.as_ref().map_or_else(|| "-".to_owned(), super::Ratio::text);
+        let ratio = match &cell.ratio {
+            Some(ratio) => ratio.text(),
+            None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
+            None => "-".to_owned(),
+        };
         let _ = writeln!(
             table,
             "| {} | {} | {interval} | {} | {} | {} | {ratio} | {} | {} |",
-            escaped(&cell.name),
-            format::number(throughput.mean),
+            escaped(&cell.title),
+            throughput.marked(cell.has_few_events),
             latency(|l| l.p50_ms),
             latency(|l| l.p95_ms),
             latency(|l| l.p99_ms),

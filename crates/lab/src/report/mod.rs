@@ -25,7 +25,7 @@ pub enum Format {
     Html,
     /// Markdown, for an issue or a wiki.
     Md,
-    /// One row per trial, failed ones included.
+    /// One row per figure of a trial, failed trials included.
     Csv,
     /// Everything the page says, as data.
     Json,

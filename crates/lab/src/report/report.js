@@ -160,10 +160,16 @@
     charts.forEach(({ element, option, chart }) => { chart.resize(); chart.setOption(option(element), true); });
   }
   draw();
+  // Says where a table is wider than its place.
+  function hint() {
+    document.querySelectorAll('.scroll').forEach(box => box.classList.toggle('scrolls', box.scrollWidth > box.clientWidth + 1));
+  }
+  hint();
+  document.querySelectorAll('details').forEach(details => details.addEventListener('toggle', hint));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
   matchMedia('print').addEventListener('change', draw);
   addEventListener('beforeprint', () => { document.querySelectorAll('details').forEach(details => { details.open = true; }); draw(); });
   addEventListener('afterprint', draw);
   let waiting = 0;
-  addEventListener('resize', () => { clearTimeout(waiting); waiting = setTimeout(draw, 60); });
+  addEventListener('resize', () => { clearTimeout(waiting); waiting = setTimeout(() => { draw(); hint(); }, 60); });
 })();

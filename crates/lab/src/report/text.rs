@@ -13,29 +13,23 @@ const WIDTH: usize = 100;
 pub(super) fn page(view: &View, colour: bool) -> String {
     let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() };
     let mut page = format!("{}\n\n", bold(&wrapped(&view.header.scenario.title, "")));
-    let unit = view.metric.as_deref().unwrap_or("throughput");
-    let baseline = view.baseline.as_deref().unwrap_or("first cell");
-    let _ = writeln!(
-        page,
-        "{}\n",
-        wrapped(
-            &format!("{unit}; latency in ms; ratio to {baseline} with its 95 % interval; {}", trials(view)),
-            ""
-        )
-    );
+    let _ = writeln!(page, "{}\n", wrapped(&introduction(view), ""));
     for (index, line) in table(view).iter().enumerate() {
         let line = line.trim_end();
         let _ = writeln!(page, "{}", if index == 0 { bold(line) } else { line.to_owned() });
+    }
+    for footnote in &view.footnotes {
+        let _ = writeln!(page, "{}", wrapped(footnote, "  "));
     }
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
     let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
     let warnings = view.warnings.iter().map(|warning| {
         let trials = format::plural(warning.trial_count, "trial");
-        format!("warning: {} ({trials}): {}", warning.cell, warning.sentence)
+        format!("warning: {} ({trials}): {}", warning.title, warning.sentence)
     });
     let failures = view.failures.iter().map(|failure| {
         let again = if failure.repeated { " (was run again)" } else { "" };
-        format!("failed: {}, trial {}{again}: {}", failure.cell, failure.trial, failure.error)
+        format!("failed: {}, trial {}{again}: {}", failure.title, failure.trial, failure.error)
     });
     let notes = view.notes.iter().map(|note| format!("note: {note}"));
     for text in sentences.chain(warnings).chain(failures).chain(notes) {
@@ -44,12 +38,28 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     page
 }
 
+fn introduction(view: &View) -> String {
+    let metric = view.metric.as_deref().unwrap_or("throughput");
+    let compared = match &view.baseline_title {
+        Some(title) if view.cells.len() > 1 => {
+            format!(" Ratio: compared with {}, and its 95 % interval.", format::the(title))
+        }
+        _ => String::new(),
+    };
+    format!("{}; latency in ms; {}.{compared}", capitalized(metric), trials(view))
+}
+
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
 fn trials(view: &View) -> String {
     match view.cells.iter().map(|cell| cell.trials.len()).all_equal_value() {
-        Ok(count) => format!("{} per cell", format::plural(count, "trial")),
+        Ok(count) => format!("{} each", format::plural(count, "trial")),
         Err(_) => {
-            let parts = view.cells.iter().map(|cell| format!("{} {}", cell.name, cell.trials.len()));
-            format!("trials: {}", parts.format(", "))
+            let count = |cell: &CellView| format!("{} of {}", cell.trials.len(), format::the(&cell.title));
+            format!("trials: {}", view.cells.iter().map(count).format(", "))
         }
     }
 }
@@ -63,49 +73,61 @@ pub(super) fn bottleneck(cell: &CellView) -> String {
     }
 }
 
-/// Width of each column; with the gaps they add up to [`WIDTH`].
-const COLUMNS: [(&str, usize, bool); 8] = [
-    ("cell", 16, false),
-    ("throughput", 10, true),
-    ("p50", 6, true),
-    ("p95", 6, true),
-    ("p99", 6, true),
-    ("ratio", 22, true),
-    ("bottleneck", 16, false),
-    ("warnings", 11, false),
+/// Names of the columns, and whether they are of numbers.
+const COLUMNS: [(&str, bool); 8] = [
+    ("", false),
+    ("throughput", true),
+    ("p50", true),
+    ("p95", true),
+    ("p99", true),
+    ("ratio", true),
+    ("bottleneck", false),
+    ("warnings", false),
 ];
 
+/// The most that a column takes, without the first, which takes the rest of [`WIDTH`] and several lines.
+const WIDEST: [usize; 7] = [10, 6, 6, 6, 22, 16, 16];
+
 fn table(view: &View) -> Vec<String> {
-    let mut rows = vec![COLUMNS.map(|(name, ..)| name.to_owned())];
+    let mut rows = vec![COLUMNS.map(|(name, _)| name.to_owned())];
+    view.subject.clone_into(&mut rows[0][0]);
     if view.lower_is_better {
-        rows[0][1] = "seconds".to_owned();
+        "seconds".clone_into(&mut rows[0][1]);
     }
-    for cell in &view.cells {
-        let latency =
-            |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
-        let throughput = cell.throughput.as_ref();
-        let ratio = match &cell.ratio {
-            Some(ratio) => terse(ratio),
-            None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
-            None => "-".to_owned(),
-        };
-        let warnings = match cell.warnings.as_slice() {
-            [] => String::new(),
-            [only] => only.clone(),
-            many => format!("{} kinds", many.len()),
-        };
-        rows.push([
-            cell.name.clone(),
-            throughput.map_or_else(|| "none".to_owned(), |throughput| format::number(throughput.mean)),
-            latency(|l| l.p50_ms),
-            latency(|l| l.p95_ms),
-            latency(|l| l.p99_ms),
-            ratio,
-            bottleneck(cell),
-            warnings,
-        ]);
+    rows.extend(view.cells.iter().map(|cell| row(view, cell)));
+    let longest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let mut widths = [0; 8];
+    for (index, most) in WIDEST.iter().enumerate() {
+        widths[index + 1] = longest(index + 1).min(*most);
     }
-    rows.iter().map(aligned).collect()
+    widths[0] = longest(0).min(WIDTH - widths.iter().map(|width| width + 1).sum::<usize>());
+    rows.iter().flat_map(|row| aligned(row, &widths)).collect()
+}
+
+fn row(view: &View, cell: &CellView) -> [String; 8] {
+    let latency =
+        |pick: fn(&Quantiles) -> Option<f64>| format::optional(cell.latency.as_ref().and_then(pick));
+    let throughput = cell.throughput.as_ref().map(|throughput| throughput.marked(cell.has_few_events));
+    let ratio = match &cell.ratio {
+        Some(ratio) => terse(ratio),
+        None if view.baseline.as_deref() == Some(&cell.name) => "1".to_owned(),
+        None => "-".to_owned(),
+    };
+    let warnings = match cell.warnings.as_slice() {
+        [] => String::new(),
+        [only] => only.clone(),
+        many => format!("{} kinds", many.len()),
+    };
+    [
+        one_line(&cell.title),
+        throughput.unwrap_or_else(|| "none".to_owned()),
+        latency(|l| l.p50_ms),
+        latency(|l| l.p95_ms),
+        latency(|l| l.p99_ms),
+        ratio,
+        bottleneck(cell),
+        warnings,
+    ]
 }
 
 fn terse(ratio: &Ratio) -> String {
@@ -116,13 +138,33 @@ fn terse(ratio: &Ratio) -> String {
     format!("{} ({interval})", format::number(ratio.ratio))
 }
 
-fn aligned(row: &[String; 8]) -> String {
-    let mut line = String::new();
-    for ((_, width, right), text) in COLUMNS.iter().zip(row) {
+/// The lines of a row: a long first field is broken at spaces.
+fn aligned(row: &[String; 8], widths: &[usize; 8]) -> Vec<String> {
+    let first = broken(&row[0], widths[0]);
+    let mut lines: Vec<String> =
+        first.iter().map(|part| format!("{part:<width$} ", width = widths[0])).collect();
+    for (((_, right), width), text) in COLUMNS.iter().zip(widths).zip(row).skip(1) {
         let text = shortened(&one_line(text), *width);
-        line += &if *right { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
+        lines[0] += &if *right { format!("{text:>width$} ") } else { format!("{text:<width$} ") };
     }
-    line
+    lines
+}
+
+/// Broken at spaces, further lines indented. A word that is too long is shortened.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("starts with one line");
+        let used = line.chars().count();
+        if used == 0 {
+            *line = shortened(word, width);
+        } else if used + 1 + word.chars().count() <= width {
+            *line += &format!(" {word}");
+        } else {
+            lines.push(format!("  {}", shortened(word, width.saturating_sub(2))));
+        }
+    }
+    lines
 }
 
 /// Shortened in the middle, because names of cells differ at either end.
@@ -162,9 +204,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_columns_fit_the_terminal() {
-        let widths: usize = COLUMNS.iter().map(|(_, width, _)| width + 1).sum();
-        assert!(widths <= WIDTH + 1, "{widths}");
+    fn the_first_column_has_room() {
+        let others: usize = WIDEST.iter().map(|width| width + 1).sum();
+        assert!(WIDTH - others >= 10, "{others}");
+    }
+
+    #[test]
+    fn a_long_label_takes_several_lines() {
+        assert_eq!(
+            broken("data on the SSD, log on the disk", 16),
+            ["data on the SSD,", "  log on the", "  disk"]
+        );
+        assert_eq!(broken("hdd-7200/mariadb-11", 11), ["hdd-7…db-11"]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::host::progress::{Progress, Waiting};
 use crate::host::provenance;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
 use crate::record::{BottleneckKind, Header, Provenance, Trial};
+use crate::report::format::plural;
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::Instance;
@@ -203,8 +204,10 @@ fn introduce(scenario: &Scenario, plan: &Plan, left: usize, records: &Path, prog
     let estimate = &plan.estimate;
     let amount = match total - left {
         0 => {
-            format!("{total} trials in {} cells, about {}", plan.cells.len(), text::duration(estimate.total))
+            let (trials, cells) = (plural(total, "trial"), plural(plan.cells.len(), "cell"));
+            format!("{trials} in {cells}, about {}", text::duration(estimate.total))
         }
+        1 if left == 0 => "the only trial is done".to_owned(),
         done if left == 0 => format!("all {done} trials are done"),
         done => format!("{done} of {total} trials are done, {left} to go"),
     };

@@ -5,6 +5,7 @@ use spindle_base::units::format_size_bytes;
 use spindle_model::{Field, Style, Values};
 
 use super::values::{Entries, Origin};
+use crate::record::{ParameterHead, PartBelow, PartHead};
 
 /// A device or a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +57,22 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
 }
 
 impl Explained {
+    /// The explanation in a record, which has the origins of the values as assumptions.
+    pub(super) fn part(&self) -> PartHead {
+        let parameter = |row: &Explanation| ParameterHead { key: row.key.clone(), value: row.value.clone() };
+        let below = |below: &ExplainedBelow| PartBelow {
+            key: below.key.clone(),
+            count: below.count,
+            part: below.stack.part(),
+        };
+        PartHead {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            parameters: self.parameters.iter().map(parameter).collect(),
+            below: self.below.iter().map(below).collect(),
+        }
+    }
+
     /// The explanation as text.
     pub fn table(&self) -> String {
         let mut text = String::new();

@@ -90,8 +90,11 @@ impl Parts {
         pool: Option<PoolSpec>,
     ) -> StackSpec {
         let Parts { tree, size_bytes, is_usual, summary, assumptions, kind, parameters, below } = self;
+        let explained = Explained { name: name.to_owned(), kind, size_bytes, parameters, below };
+        let label = table.label.clone().unwrap_or_else(|| name.to_owned());
         let head = StackHead {
             name: name.to_owned(),
+            label: label.clone(),
             summary,
             size_bytes,
             file_system: file_system.to_owned(),
@@ -100,12 +103,13 @@ impl Parts {
             real: table.path.is_some(),
             zfs: pool.as_ref().map(PoolSpec::head),
             assumptions,
+            part: table.path.is_none().then(|| explained.part()),
         };
         StackSpec {
             head,
-            label: table.label.clone().unwrap_or_else(|| name.to_owned()),
+            label,
             tree,
-            explained: Explained { name: name.to_owned(), kind, size_bytes, parameters, below },
+            explained,
             real: None,
             has_usual_size: is_usual,
             pool: pool.map(Box::new),

@@ -72,6 +72,17 @@ const WIDE_HEADS: &str = "
         .filter(head => isScrolled(head.closest('.scroll')) && head.getBoundingClientRect().width > innerWidth / 2)
         .map(head => head.textContent);";
 
+/// Tables with columns outside the screen that do not say so.
+const HIDDEN_COLUMNS: &str = "
+    return [...document.querySelectorAll('.scroll')]
+        .filter(box => box.scrollWidth > box.clientWidth + 1)
+        .filter(box => !getComputedStyle(box, '::before').content.includes('scroll sideways'))
+        .map(box => box.getAttribute('aria-label'));";
+
+const FOLDED: &str = "
+    const table = document.querySelector('#cells');
+    return table.scrollWidth <= innerWidth && [...table.querySelectorAll('td')].every(field => field.dataset.name);";
+
 const BACKGROUND: &str = "return getComputedStyle(document.body).backgroundColor;";
 
 fn check_charts(browser: &Browser<'_>, at_least: usize) {
@@ -160,7 +171,14 @@ fn the_page_works_in_a_browser() {
         "nothing makes the page wider than the screen"
     );
     assert_eq!(telephone.run(SIDEWAYS), json!(0));
+    // The table of results becomes a list, and wide tables say that they go on.
+    assert_eq!(telephone.run(HIDDEN_COLUMNS), json!([]), "wide tables without a word about it");
+    assert_eq!(telephone.run(FOLDED), json!(true), "the table of results fits");
     telephone.picture("telephone", 2400);
+    telephone.dark(true);
+    telephone.wait_until("return matchMedia('(prefers-color-scheme: dark)').matches;");
+    telephone.picture("telephone-dark", 2400);
+    telephone.dark(false);
     check_silence(&telephone);
 
     // The smallest that people have, with every table and with names that cannot be broken at a blank.
@@ -183,7 +201,10 @@ fn the_page_works_in_a_browser() {
     plain.load(&full);
     let text = plain.run("return document.querySelector('main').innerText;");
     let text = text.as_str().expect("text");
-    assert!(text.contains("iodrive is the fastest") && text.contains("The charts need JavaScript"), "{text}");
+    assert!(
+        text.contains("The iodrive is the fastest") && text.contains("The charts need JavaScript"),
+        "{text}"
+    );
     let shown = "return document.querySelector('#cells').getBoundingClientRect().height > 80
         && [...document.querySelectorAll('.chart')].every(chart => chart.getBoundingClientRect().height === 0);";
     assert_eq!(plain.run(shown), json!(true), "the table is there, and no empty frames");

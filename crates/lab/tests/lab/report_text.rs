@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::report_support::*;
-use spindle_lab::record::{DeviceView, Warning};
+use spindle_lab::record::{DeviceView, ParameterHead, PartHead, Trial, Warning};
 use spindle_lab::report::format::number;
 use spindle_lab::report::{self, Format, View, parse};
 
@@ -45,7 +45,16 @@ fn the_records_of_the_repository_say_what_their_reports_say() {
 
 #[test]
 fn the_csv_of_failed_trials() {
-    insta::assert_snapshot!(render(&shape("failed-trials"), Format::Csv));
+    let csv = render(&shape("failed-trials"), Format::Csv);
+    let column = |line: &str| line.split(',').skip(12).collect::<Vec<_>>().join(",");
+    let of_trial = |line: &&str| line.contains(",hdd-7200,mariadb,10.11.6-MariaDB,tpcc-10,1,");
+    let head = csv.lines().take(2).collect::<Vec<_>>().join("\n");
+    let first =
+        csv.lines().filter(of_trial).map(column).filter(|line| !line.starts_with(['p', 'o', 'd', 's']));
+    let failed = csv.lines().filter(|line| line.contains(",,,trial_failed,,1,"));
+    insta::assert_snapshot!(
+        [head, first.collect::<Vec<_>>().join("\n"), failed.collect::<Vec<_>>().join("\n")].join("\n\n")
+    );
 }
 
 #[test]
@@ -94,13 +103,13 @@ fn verdicts_of_every_shape() {
         .map(|(name, records)| format!("{name}: {}", verdict(&records)))
         .collect();
     insta::assert_snapshot!(verdicts.join("\n"), @r"
-quickstart: iodrive is the fastest: 34.5 times hdd-7200 (95 % interval 34.1 to 35.0), and 1.53 times x25-m (95 % interval 1.47 to 1.59), the runner-up.
-failed-trials: iodrive is the fastest: 34.1 times hdd-7200 (95 % interval 32.8 to 35.4), and 1.49 times x25-m (95 % interval 1.22 to 1.82), the runner-up.
-single-trial: x25-m was ahead: 22.8 times hdd-7200. A cell with a single trial has no interval, so this is an observation and not a finding.
-one-cell: hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials); there is no second cell to compare it with.
-all-failed: No cell has a measurement. All 4 trials failed.
-no-difference: No difference is shown between x25-m-again and x25-m: x25-m-again measured 1.01 times x25-m (95 % interval 0.966 to 1.05); it is 22.7 times hdd-7200 (95 % interval 21.9 to 23.6).
-mock-without-emulator: x25-m is the fastest: 22.6 times hdd-7200 (95 % interval 21.7 to 23.6).
+quickstart: The iodrive is the fastest: 34.5 times the throughput of the hdd-7200 (95 % interval 34.1 to 35.0), and 1.53 times that of the runner-up, the x25-m (95 % interval 1.47 to 1.59).
+failed-trials: The iodrive is the fastest: 34.1 times the throughput of the hdd-7200 (95 % interval 32.8 to 35.4), and 1.49 times that of the runner-up, the x25-m (95 % interval 1.22 to 1.82).
+single-trial: The x25-m was ahead with 22.8 times the throughput of the hdd-7200, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
+one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
+all-failed: Nothing was measured: all 4 trials failed.
+no-difference: No difference is shown between the x25-m-again and the x25-m: the x25-m-again had 1.01 times the throughput of the x25-m (95 % interval 0.966 to 1.05); it had 22.7 times the throughput of the hdd-7200 (95 % interval 21.9 to 23.6).
+mock-without-emulator: The x25-m is the fastest: 22.6 times the throughput of the hdd-7200 (95 % interval 21.7 to 23.6).
 ");
 }
 
@@ -108,7 +117,7 @@ mock-without-emulator: x25-m is the fastest: 22.6 times hdd-7200 (95 % interval 
 fn a_single_trial_is_not_called_a_finding() {
     let view = View::new(&records(&shape("single-trial")));
     let ratio = view.cells[1].ratio.as_ref().expect("a ratio");
-    assert_eq!((ratio.interval, ratio.verdict.as_str()), (None, "not tested"));
+    assert_eq!((ratio.interval, ratio.verdict.as_str()), (None, "too few trials"));
     assert_eq!(view.cells[1].throughput.as_ref().and_then(|throughput| throughput.interval), None);
 }
 
@@ -120,6 +129,97 @@ fn a_warning_of_every_trial_is_shown_once() {
     assert_eq!(view.notes.iter().filter(|note| **note == sentence).count(), 1, "{:?}", view.notes);
     assert!(view.warnings.iter().all(|warning| warning.sentence != sentence), "{:?}", view.warnings);
     assert!(!view.cells.iter().any(|cell| cell.warnings.contains(&"no I/O flusher".to_owned())));
+}
+
+/// Two cells with labels, the second of them with a value of one parameter more.
+fn labelled(trial_count: u32, edit: impl Fn(&mut Trial, &Shape)) -> String {
+    with_header(&file(&[DISK, FLASH], trial_count, edit), |header| {
+        for (cell, label) in header.cells.iter_mut().zip(["battery good", "battery, dead"]) {
+            cell.label = label.to_owned();
+            let mut parameters = vec![("policy", "write-back"), ("battery_out_at", "0 s")];
+            parameters.truncate(if label == "battery good" { 1 } else { 2 });
+            let parameter =
+                |(key, value): (&str, &str)| ParameterHead { key: key.to_owned(), value: value.to_owned() };
+            cell.mounts[0].stack.part = Some(PartHead {
+                name: cell.name.clone(),
+                kind: "cache".to_owned(),
+                parameters: parameters.into_iter().map(parameter).collect(),
+                below: Vec::new(),
+            });
+        }
+    })
+}
+
+#[test]
+fn every_format_has_the_labels_and_the_parameters_that_differ() {
+    let text = labelled(3, |_, _| {});
+    let differs = "“battery, dead” differs from “battery good” only in: battery out at 0 s instead of none.";
+    for format in [Format::Text, Format::Md, Format::Html] {
+        let page = render(&text, format);
+        let flowing = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flowing.contains(differs), "{format:?}: {page}");
+        assert!(
+            flowing.contains("“battery, dead” is the fastest: 22.6 times the throughput of “battery good”"),
+            "{page}"
+        );
+    }
+    assert!(render(&text, Format::Html).contains("<dd>battery out at <b>0 s</b></dd>"));
+    assert!(render(&text, Format::Md).contains("battery, dead is `x25-m`".replace('`', "\\`").as_str()));
+    let csv = render(&text, Format::Csv);
+    assert!(csv.contains("synthetic,x25-m,\"battery, dead\",x25-m,\"battery, dead\",mariadb,"), "{csv}");
+}
+
+#[test]
+fn two_trials_without_a_difference_ask_for_a_third() {
+    let again = Shape { name: "x25-m-again", ..FLASH };
+    let text = file(&[FLASH, again], 2, |_, _| {});
+    insta::assert_snapshot!(verdict(&text), @"The x25-m-again was ahead with 1.00 times the throughput of the x25-m, but two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
+    assert_eq!(
+        View::new(&records(&text)).cells[1].ratio.as_ref().expect("a ratio").verdict,
+        "too few trials"
+    );
+    let one = file(&[DISK], 2, |_, _| {});
+    insta::assert_snapshot!(verdict(&one), @"The hdd-7200 reached 409 new-order transactions per minute; two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
+}
+
+#[test]
+fn a_figure_of_few_transactions_is_marked_in_every_format() {
+    let text = labelled(3, |trial, shape| {
+        if let (true, Some(measurement)) = (shape.name == DISK.name, &mut trial.measurement) {
+            measurement.metric.value = 5.0;
+        }
+    });
+    for (format, mark) in [
+        (Format::Text, "battery good       5.00†"),
+        (Format::Md, "| battery good | 5.00† |"),
+        (Format::Html, "5.00<sup title=\"from too few transactions, see the warnings\">†</sup>"),
+        (Format::Csv, ",result,new-order transactions per minute,5,few transactions"),
+        (Format::Json, "\"has_few_events\": true"),
+    ] {
+        let page = render(&text, format);
+        assert!(page.contains(mark), "{format:?}: {page}");
+    }
+    let view = View::new(&records(&text));
+    insta::assert_snapshot!(view.warnings[0].sentence, @r#"Only 5 of the transactions that the figure counts ended in the measured window of 1 min: chance alone moves it by 88 %. Set `measure = "20 min"`: at this rate about 100 end in it (20 %)."#);
+    assert_eq!(view.warnings[0].trial_count, 3);
+}
+
+#[test]
+fn a_quantile_of_few_transactions_is_in_no_format() {
+    let text = file(&[DISK], 1, |_, _| {});
+    let view = View::new(&records(&text));
+    let latency = view.cells[0].latency.as_ref().expect("measured");
+    assert!((200..1_000).contains(&latency.count) && latency.p99_ms.is_none(), "{latency:?}");
+    let footnote = "A dash stands for a quantile of too few transactions: p99 needs 1,000 transactions.";
+    for format in [Format::Text, Format::Md, Format::Html] {
+        assert!(render(&text, format).contains(footnote), "{format:?}");
+    }
+    let csv = render(&text, Format::Csv);
+    assert_eq!(
+        figure(&csv, "hdd-7200", ["", "", "latency_p99_ms"]),
+        format!("too few: {} of 1,000", latency.count)
+    );
+    assert!(figure(&csv, "hdd-7200", ["", "", "latency_p95_ms"]).parse::<f64>().is_ok());
 }
 
 #[test]
@@ -171,8 +271,8 @@ fn a_run_that_stopped_early_says_so() {
     assert_eq!(
         view.notes,
         [
-            "hdd-7200 has 2 trials of 3: the run stopped early.",
-            "x25-m has 1 trial of 3: the run stopped early."
+            "The hdd-7200 has 2 trials of 3: the run stopped early.",
+            "The x25-m has 1 trial of 3: the run stopped early."
         ]
     );
 }
@@ -266,17 +366,21 @@ fn the_devices_of_a_pool_are_told_apart() {
     assert_eq!(page.matches("<li><b>hdd-7200").count(), 1);
 }
 
-/// Header and first row of a table of comma-separated values, only the columns from the one named.
-fn columns_from(csv: &str, first: &str) -> Vec<(String, String)> {
-    let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned));
-    let columns = lines.next().expect("names").zip(lines.next().expect("a row"));
-    columns.skip_while(|(name, _)| name != first).collect()
+/// The figures of one cell's first trial in a table of comma-separated values: transaction, part, metric, unit,
+/// value and text.
+fn figures(csv: &str, cell: &str) -> Vec<[String; 6]> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows = reader.records().map(|row| row.expect("a row"));
+    let of_trial = |row: &csv::StringRecord| &row[1] == cell && &row[8] == "1";
+    rows.filter(of_trial).map(|row| std::array::from_fn(|index| row[12 + index].to_owned())).collect()
 }
 
-fn check_columns(csv: &str, first: &str, expect: &[(&str, &str)]) {
-    let expect: Vec<_> =
-        expect.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    assert_eq!(columns_from(csv, first), expect, "{csv}");
+/// The value, or else the text, of the only figure with that transaction, part and metric.
+fn figure(csv: &str, cell: &str, of: [&str; 3]) -> String {
+    let mut found = figures(csv, cell);
+    found.retain(|row| row[..3] == of);
+    assert_eq!(found.len(), 1, "{of:?}: {found:?}");
+    found[0][4..].concat()
 }
 
 #[test]
@@ -286,37 +390,26 @@ fn the_clients_cpu_of_each_operation_is_in_every_format() {
     assert!(render(&list(), Format::Html).contains(&format!("<td class=\"n\">{}</td>", number(first))));
     assert!(render(&list(), Format::Json).contains(&format!("\"client_cpu_us\": {first}")));
     let csv = render(&list(), Format::Csv);
-    let (operations, of_first): (Vec<_>, Vec<_>) =
-        columns_from(&csv, "client_cpu_us_insert_duplicates").into_iter().unzip();
-    assert_eq!(operations.len(), 3, "{operations:?}");
+    let of_first = figure(&csv, "hdd-7200", ["insert_duplicates", "", "client_cpu_per_transaction_us"]);
     let trial = &records(&list()).trials[0].measurement.clone().expect("measured").transactions[0];
-    assert_eq!(of_first[0], (1.5e6 / trial.latency.count as f64).to_string());
+    assert_eq!(of_first, (1.5e6 / trial.latency.count as f64).to_string());
     let markdown = render(&list(), Format::Md);
     let (_, table) = markdown.split_once("## Client CPU per operation\n\n").expect("a table");
     insta::assert_snapshot!(table.lines().take(5).collect::<Vec<_>>().join("\n"));
     // Without such figures there is no column for them.
     assert!(!render(&quickstart(), Format::Md).contains("Client CPU per operation"));
-    assert!(!render(&quickstart(), Format::Csv).contains("client_cpu_us_new"));
+    assert!(!render(&quickstart(), Format::Csv).contains("client_cpu_per_transaction_us"));
 }
 
 #[test]
 fn replication_lag_is_in_every_format() {
-    check_columns(
-        &render(&replicated(), Format::Csv),
-        "replica_1_name",
-        &[
-            ("replica_1_name", "replica 1 (x25-m)"),
-            ("replica_1_behind_s_mean", "2"),
-            ("replica_1_behind_s_max", "3"),
-            ("replica_1_behind_mb_last", "2.5"),
-            ("replica_1_catch_up_s", "2.5"),
-            ("replica_2_name", "replica 2 (hdd-7200)"),
-            ("replica_2_behind_s_mean", ""),
-            ("replica_2_behind_s_max", ""),
-            ("replica_2_behind_mb_last", ""),
-            ("replica_2_catch_up_s", ""),
-        ],
-    );
+    let csv = render(&replicated(), Format::Csv);
+    let metrics = ["behind_mean_s", "behind_max_s", "behind_bytes_last", "catch_up_s"];
+    let of_first = metrics.map(|metric| figure(&csv, "hdd-7200", ["", "replica 1", metric]));
+    assert_eq!(of_first, ["2", "3", "2500000", "2.5"]);
+    let of_second: Vec<_> =
+        figures(&csv, "hdd-7200").into_iter().filter(|row| row[1] == "replica 2").collect();
+    assert!(of_second.iter().all(|row| !metrics.contains(&row[2].as_str())), "{of_second:?}");
     let page = render(&replicated(), Format::Html);
     assert!(
         page.contains("semi-sync, replica 1 (x25-m)</td><td class=\"n\">2.00</td><td class=\"n\">3.00</td>")
@@ -334,8 +427,11 @@ fn a_shorter_time_is_better() {
     let ratio = view.cells[2].ratio.as_ref().expect("a ratio to the disk");
     assert_eq!((ratio.verdict.as_str(), ratio.ratio < 0.2), ("faster", true), "{ratio:?}");
     let sentence = &view.verdict.sentence;
-    assert!(sentence.starts_with("iodrive is the fastest: 0.0"), "{sentence}");
-    assert!(sentence.contains(&format!(" times the time of {} (95 % interval ", DISK.name)), "{sentence}");
+    assert!(sentence.starts_with("The iodrive is the fastest: 0.0"), "{sentence}");
+    assert!(
+        sentence.contains(&format!(" times the time of the {} (95 % interval ", DISK.name)),
+        "{sentence}"
+    );
     let operations = &view.cells[0].transactions;
     assert!(operations[0].client_cpu_us > Some(0.0) && operations[0].list_s > Some(0.0), "{operations:?}");
     assert_eq!(operations[3].client_cpu_us, None);
@@ -345,7 +441,7 @@ fn a_shorter_time_is_better() {
         page.contains("Seconds for the fixed work, lower is better.") && !page.contains("higher is better")
     );
     assert!(page.contains("client CPU µs</th><th scope=\"col\" class=\"n\">total s</th>"));
-    assert!(render(&records, Format::Text).contains("    seconds "));
+    assert!(render(&records, Format::Text).contains("storage  seconds "));
     let quickstart = render(&quickstart(), Format::Html);
     assert!(quickstart.contains("higher is better") && !quickstart.contains("total s"));
 }

@@ -14,7 +14,9 @@ use super::{
     replication::ReplicationSummary,
     storage::{StorageView, storages},
 };
-use crate::record::{Cell, CpuSummary, EmulatorSummary, Measurement, Metric, PerTransaction, Trial};
+use crate::record::{
+    Cell, CpuSummary, Difference, EmulatorSummary, Measurement, Metric, PerTransaction, Trial, Warning,
+};
 use crate::report::{Records, format};
 
 #[derive(Debug, Clone, Copy, Serialize, PartialEq)]
@@ -31,13 +33,19 @@ impl Display for Range {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CellView {
+    /// For commands; a sentence has the title.
     pub name: String,
-    pub label: String,
+    /// The label, unique among the cells ([`crate::record::Header::title`]).
+    pub title: String,
     pub stack: String,
     pub summary: String,
     pub server: String,
     pub workload: String,
     pub failed_count: usize,
+    /// Whether a trial's metric counts too few events.
+    pub has_few_events: bool,
+    /// The parameters in which its storage differs from the baseline's, where the two are of one kind.
+    pub differences: Vec<Difference>,
     pub trials: Vec<TrialView>,
     /// `None` without a measured trial, as the other options.
     pub throughput: Option<Throughput>,
@@ -76,7 +84,7 @@ pub struct Throughput {
 pub struct Ratio {
     pub ratio: f64,
     pub interval: Option<Range>,
-    /// `faster`, `slower`, `no difference shown`, `not tested`.
+    /// `faster`, `slower`, `no difference shown`, `not tested`, `too few trials`.
     pub verdict: String,
     pub method: String,
 }
@@ -111,10 +119,20 @@ pub struct TrialView {
     pub drift_noise: Option<f64>,
 }
 
+impl Throughput {
+    /// The mean, marked if it is of too few events.
+    pub fn marked(&self, has_few_events: bool) -> String {
+        let mark = if has_few_events { "†" } else { "" };
+        format!("{}{mark}", format::number(self.mean))
+    }
+}
+
 /// A failed trial.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     pub cell: String,
+    /// [`CellView::title`].
+    pub title: String,
     pub trial: u32,
     pub block: u32,
     pub error: String,
@@ -189,27 +207,34 @@ impl CellView {
         let failed =
             records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
         let warnings = trials.iter().flat_map(|(trial, _)| &trial.warnings);
-        let warnings = warnings.filter(|warning| !warning.is_of_machine()).map(super::short_name).unique();
+        let warnings = warnings.filter(|warning| !warning.is_of_machine()).map(Warning::name).unique();
         let emulators = measurements.iter().filter_map(|measurement| measurement.mounts.first());
         Self {
             name: cell.name.clone(),
-            label: cell.label.clone(),
+            title: records.header.title(&cell.name),
             stack: cell.data().name.clone(),
             summary: cell.data().summary.clone(),
             server: cell.server.clone(),
             workload: cell.workload.clone(),
             failed_count: failed.count(),
+            has_few_events: trials
+                .iter()
+                .any(|(trial, _)| trial.warnings.iter().any(Warning::is_of_few_events)),
+            differences: Vec::new(),
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
             ratio: None,
-            bottleneck: bottleneck(&measurements),
+            bottleneck: bottleneck(&measurements).map(|found| CellBottleneck {
+                reason: records.header.with_titles(cell, &found.reason, format::the),
+                ..found
+            }),
             warnings: warnings.map(str::to_owned).collect(),
             transactions: transactions(&measurements),
             per_transaction: average(measurements.iter().map(|measurement| &measurement.per_transaction)),
             cpu: average(measurements.iter().map(|measurement| &measurement.cpu)),
             emulator: average(emulators.filter_map(|mount| mount.emulator.as_ref())),
-            storages: storages(cell, &measurements),
-            replication: super::replication::summary(cell, &measurements),
+            storages: storages(&records.header, cell, &measurements),
+            replication: super::replication::summary(&records.header, cell, &measurements),
             trials: trials.iter().map(|(trial, measurement)| trial_view(trial, measurement)).collect(),
         }
     }

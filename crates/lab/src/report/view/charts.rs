@@ -68,7 +68,7 @@ impl Charts {
                 trials.iter().map(|(_, measurement)| *measurement).collect();
             let throughput = cell.throughput.as_ref();
             CellCharts {
-                name: cell.name.clone(),
+                name: cell.title.clone(),
                 values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
                 mean: throughput.map(|throughput| throughput.mean),
                 interval: throughput.and_then(|t| t.interval).map(|interval| (interval.low, interval.high)),

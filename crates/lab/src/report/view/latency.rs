@@ -4,20 +4,42 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use spindle_base::histogram::decode;
+use spindle_stats::fewest_for_quantile;
 
 use crate::record::Latency;
+use crate::report::format;
 
 /// Probabilities in the table of a quantile curve.
 pub(in crate::report) const PROBABILITIES: [f64; 8] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
 
-/// A quantile is hidden when fewer transactions than this lie above it.
-const FEWEST_ABOVE: f64 = 10.0;
+/// Whether a quantile of so many transactions is given. The only rule about it, for every format.
+pub(super) fn is_shown(count: u64, probability: f64) -> bool {
+    count >= fewest_for_quantile(probability)
+}
+
+/// The reason for a hidden quantile of the cells' table.
+pub(super) fn footnote<'a>(cells: impl Iterator<Item = &'a Quantiles> + Clone) -> Option<String> {
+    let hides =
+        |quantile: fn(&Quantiles) -> Option<f64>| cells.clone().any(|latency| quantile(latency).is_none());
+    let hidden = [
+        ("p50", 0.5, hides(|latency| latency.p50_ms)),
+        ("p95", 0.95, hides(|latency| latency.p95_ms)),
+        ("p99", 0.99, hides(|latency| latency.p99_ms)),
+    ];
+    let hidden = hidden.into_iter().filter(|(.., hidden)| *hidden);
+    let needs = hidden.map(|(name, probability, _)| {
+        format!("{name} needs {} transactions", format::count(fewest_for_quantile(probability)))
+    });
+    let needs: Vec<String> = needs.collect();
+    (!needs.is_empty())
+        .then(|| format!("A dash stands for a quantile of too few transactions: {}.", format::list(needs)))
+}
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct Quantiles {
     pub count: u64,
     pub mean_ms: f64,
-    /// `None`, as for all quantiles here, when too few transactions lie above.
+    /// `None`, as for all quantiles here, when there are too few transactions for it ([`is_shown`]).
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
@@ -41,11 +63,10 @@ pub(super) fn merged<'a>(latencies: impl Iterator<Item = &'a Latency>) -> Option
     let histogram = all.filter(|histogram| !histogram.is_empty())?;
     let at = |probability: f64| histogram.value_at_quantile(probability) as f64 / 1000.0;
     let count = histogram.len();
-    let shown = |probability: f64| count as f64 * (1.0 - probability) >= FEWEST_ABOVE - 1e-6;
-    let quantile = |probability: f64| shown(probability).then(|| at(probability));
+    let quantile = |probability: f64| is_shown(count, probability).then(|| at(probability));
     let curve = (0..=74)
         .map(|step| std::f64::consts::LOG10_2 + f64::from(step) * 0.05)
-        .take_while(|nines| *nines <= 4.001 && shown(1.0 - 10_f64.powf(-nines)))
+        .take_while(|nines| *nines <= 4.001 && is_shown(count, 1.0 - 10_f64.powf(-nines)))
         .map(|nines| (nines, at(1.0 - 10_f64.powf(-nines))))
         .collect();
     Some(Quantiles {

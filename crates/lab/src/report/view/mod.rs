@@ -1,7 +1,5 @@
 //! The content of the report, from records.
 
-use std::collections::BTreeMap;
-
 use itertools::Itertools as _;
 use serde::Serialize;
 use spindle_stats::{CONFIDENCE, compare};
@@ -16,10 +14,10 @@ mod replication;
 mod storage;
 mod table;
 mod verdict;
+mod warnings;
 
 use self::cell::Failure;
 pub use self::cell::{CellView, Ratio};
-use self::cell::{failure, measured};
 pub(crate) use self::cell::{metric, samples};
 use self::charts::Charts;
 pub(super) use self::charts::panel_titles;
@@ -29,15 +27,20 @@ use self::provenance::Setting;
 pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
-use super::{Records, format};
-use crate::record::{Cell, Header, StackHead, StartState, Trial, Warning};
+use self::warnings::WarningView;
+use super::{Records, advice, format};
+use crate::record::{Cell, Header, StackHead, StartState, Warning};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
     pub header: Header,
     pub verdict: VerdictView,
-    /// The first cell with a number. The other cells are divided by it.
+    /// The first cell with a number. The other cells are compared with it.
     pub baseline: Option<String>,
+    /// Its [`CellView::title`].
+    pub baseline_title: Option<String>,
+    /// What a row of a table is: `storage`, or `cell` where servers or workloads differ too.
+    pub subject: &'static str,
     /// Present when all cells have the same metric.
     pub metric: Option<String>,
     /// True if that metric is a time.
@@ -45,6 +48,10 @@ pub struct View {
     pub cells: Vec<CellView>,
     pub warnings: Vec<WarningView>,
     pub failures: Vec<Failure>,
+    /// Each mount of each cell, in a sentence.
+    pub storages: Vec<String>,
+    /// Explanations of the marks in the tables, as sentences.
+    pub footnotes: Vec<String>,
     pub checks: Vec<CheckView>,
     /// Notes about the file itself.
     pub notes: Vec<String>,
@@ -56,15 +63,6 @@ pub struct View {
     pub replication: Vec<String>,
     pub trials: TrialTable,
     pub charts: Charts,
-}
-
-/// One kind of warning in one cell, with the sentence of the worst trial.
-#[derive(Debug, Clone, Serialize)]
-pub struct WarningView {
-    pub cell: String,
-    pub name: String,
-    pub trial_count: usize,
-    pub sentence: String,
 }
 
 /// One verification, over all trials of all cells.
@@ -91,20 +89,25 @@ impl View {
         if let Some(baseline) = &baseline {
             for cell in cells.iter_mut().filter(|cell| cell.name != *baseline) {
                 cell.ratio = ratio(records, baseline, &cell.name);
+                cell.differences = storage::differences(header, &cell.name, baseline);
             }
         }
         let throughputs = cells.iter().filter_map(|cell| cell.throughput.as_ref()).collect_vec();
         let metric = throughputs.iter().map(|throughput| &throughput.name).all_equal_value().ok().cloned();
         let lower_is_better =
             metric.is_some() && throughputs.iter().all(|throughput| throughput.lower_is_better);
-        let failures = failures(records);
+        let failures = warnings::failures(records);
         let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
+            subject: subject(header),
+            baseline_title: baseline.as_ref().map(|name| header.title(name)),
             baseline,
             lower_is_better,
-            warnings: warnings(records),
+            warnings: warnings::warnings(records),
             failures,
+            storages: storage::sentences(cells.iter().flat_map(|cell| &cell.storages)),
+            footnotes: footnotes(&cells),
             checks: checks(records),
             notes: notes(records, &cells),
             start: start(header.scenario.start),
@@ -127,75 +130,30 @@ pub(super) fn ratio(records: &Records, baseline: &str, candidate: &str) -> Optio
     if metric.name != other.name {
         return None;
     }
-    let comparison = compare(&samples(records, baseline), &samples(records, candidate), CONFIDENCE)?;
-    Some(Ratio::new(comparison, metric.lower_is_better))
-}
-
-fn failures(records: &Records) -> Vec<Failure> {
-    let of_cell = |cell: &Cell| {
-        let measured = measured(records, &cell.name).iter().map(|(trial, _)| trial.trial).collect_vec();
-        let trials = records.trials.iter().filter(|trial| trial.cell == cell.name);
-        let failed = trials.filter_map(|trial| Some((trial, failure(trial)?)));
-        let view = |(trial, error): (&Trial, String)| Failure {
-            cell: cell.name.clone(),
-            trial: trial.trial,
-            block: trial.block,
-            error,
-            repeated: measured.contains(&trial.trial),
-        };
-        failed.map(view).collect_vec()
-    };
-    records.header.cells.iter().flat_map(of_cell).collect()
-}
-
-pub(super) fn short_name(warning: &Warning) -> &'static str {
-    name_and_severity(warning).0
-}
-
-/// The severity is comparable within one kind.
-fn name_and_severity(warning: &Warning) -> (&'static str, f64) {
-    match warning {
-        Warning::Late { p99_us, .. } => ("late", *p99_us),
-        Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
-        Warning::ClientSaturated { share } => ("client saturated", *share),
-        Warning::NoRealTime => ("no real time", 0.0),
-        Warning::NoIoFlusher => ("no I/O flusher", 0.0),
-        Warning::NotSteady { drift } => ("not steady", drift.abs()),
-        Warning::TransactionsFailed { share } => ("failures", *share),
-        Warning::BehindSchedule { behind_s } => ("behind schedule", *behind_s),
-        Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
-        Warning::HostDiskReads { major_faults } => ("host disk reads", *major_faults as f64),
-        Warning::SemiSyncFellBack { share, .. } => ("fell back to async", *share),
-        Warning::ReplicaBehind { catch_up_s, .. } => ("replica behind", catch_up_s.unwrap_or(f64::INFINITY)),
-        Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
-        Warning::OtherRun { .. } => ("another run", 0.0),
+    let (baseline, candidate) = (samples(records, baseline), samples(records, candidate));
+    let comparison = compare(&baseline, &candidate, CONFIDENCE)?;
+    let ratio = Ratio::new(comparison, metric.lower_is_better);
+    // Too few trials show no difference, whatever the storage does.
+    let is_open = !["faster", "slower"].contains(&ratio.verdict.as_str());
+    match advice::too_few_trials(baseline.len().min(candidate.len())) {
+        Some(_) if is_open => Some(Ratio { verdict: "too few trials".to_owned(), ..ratio }),
+        _ => Some(ratio),
     }
 }
 
-fn warnings(records: &Records) -> Vec<WarningView> {
-    let severity = |warning: &Warning| name_and_severity(warning).1;
-    let mut views = Vec::new();
-    for cell in &records.header.cells {
-        let trials = measured(records, &cell.name);
-        let mut by_name: BTreeMap<&str, Vec<&Warning>> = BTreeMap::new();
-        for (trial, _) in &trials {
-            let warnings = trial.warnings.iter().filter(|warning| !warning.is_of_machine());
-            // Each trial counts once per kind.
-            for warning in warnings.unique_by(|warning| short_name(warning)) {
-                by_name.entry(short_name(warning)).or_default().push(warning);
-            }
-        }
-        for (name, found) in by_name {
-            let worst = found.iter().max_by(|left, right| severity(left).total_cmp(&severity(right)));
-            views.extend(worst.map(|worst| WarningView {
-                cell: cell.name.clone(),
-                name: name.to_owned(),
-                trial_count: found.len(),
-                sentence: worst.sentence(),
-            }));
-        }
-    }
-    views
+fn subject(header: &Header) -> &'static str {
+    let is_one = header.cells.iter().map(|cell| (&cell.server, &cell.workload)).all_equal();
+    if is_one { "storage" } else { "cell" }
+}
+
+/// The reasons for `†` and `-` in the tables.
+fn footnotes(cells: &[CellView]) -> Vec<String> {
+    let few = cells.iter().any(|cell| cell.has_few_events);
+    let few = few.then(|| {
+        "† From too few transactions: see the warning, which names the window that is needed.".to_owned()
+    });
+    let latencies = cells.iter().filter_map(|cell| cell.latency.as_ref());
+    few.into_iter().chain(latency::footnote(latencies)).collect()
 }
 
 fn checks(records: &Records) -> Vec<CheckView> {
@@ -213,7 +171,8 @@ fn checks(records: &Records) -> Vec<CheckView> {
                 count.trials += 1;
                 count.passed += usize::from(check.passed);
                 if !check.passed {
-                    let failure = format!("{}, trial {}: {}", cell.name, trial.trial, check.detail);
+                    let title = records.header.title(&cell.name);
+                    let failure = format!("{title}, trial {}: {}", trial.trial, check.detail);
                     views[position].failures.push(failure);
                 }
             }
@@ -228,22 +187,27 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     notes.extend(of_machine.map(Warning::sentence).unique());
     let planned = records.header.scenario.trials_per_cell as usize;
     for cell in &records.header.cells {
-        let real = cell.stacks().filter(|stack| stack.real).map(|stack| &stack.name).join(", ");
+        let real = cell
+            .stacks()
+            .filter(|stack| stack.real)
+            .map(|stack| records.header.stack_title(stack))
+            .join(", ");
         if !real.is_empty() && records.header.scenario.start == StartState::WarmFast {
-            let name = &cell.name;
+            let title = format::the_first(&records.header.title(&cell.name));
             notes.push(format!(
-                "{name} ran on a real disk ({real}), which has no fast warm-up: it warmed up at the speed of the disk."
+                "{title} ran on a real disk ({real}), which has no fast warm-up: it warmed up at the speed of the disk."
             ));
         }
     }
     for cell in cells {
         let found = cell.trials.len() + cell.failed_count;
         if found < planned {
-            let found = format::plural(found, "trial");
-            notes.push(format!("{} has {found} of {planned}: the run stopped early.", cell.name));
+            let (title, found) = (format::the_first(&cell.title), format::plural(found, "trial"));
+            notes.push(format!("{title} has {found} of {planned}: the run stopped early."));
         }
         if cell.throughput.is_some() && cell.latency.is_none() {
-            notes.push(format!("{} has no complete latency histograms, so no quantiles.", cell.name));
+            let title = format::the_first(&cell.title);
+            notes.push(format!("{title} has no complete latency histograms, so no quantiles."));
         }
     }
     notes
@@ -269,7 +233,11 @@ fn start(start: StartState) -> String {
 fn assumptions(header: &Header) -> Vec<String> {
     let stacks = header.cells.iter().flat_map(Cell::stacks);
     let of_stack = |stack: &StackHead| {
-        stack.assumptions.iter().map(|assumption| format!("{}: {assumption}", stack.name)).collect_vec()
+        stack
+            .assumptions
+            .iter()
+            .map(|assumption| format!("{}: {assumption}", header.stack_title(stack)))
+            .collect_vec()
     };
     stacks.flat_map(of_stack).unique().collect()
 }

@@ -49,11 +49,21 @@ pub(super) fn origins(records: &Records) -> Vec<Setting> {
         ),
         setting("memory", format::bytes(machine.memory_bytes)),
         setting("seed of the run", header.scenario.seed.to_string()),
+        setting("names in commands", names(records)),
         setting("scenario hash", &header.provenance.scenario_hash),
         setting("stack hash", joined(records, &stacks)),
     ];
     origins.retain(|origin| !origin.value.is_empty());
     origins
+}
+
+/// The names of cells that have a label. Empty if none has.
+fn names(records: &Records) -> String {
+    let cells = records.header.cells.iter().map(|cell| (&cell.name, records.header.title(&cell.name)));
+    cells
+        .filter(|(name, title)| *name != title)
+        .map(|(name, title)| format!("{title} is `{name}`"))
+        .join("; ")
 }
 
 /// Distinct values of one provenance field, with their cells.
@@ -79,5 +89,6 @@ fn joined(records: &Records, values: &BTreeMap<String, Vec<String>>) -> String {
     }
     let position = |cells: &[String]| records.header.cells.iter().position(|cell| cells.contains(&cell.name));
     let parts = values.iter().sorted_by_key(|(_, cells)| position(cells));
-    parts.map(|(value, cells)| format!("{}: {value}", cells.join(", "))).join("; ")
+    let titles = |cells: &[String]| cells.iter().map(|cell| records.header.title(cell)).join(" and ");
+    parts.map(|(value, cells)| format!("{}: {value}", titles(cells))).join("; ")
 }

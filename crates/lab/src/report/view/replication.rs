@@ -5,7 +5,7 @@ use spindle_stats::mean;
 
 use super::CellView;
 use crate::record::{
-    Cell, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView, spelling,
+    Cell, Header, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView, spelling,
 };
 use crate::report::format;
 
@@ -40,7 +40,11 @@ pub struct ReplicaSummary {
     pub server_cpu_s: f64,
 }
 
-pub(super) fn summary(cell: &Cell, measurements: &[&Measurement]) -> Option<ReplicationSummary> {
+pub(super) fn summary(
+    header: &Header,
+    cell: &Cell,
+    measurements: &[&Measurement],
+) -> Option<ReplicationSummary> {
     let head = cell.replication.as_ref()?;
     let views: Vec<(f64, &ReplicationView)> = measurements
         .iter()
@@ -56,7 +60,8 @@ pub(super) fn summary(cell: &Cell, measurements: &[&Measurement]) -> Option<Repl
     let replica = |index: usize| {
         let views: Vec<&ReplicaView> =
             views.iter().filter_map(|(_, view)| view.replicas.get(index)).collect();
-        replica(&views)
+        let found = replica(&views)?;
+        Some(ReplicaSummary { name: header.with_titles(cell, &found.name, format::the), ..found })
     };
     Some(ReplicationSummary {
         mode: spelling(&head.mode),
@@ -106,18 +111,18 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
         if let Some(wait_ms) = replication.wait_ms {
             let unacknowledged = match replication.unacknowledged {
                 0 => String::new(),
-                count => format!("; {count} commits continued without it"),
+                count => format!("; {} continued without it", format::plural(count as usize, "commit")),
             };
             let wait_ms = format::number(wait_ms);
             sentences
-                .push(format!("{}: a commit waited {wait_ms} ms for a replica{unacknowledged}.", cell.name));
+                .push(format!("{}: a commit waited {wait_ms} ms for a replica{unacknowledged}.", cell.title));
         }
         for replica in &replication.replicas {
             let known =
                 |value: Option<f64>| value.map_or_else(|| "an unknown number of".to_owned(), format::number);
             sentences.push(format!(
                 "{}: {} was {} s behind (at most {} s), and {} MB of binary log at the end of the window; it {}.",
-                cell.name,
+                cell.title,
                 replica.name,
                 known(replica.behind_s),
                 known(replica.behind_s_max),

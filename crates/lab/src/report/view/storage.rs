@@ -4,22 +4,31 @@ use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
 
 use super::average::average;
+use super::latency::is_shown;
 use crate::record::{
-    Cell, DeviceView, EmulatorSummary, HostView, Measurement, MountHead, MountView, StackHead, StorageSeries,
+    self, Cell, DeviceView, Difference, EmulatorSummary, Header, HostView, Measurement, MountHead, MountView,
+    StackHead, StorageSeries,
 };
+use crate::report::format;
 
 /// One mount of a cell, or a device of it: its files, its stack and its activity, as means over the trials.
 #[derive(Debug, Clone, Serialize)]
 pub struct StorageView {
-    /// The cell's name, or `split: redo, binlog on raid10` where the cell has several mounts.
+    /// The cell's title, or `split: redo, binlog on raid10` where the cell has several mounts.
     pub name: String,
+    /// The same where it stands alone: the label of a cell's only stack.
+    pub label: String,
     /// Files on the mount, in the server's terms; empty for the data.
     pub files: String,
     pub stack: StackHead,
+    /// Its size and file system, and the files, for a sentence.
+    pub facts: String,
     /// `None` without a measured trial or without figures.
     pub activity: Option<Activity>,
     /// `None` for a real disk.
     pub emulator: Option<EmulatorSummary>,
+    /// `None` also with too few requests for it.
+    pub lateness_p99_us: Option<f64>,
     /// Whether this is a device of the preceding mount. The stack of that mount describes it.
     pub is_part: bool,
     #[serde(skip)]
@@ -80,24 +89,80 @@ pub struct Activity {
 
 /// The mounts of a cell, the data's first, each followed by its devices if it has several. The mounts of the
 /// replicas follow.
-pub(super) fn storages(cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
-    let mut storages = of_server(None, &cell.name, &cell.mounts, measurements);
+pub(super) fn storages(header: &Header, cell: &Cell, measurements: &[&Measurement]) -> Vec<StorageView> {
+    let title = header.title(&cell.name);
+    let mut storages = of_server(header, None, &title, &cell.mounts, measurements);
     let replicas = cell.replication.iter().flat_map(|replication| &replication.replicas);
     for (index, replica) in replicas.enumerate() {
-        let name = format!("{}, replica {}", cell.name, index + 1);
-        storages.extend(of_server(Some(index), &name, &replica.mounts, measurements));
+        let name = format!("{title}, replica {}", index + 1);
+        storages.extend(of_server(header, Some(index), &name, &replica.mounts, measurements));
     }
     storages
 }
 
+/// Each mount in a sentence, and once if several cells have it: its summary, its size, its file system with options, and its files.
+pub(super) fn sentences<'a>(storages: impl Iterator<Item = &'a StorageView>) -> Vec<String> {
+    let sentence =
+        |storage: &StorageView| format!("{}: {} ({})", storage.label, storage.stack.summary, storage.facts);
+    storages.filter(|storage| !storage.is_part).map(sentence).unique().collect()
+}
+
+/// Size and file system with options, and the files on it.
+fn facts(stack: &StackHead, files: &str) -> String {
+    let mkfs = stack.mkfs_options.iter().map(|option| format!(" {option}")).join("");
+    let mut facts = vec![format::bytes(stack.size_bytes), format!("{}{mkfs}", stack.file_system)];
+    if !stack.mount_options.is_empty() {
+        facts.push(format!("mounted with {}", stack.mount_options.join(",")));
+    }
+    let files = if files.is_empty() { String::new() } else { format!("; {files}") };
+    facts.join(", ") + &files
+}
+
+/// The parameters in which the storage of a cell differs from another's, mount by mount. Empty when the mounts
+/// hold other files, or storage of another kind.
+pub(super) fn differences(header: &Header, cell: &str, other: &str) -> Vec<Difference> {
+    let mounts = |name: &str| header.cells.iter().find(|cell| cell.name == name).map(|cell| &cell.mounts);
+    let (Some(own), Some(others)) = (mounts(cell), mounts(other)) else { return Vec::new() };
+    let classes = |mounts: &[MountHead]| mounts.iter().map(|mount| mount.classes.clone()).collect_vec();
+    if classes(own) != classes(others) {
+        return Vec::new();
+    }
+    let of_mount = |(own, other): (&MountHead, &MountHead)| {
+        let found = record::differences(own.stack.part.as_ref()?, other.stack.part.as_ref()?)?;
+        Some([found, outside(&own.stack, &other.stack)].concat())
+    };
+    own.iter().zip(others).map(of_mount).collect::<Option<Vec<_>>>().unwrap_or_default().concat()
+}
+
+/// Differences of size and file system.
+fn outside(own: &StackHead, other: &StackHead) -> Vec<Difference> {
+    let facts = |stack: &StackHead| {
+        [
+            ("size", format::bytes(stack.size_bytes)),
+            ("file system", stack.file_system.clone()),
+            ("mkfs options", stack.mkfs_options.join(" ")),
+            ("mount options", stack.mount_options.join(",")),
+        ]
+    };
+    let pairs = facts(own).into_iter().zip(facts(other)).filter(|((_, own), (_, other))| own != other);
+    let value = |text: String| (!text.is_empty()).then_some(text);
+    let difference = |((name, own), (_, other)): ((&str, String), (&str, String))| Difference {
+        name: name.to_owned(),
+        value: value(own),
+        other: value(other),
+    };
+    pairs.map(difference).collect()
+}
+
 fn of_server(
+    header: &Header,
     replica: Option<usize>,
     server: &str,
     mounts: &[MountHead],
     measurements: &[&Measurement],
 ) -> Vec<StorageView> {
     let name = |(index, mount): (usize, &MountHead)| {
-        let on = &mount.stack.name;
+        let on = header.stack_title(&mount.stack);
         match (index, mounts.len(), replica) {
             (0, 1, None) => server.to_owned(),
             (0, 1, Some(_)) => format!("{server}: on {on}"),
@@ -110,7 +175,12 @@ fn of_server(
     };
     let storages = mounts.iter().enumerate().flat_map(|(index, mount)| {
         let place = Place { replica, mount: index, device: None };
-        with_devices(place, &name((index, mount)), &mount.files, &mount.stack, measurements)
+        let mut storages =
+            with_devices(place, &name((index, mount)), &mount.files, &mount.stack, measurements);
+        if mounts.len() == 1 {
+            header.stack_title(&mount.stack).clone_into(&mut storages[0].label);
+        }
+        storages
     });
     storages.collect()
 }
@@ -145,12 +215,17 @@ fn view(
         activity(measurement.duration_s, emulator, host)
     });
     let emulators = measurements.iter().filter_map(|measurement| place.views(measurement).0);
+    let emulator: Option<EmulatorSummary> = average(emulators);
+    let enough = emulator.as_ref().filter(|emulator| is_shown(emulator.requests, 0.99));
     StorageView {
+        label: name.clone(),
         name,
         files: files.to_owned(),
+        facts: facts(stack, files),
         stack: stack.clone(),
         activity: average(activities),
-        emulator: average(emulators),
+        lateness_p99_us: enough.map(|emulator| emulator.lateness_p99_us),
+        emulator,
         is_part: place.device.is_some(),
         place,
     }

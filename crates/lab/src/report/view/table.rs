@@ -1,127 +1,254 @@
-//! One row per trial, for other programs.
+//! One row per figure of a trial, for other programs: the long form, which pandas and DuckDB filter and pivot.
 //!
-//! Columns that only some records have come last: one for each operation with known client CPU, and several
-//! for each replica.
+//! Figures come from the record's own structures, by the names of their fields: a field that is added there has
+//! a row here. A failed trial has its reason and no figures.
 
 use itertools::Itertools as _;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+use spindle_stats::fewest_for_quantile;
 
 use super::bottleneck::bottleneck_name;
 use super::cell::failure;
-use super::short_name;
-use crate::record::{EmulatorSummary, Measurement, ReplicaView, Trial};
-use crate::report::Records;
+use super::latency::is_shown;
+use crate::record::{Cell, Measurement, MountHead, MountView, ReplicaView, Trial, Warning};
+use crate::report::{Records, format};
 
-/// Every row has a value for every column; `null` when it is unknown.
+/// Every row has a value for every column; `null` when there is none.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrialTable {
-    pub columns: Vec<String>,
+    pub columns: Vec<&'static str>,
     pub rows: Vec<Vec<Value>>,
 }
 
-type Column = (&'static str, fn(&Trial, Option<&Measurement>) -> Value);
-
-fn value(measurement: Option<&Measurement>, pick: impl Fn(&Measurement) -> f64) -> Value {
-    measurement.map(pick).into()
-}
-
-const COLUMNS: [Column; 29] = [
-    ("cell", |trial, _| trial.cell.clone().into()),
-    ("trial", |trial, _| trial.trial.into()),
-    ("block", |trial, _| trial.block.into()),
-    ("started_at", |trial, _| trial.started_at.clone().into()),
-    ("seed", |trial, _| trial.provenance.seed.into()),
-    ("server_version", |trial, _| trial.provenance.server_version.clone().into()),
-    ("duration_s", |_, m| value(m, |m| m.duration_s)),
-    ("metric", |_, m| m.map(|m| m.metric.name.clone()).into()),
-    ("value", |_, m| value(m, |m| m.metric.value)),
-    ("transactions", |_, m| value(m, |m| m.latency.count as f64)),
-    ("latency_mean_ms", |_, m| value(m, |m| m.latency.mean_ms)),
-    ("latency_p50_ms", |_, m| value(m, |m| m.latency.p50_ms)),
-    ("latency_p95_ms", |_, m| value(m, |m| m.latency.p95_ms)),
-    ("latency_p99_ms", |_, m| value(m, |m| m.latency.p99_ms)),
-    ("latency_p999_ms", |_, m| value(m, |m| m.latency.p999_ms)),
-    ("latency_max_ms", |_, m| value(m, |m| m.latency.max_ms)),
-    ("reads_per_transaction", |_, m| value(m, |m| m.per_transaction.reads)),
-    ("writes_per_transaction", |_, m| value(m, |m| m.per_transaction.writes)),
-    ("flushes_per_transaction", |_, m| value(m, |m| m.per_transaction.flushes)),
-    ("read_kib_per_transaction", |_, m| value(m, |m| m.per_transaction.read_kib)),
-    ("write_kib_per_transaction", |_, m| value(m, |m| m.per_transaction.write_kib)),
-    ("server_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.server_cpu_us)),
-    ("client_cpu_us_per_transaction", |_, m| value(m, |m| m.per_transaction.client_cpu_us)),
-    ("cpu_busy", |_, m| value(m, |m| m.cpu.busy)),
-    ("bottleneck", |_, m| m.map(|m| bottleneck_name(m.bottleneck.kind)).into()),
-    ("lateness_p99_us", |_, m| emulator(m).map(|emulator| emulator.lateness_p99_us).into()),
-    ("late_share", |_, m| emulator(m).map(|emulator| emulator.late_share).into()),
-    ("warnings", |trial, _| trial.warnings.iter().map(short_name).join("; ").into()),
-    ("error", |trial, _| failure(trial).into()),
+/// Columns that are equal in all rows of a trial.
+const OF_TRIAL: [&str; 12] = [
+    "experiment",
+    "cell",
+    "cell_label",
+    "storage",
+    "storage_label",
+    "server",
+    "server_version",
+    "workload",
+    "trial",
+    "block",
+    "seed",
+    "started_at",
 ];
 
-type ReplicaColumn = (&'static str, fn(&ReplicaView) -> Value);
-
-/// The names get a prefix: `replica_1_` and so on.
-const REPLICA_COLUMNS: [ReplicaColumn; 5] = [
-    ("name", |replica| replica.name.clone().into()),
-    ("behind_s_mean", |replica| replica.series.behind_s_mean_and_max().map(|(mean, _)| mean).into()),
-    ("behind_s_max", |replica| replica.series.behind_s_mean_and_max().map(|(_, max)| max).into()),
-    ("behind_mb_last", |replica| replica.behind_bytes_last.map(|bytes| bytes as f64 / 1e6).into()),
-    ("catch_up_s", |replica| replica.catch_up_s.into()),
-];
-
-/// The optional columns.
-struct Further<'a> {
-    /// Operations with known client CPU.
-    operations: Vec<&'a str>,
-    replica_count: usize,
-}
-
-impl<'a> Further<'a> {
-    fn of(records: &'a Records) -> Further<'a> {
-        let measurements = records.trials.iter().filter_map(|trial| trial.measurement.as_ref());
-        let operations = measurements.clone().flat_map(|measurement| &measurement.transactions);
-        let timed = operations.filter(|kind| kind.client_cpu_us().is_some());
-        let replications = measurements.filter_map(|measurement| measurement.replication.as_ref());
-        Further {
-            operations: timed.map(|kind| kind.name.as_str()).unique().collect(),
-            replica_count: replications.map(|view| view.replicas.len()).max().unwrap_or_default(),
-        }
-    }
-
-    fn names(&self) -> impl Iterator<Item = String> {
-        let operations = self.operations.iter().map(|name| format!("client_cpu_us_{name}"));
-        let replicas = (1..=self.replica_count)
-            .flat_map(|number| REPLICA_COLUMNS.map(|(name, _)| format!("replica_{number}_{name}")));
-        operations.chain(replicas)
-    }
-
-    fn values(&self, measurement: Option<&Measurement>) -> impl Iterator<Item = Value> {
-        let cpu_us = move |name: &&str| {
-            let mut kinds = measurement?.transactions.iter();
-            kinds.find(|kind| kind.name == **name)?.client_cpu_us()
-        };
-        let replica = move |index| measurement?.replication.as_ref()?.replicas.get(index);
-        let of_replica =
-            move |index| REPLICA_COLUMNS.map(|(_, column)| replica(index).map(column).unwrap_or_default());
-        let operations = self.operations.iter().map(move |name| cpu_us(name).into());
-        operations.chain((0..self.replica_count).flat_map(of_replica))
-    }
-}
+/// `transaction` is empty for all types together, `part` for what is of no mount or replica.
+const OF_FIGURE: [&str; 6] = ["transaction", "part", "metric", "unit", "value", "text"];
 
 impl TrialTable {
     pub(super) fn new(records: &Records) -> TrialTable {
-        let further = Further::of(records);
-        let columns = COLUMNS.iter().map(|(name, _)| (*name).to_owned()).chain(further.names());
-        let row = |trial: &Trial| {
-            // A trial that failed its verification has a measurement, but it is excluded from calculations.
-            let measurement = trial.measurement.as_ref().filter(|_| failure(trial).is_none());
-            let fields = COLUMNS.iter().map(|(_, column)| column(trial, measurement));
-            fields.chain(further.values(measurement)).collect()
-        };
-        TrialTable { columns: columns.collect(), rows: records.trials.iter().map(row).collect() }
+        let cell = |trial: &Trial| records.header.cells.iter().find(|cell| cell.name == trial.cell);
+        let trials = records.trials.iter().filter_map(|trial| Some((trial, cell(trial)?)));
+        let rows = trials.flat_map(|(trial, cell)| {
+            let head = head(records, trial, cell);
+            figures(trial, cell)
+                .into_iter()
+                .map(move |figure| head.iter().cloned().chain(figure.values()).collect())
+        });
+        TrialTable { columns: [&OF_TRIAL[..], &OF_FIGURE[..]].concat(), rows: rows.collect() }
     }
 }
 
-fn emulator(measurement: Option<&Measurement>) -> Option<&EmulatorSummary> {
-    measurement?.mounts.first()?.emulator.as_ref()
+fn head(records: &Records, trial: &Trial, cell: &Cell) -> [Value; OF_TRIAL.len()] {
+    [
+        records.header.scenario.name.clone().into(),
+        cell.name.clone().into(),
+        cell.label.clone().into(),
+        cell.layout_name().into(),
+        cell.storage_label().into(),
+        cell.server.clone().into(),
+        trial.provenance.server_version.clone().into(),
+        cell.workload.clone().into(),
+        trial.trial.into(),
+        trial.block.into(),
+        trial.provenance.seed.into(),
+        trial.started_at.clone().into(),
+    ]
+}
+
+#[derive(Debug, Clone, Default)]
+struct Figure {
+    transaction: String,
+    part: String,
+    metric: String,
+    unit: String,
+    value: Option<f64>,
+    /// A value in words, or the reason why there is none.
+    text: String,
+}
+
+impl Figure {
+    fn values(self) -> [Value; OF_FIGURE.len()] {
+        let Figure { transaction, part, metric, unit, value, text } = self;
+        [transaction.into(), part.into(), metric.into(), unit.into(), value.into(), text.into()]
+    }
+}
+
+/// A figure by the name of its field, which ends with its unit.
+fn figure(field: &str, value: f64) -> Figure {
+    const UNITS: [(&str, &str); 6] = [
+        ("_ms", "ms"),
+        ("_us", "us"),
+        ("_s", "s"),
+        ("_bytes", "bytes"),
+        ("_kib", "KiB"),
+        ("_share", "share"),
+    ];
+    let unit = UNITS.into_iter().find(|(suffix, _)| field.ends_with(suffix)).map_or("", |(_, unit)| unit);
+    Figure { metric: field.to_owned(), unit: unit.to_owned(), value: Some(value), ..Figure::default() }
+}
+
+/// The numbers of a flat structure. A quantile of fewer than enough of `count` values is left empty.
+fn numbers(prefix: &str, structure: &impl Serialize, count: u64) -> Vec<Figure> {
+    let Value::Object(fields) = json!(structure) else { return Vec::new() };
+    let numbers = fields.iter().filter_map(|(field, value)| Some((field, value.as_f64()?)));
+    let figures = numbers.map(|(field, value)| {
+        let figure = figure(&format!("{prefix}{field}"), value);
+        match probability(field).filter(|probability| !is_shown(count, *probability)) {
+            Some(probability) => Figure {
+                value: None,
+                text: format!("too few: {count} of {}", format::count(fewest_for_quantile(probability))),
+                ..figure
+            },
+            None => figure,
+        }
+    });
+    figures.collect()
+}
+
+/// 0.999 of `p999_ms` or `lateness_p999_us`.
+fn probability(field: &str) -> Option<f64> {
+    field.split('_').find_map(|part| format!("0.{}", part.strip_prefix('p')?).parse().ok())
+}
+
+fn figures(trial: &Trial, cell: &Cell) -> Vec<Figure> {
+    let failure = failure(trial);
+    let mut figures = vec![Figure {
+        text: failure.clone().unwrap_or_default(),
+        ..figure("trial_failed", f64::from(u8::from(failure.is_some())))
+    }];
+    figures
+        .extend(trial.phases_s.iter().map(|(phase, seconds)| figure(&format!("phase_{phase}_s"), *seconds)));
+    // A trial that failed its verification has a measurement, but it is excluded from calculations.
+    if let Some(measurement) = trial.measurement.as_ref().filter(|_| failure.is_none()) {
+        figures.push(result(measurement));
+        figures.push(warnings(trial));
+        figures.extend(of_measurement(measurement));
+        figures.extend(of_transactions(measurement));
+        figures.extend(of_mounts("", &cell.mounts, &measurement.mounts));
+        let heads = cell.replication.iter().flat_map(|replication| &replication.replicas);
+        let views = measurement.replication.iter().flat_map(|replication| &replication.replicas);
+        for (index, (head, view)) in heads.zip(views).enumerate() {
+            let part = format!("replica {}", index + 1);
+            figures.extend(of_replica(&part, view));
+            figures.extend(of_mounts(&format!("{part}: "), &head.mounts, &view.mounts));
+        }
+    }
+    figures
+}
+
+/// The figure by which cells are compared. Its unit is the metric's name.
+fn result(measurement: &Measurement) -> Figure {
+    let few = Warning::derived(measurement).map(|warning| warning.name().to_owned());
+    Figure {
+        unit: measurement.metric.name.clone(),
+        text: few.unwrap_or_default(),
+        ..figure("result", measurement.metric.value)
+    }
+}
+
+fn warnings(trial: &Trial) -> Figure {
+    let names = trial.warnings.iter().map(Warning::name).join("; ");
+    Figure { text: names, ..figure("warnings", trial.warnings.len() as f64) }
+}
+
+fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
+    let mut figures = vec![figure("window_s", measurement.duration_s)];
+    figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
+    figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
+    figures.extend(numbers("cpu_", &measurement.cpu, 0));
+    let bottleneck = &measurement.bottleneck;
+    figures.push(Figure { value: None, text: bottleneck_name(bottleneck.kind), ..figure("bottleneck", 0.0) });
+    let share = |(cause, share): (&String, &f64)| figure(&format!("{cause}_share"), *share);
+    figures.extend(bottleneck.shares.iter().map(share));
+    let passed = measurement.verification.iter().filter(|check| check.passed).count();
+    figures.push(figure("verifications_passed", passed as f64));
+    if let Some(replication) = &measurement.replication {
+        figures.push(figure("binlog_bytes", replication.binlog_bytes as f64));
+        let semi_sync = replication.semi_sync.as_ref().map(|view| numbers("semi_sync_", view, 0));
+        figures.extend(semi_sync.into_iter().flatten());
+    }
+    figures
+}
+
+fn of_transactions(measurement: &Measurement) -> Vec<Figure> {
+    let of_kind = measurement.transactions.iter().flat_map(|kind| {
+        let mut figures = numbers("", kind, 0);
+        figures.extend(kind.client_cpu_us().map(|us| figure("client_cpu_per_transaction_us", us)));
+        figures.extend(numbers("latency_", &kind.latency, kind.latency.count));
+        figures.into_iter().map(|figure| Figure { transaction: kind.name.clone(), ..figure })
+    });
+    of_kind.collect()
+}
+
+/// What the emulator and the kernel counted on each mount, and on each device of a mount with several.
+fn of_mounts(whose: &str, heads: &[MountHead], views: &[MountView]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut add = |part: String, emulator: Option<_>, kernel: Option<_>| {
+        let of_emulator =
+            emulator.map(|view: &crate::record::EmulatorSummary| numbers("emulator_", view, view.requests));
+        let of_kernel = kernel.map(|view: &crate::record::HostView| numbers("kernel_", view, 0));
+        let both = of_emulator.into_iter().chain(of_kernel).flatten();
+        figures.extend(both.map(|figure| Figure { part: part.clone(), ..figure }));
+    };
+    for (head, view) in heads.iter().zip(views) {
+        let part = format!("{whose}{}", head.classes.iter().map(|class| class.key()).join("+"));
+        add(part.clone(), view.emulator.as_ref(), view.host.as_ref());
+        for device in &view.devices {
+            add(format!("{part}, {} device", device.name), device.emulator.as_ref(), device.host.as_ref());
+        }
+    }
+    figures
+}
+
+fn of_replica(part: &str, view: &ReplicaView) -> Vec<Figure> {
+    let mut figures = numbers("", view, 0);
+    if let Some((mean, max)) = view.series.behind_s_mean_and_max() {
+        figures.extend([figure("behind_mean_s", mean), figure("behind_max_s", max)]);
+    }
+    let named = figures.into_iter().map(|figure| Figure { part: part.to_owned(), ..figure });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_says_its_unit() {
+        let units =
+            ["lateness_p99_us", "late_share", "server_s", "reads"].map(|field| figure(field, 1.0).unit);
+        assert_eq!(units, ["us", "share", "s", ""]);
+    }
+
+    #[test]
+    fn a_quantile_of_too_few_values_is_empty_and_says_so() {
+        let check = |count: u64, expect: (Option<f64>, &str)| {
+            let figures = numbers("", &json!({ "p99_ms": 2.0 }), count);
+            assert_eq!((figures[0].value, figures[0].text.as_str()), expect);
+        };
+        check(999, (None, "too few: 999 of 1,000"));
+        check(1_000, (Some(2.0), ""));
+    }
+
+    #[test]
+    fn the_probability_is_in_the_name_of_a_quantile() {
+        let names = ["p50_ms", "p999_ms", "lateness_p99_us", "per_transaction", "mean_ms"];
+        assert_eq!(names.map(probability), [Some(0.5), Some(0.999), Some(0.99), None, None]);
+    }
 }

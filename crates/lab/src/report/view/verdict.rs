@@ -7,13 +7,14 @@ use super::{
     cell::{CellView, Failure, Ratio},
     ratio,
 };
-use crate::report::{Records, format};
+use crate::report::format::{self, the, the_first};
+use crate::report::{Records, advice};
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {
     /// The answer in one sentence.
     pub sentence: String,
-    /// The limit of each cell, and missing data.
+    /// The limit of each cell, the parameters in which its storage differs, and missing data.
     pub details: Vec<String>,
 }
 
@@ -28,26 +29,58 @@ impl VerdictView {
         let measured: Vec<&CellView> = cells.iter().filter(|cell| cell.throughput.is_some()).collect();
         let sentence = match (measured.as_slice(), baseline, metric) {
             ([], ..) if records.trials.is_empty() => "No trial has been recorded yet.".to_owned(),
-            ([], ..) => {
-                let count = failures.len();
-                let trials =
-                    if count == 1 { "The only trial".to_owned() } else { format!("All {count} trials") };
-                format!("No cell has a measurement. {trials} failed.")
-            }
+            ([], ..) => format!("Nothing was measured: {}.", all_failed(failures.len())),
             ([only], ..) => single(only),
             (_, Some(baseline), Some(_)) => ranking(records, &measured, baseline),
-            _ => "The cells have different metrics, so their figures are not compared.".to_owned(),
+            _ => "The figures count different things, so they are not compared.".to_owned(),
         };
-        let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
-        for cell in cells.iter().filter(|cell| cell.throughput.is_none() && !measured.is_empty()) {
-            details.push(format!("{} has no measurement.", cell.name));
-        }
-        let lost = failures.iter().filter(|failure| !failure.repeated).count();
-        if lost > 0 && !measured.is_empty() {
-            details.push(format!("{} failed and are left out.", format::plural(lost, "trial")));
-        }
-        Self { sentence, details }
+        Self { sentence, details: details(cells, &measured, baseline, failures) }
     }
+}
+
+fn all_failed(count: usize) -> String {
+    match count {
+        1 => "the only trial failed".to_owned(),
+        2 => "both trials failed".to_owned(),
+        _ => format!("all {count} trials failed"),
+    }
+}
+
+fn details(
+    cells: &[CellView],
+    measured: &[&CellView],
+    baseline: Option<&str>,
+    failures: &[Failure],
+) -> Vec<String> {
+    let mut details: Vec<String> = measured.iter().filter_map(|cell| bottleneck_sentence(cell)).collect();
+    let baseline = cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
+    let differing = cells.iter().filter(|cell| !cell.differences.is_empty());
+    details.extend(differing.zip(std::iter::repeat(baseline)).filter_map(|(cell, baseline)| {
+        let (cell_title, baseline) = (the_first(&cell.title), the(&baseline?.title));
+        let list = format::list(cell.differences.iter().map(ToString::to_string));
+        Some(format!("{cell_title} differs from {baseline} only in: {list}."))
+    }));
+    let few: Vec<String> =
+        measured.iter().filter(|cell| cell.has_few_events).map(|cell| the(&cell.title)).collect();
+    if !few.is_empty() {
+        let figures = if few.len() == 1 { "figure" } else { "figures" };
+        details.push(format!(
+            "Too few transactions for the {figures} of {}: see the warnings.",
+            format::list(few)
+        ));
+    }
+    if measured.is_empty() {
+        return details;
+    }
+    for cell in cells.iter().filter(|cell| cell.throughput.is_none()) {
+        details.push(format!("{} has no measurement.", the_first(&cell.title)));
+    }
+    match failures.iter().filter(|failure| !failure.repeated).count() {
+        0 => {}
+        1 => details.push("1 trial failed and is left out.".to_owned()),
+        lost => details.push(format!("{lost} trials failed and are left out.")),
+    }
+    details
 }
 
 /// Larger for the better cell.
@@ -57,76 +90,77 @@ fn merit(cell: &CellView) -> f64 {
     })
 }
 
-fn is_time(cell: &CellView) -> bool {
-    cell.throughput.as_ref().is_some_and(|throughput| throughput.lower_is_better)
-}
-
 fn single(cell: &CellView) -> String {
     let Some(throughput) = &cell.throughput else {
         return String::new();
     };
     let did = if throughput.lower_is_better { "took" } else { "reached" };
-    let value = format!("{} {did} {} {}", cell.name, format::number(throughput.mean), throughput.name);
-    match throughput.interval {
-        Some(interval) => format!(
-            "{value} (95 % interval {interval}, {}); there is no second cell to compare it with.",
-            format::plural(cell.trials.len(), "trial"),
-        ),
-        None => {
-            format!("{value} in a single trial; there is no interval and no second cell to compare it with.")
+    let (mean, metric) = (format::number(throughput.mean), &throughput.name);
+    let value = format!("{} {did} {mean} {metric}", the_first(&cell.title));
+    let count = cell.trials.len();
+    let trials = format::plural(count, "trial");
+    match (throughput.interval, advice::too_few_trials(count)) {
+        (Some(interval), None) => {
+            format!("{value} (95 % interval {interval}, {trials}). There is nothing to compare it with.")
         }
+        (_, advice) => format!("{value}; {}.", advice.unwrap_or_default()),
     }
 }
 
-/// A ratio for the middle of a sentence.
-fn times(ratio: &Ratio, of: &str) -> String {
-    let interval = ratio.interval.map_or_else(String::new, |range| format!(" (95 % interval {range})"));
-    format!("{} times {of}{interval}", format::number(ratio.ratio))
+/// The leader's ratio to another cell, for the middle of a sentence: `9.81 times the throughput of the disk`.
+fn times(ratio: &Ratio, of: &CellView) -> String {
+    let is_time = of.throughput.as_ref().is_some_and(|throughput| throughput.lower_is_better);
+    let figure = if is_time { "time" } else { "throughput" };
+    format!("{} times the {figure} of {}{}", format::number(ratio.ratio), the(&of.title), interval(ratio))
+}
+
+fn interval(ratio: &Ratio) -> String {
+    ratio.interval.map_or_else(String::new, |range| format!(" (95 % interval {range})"))
 }
 
 fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String {
     let mut ranked = measured.to_vec();
     ranked.sort_by(|left, right| merit(right).total_cmp(&merit(left)));
     let (leader, others) = (ranked[0], &ranked[1..]);
-    let times = |ratio: &Ratio, of: &str| {
-        if is_time(leader) { times(ratio, &format!("the time of {of}")) } else { times(ratio, of) }
-    };
     // Comparison of the leader with each other cell. The leader is the fastest only if it is faster than all
     // of them.
-    let ratios =
-        others.iter().map(|other| Some((other.name.as_str(), ratio(records, &other.name, &leader.name)?)));
+    let ratios = others.iter().map(|other| Some((*other, ratio(records, &other.name, &leader.name)?)));
     let Some(against) = ratios.collect::<Option<Vec<_>>>() else {
-        return "Some cells did no work, so there is no ratio; see the table.".to_owned();
+        return "Some storage did no work at all, so there is no comparison; see the table.".to_owned();
     };
-    let to_baseline = against.iter().find(|(name, _)| *name == baseline);
-    if against.iter().any(|(_, ratio)| ratio.interval.is_none()) {
-        let (name, ratio) = to_baseline.unwrap_or(&against[0]);
-        return format!(
-            "{} was ahead: {}. A cell with a single trial has no interval, so this is an observation and not a finding.",
-            leader.name,
-            times(ratio, name)
-        );
+    let to_baseline = against.iter().find(|(cell, _)| cell.name == baseline);
+    let tied: Vec<&(&CellView, Ratio)> =
+        against.iter().filter(|(_, ratio)| ratio.verdict != "faster").collect();
+    let fewest = tied.iter().map(|(cell, _)| cell.trials.len()).min().unwrap_or(usize::MAX);
+    if let Some(advice) = advice::too_few_trials(fewest.min(leader.trials.len())).filter(|_| !tied.is_empty())
+    {
+        let (other, ratio) = to_baseline.unwrap_or(&against[0]);
+        let times = times(&Ratio { interval: None, ..ratio.clone() }, other);
+        return format!("{} was ahead with {times}, but {advice}.", the_first(&leader.title));
     }
-    let tied: Vec<_> = against.iter().filter(|(_, ratio)| ratio.verdict != "faster").collect();
     if tied.is_empty() {
         let (runner_up, closest) = &against[0];
-        let (name, ratio) = to_baseline.unwrap_or(&against[0]);
-        let mut sentence = format!("{} is the fastest: {}", leader.name, times(ratio, name));
-        if name != runner_up {
-            sentence += &format!(", and {}, the runner-up", times(closest, runner_up));
+        let (other, ratio) = to_baseline.unwrap_or(&against[0]);
+        let mut sentence = format!("{} is the fastest: {}", the_first(&leader.title), times(ratio, other));
+        if other.name != runner_up.name {
+            let (title, interval) = (the(&runner_up.title), interval(closest));
+            sentence += &format!(
+                ", and {} times that of the runner-up, {title}{interval}",
+                format::number(closest.ratio)
+            );
         }
         return sentence + ".";
     }
-    let names = std::iter::once(leader.name.as_str()).chain(tied.iter().map(|(name, _)| *name));
+    let names = std::iter::once(leader).chain(tied.iter().map(|(cell, _)| *cell));
     let mut sentence = format!(
-        "No difference is shown between {}: {} measured {}",
-        format::list(names),
-        leader.name,
-        format::list(tied.iter().map(|(name, ratio)| times(ratio, name)))
+        "No difference is shown between {}: {} had {}",
+        format::list(names.map(|cell| the(&cell.title))),
+        the(&leader.title),
+        format::list(tied.iter().map(|(cell, ratio)| times(ratio, cell)))
     );
-    let is_behind = |(_, ratio): &&(&str, Ratio)| ratio.verdict == "faster";
-    if let Some((name, ratio)) = to_baseline.filter(is_behind).or_else(|| against.iter().find(is_behind)) {
-        sentence += &format!("; it is {}", times(ratio, name));
+    let is_behind = |(_, ratio): &&(&CellView, Ratio)| ratio.verdict == "faster";
+    if let Some((cell, ratio)) = to_baseline.filter(is_behind).or_else(|| against.iter().find(is_behind)) {
+        sentence += &format!("; it had {}", times(ratio, cell));
     }
     sentence + "."
 }
@@ -140,10 +174,10 @@ fn bottleneck_sentence(cell: &CellView) -> Option<String> {
         (agreeing, count) if agreeing == count => format!("in all {count} trials"),
         (agreeing, count) => format!("in {agreeing} of {count} trials"),
     };
-    let name = &cell.name;
+    let title = the_first(&cell.title);
     let verdict = match bottleneck.name.as_str() {
-        "unknown" => format!("{name}: no single bottleneck {agreement}."),
-        limit => format!("{name}: limited by {limit} {agreement}."),
+        "unknown" => format!("{title} had no single bottleneck {agreement}."),
+        limit => format!("{title} was limited by {limit} {agreement}."),
     };
     Some(format!("{verdict} {}", bottleneck.reason).trim_end().to_owned())
 }

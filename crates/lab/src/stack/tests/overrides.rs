@@ -170,7 +170,7 @@ fn one_command_sets_parameters_without_a_file() {
     );
     assert_eq!(
         refused("size", "20 GB"),
-        "--set size: is no parameter of a device or a layer; `spindle disk profile NAME` shows those"
+        "--set size: is no parameter of a device or a layer; `spindle disk show NAME` shows those"
     );
 }
 

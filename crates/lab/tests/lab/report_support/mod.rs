@@ -127,6 +127,8 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
                 layout: None,
                 mounts: vec![data_mount(StackHead {
                     name: shape.name.to_owned(),
+                    label: String::new(),
+                    part: None,
                     summary: format!("An invented device that reads 16 KiB in {} ms and flushes in {} ms.", shape.read_ms, shape.flush_ms),
                     size_bytes: 20 << 30,
                     file_system: "xfs".to_owned(),
@@ -408,7 +410,7 @@ pub(crate) fn long_names() -> String {
     })
 }
 
-fn with_header(records: &str, edit: impl FnOnce(&mut Header)) -> String {
+pub(crate) fn with_header(records: &str, edit: impl FnOnce(&mut Header)) -> String {
     let (header, trials) = records.split_once('\n').expect("lines");
     let Line::Header(mut header) = serde_json::from_str(header).expect("a header") else {
         panic!("no header")

@@ -5,7 +5,7 @@ use super::read_cache::LINE_BYTES;
 use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{LayerParameters, Told, take};
-use crate::parameter::{Declared, Invalid, Parameter, Step, choices, format_size_bytes};
+use crate::parameter::{Declared, Invalid, Parameter, Step, choices, format_duration_ns, format_size_bytes};
 use crate::request::SECTOR_BYTES;
 use crate::time::{MICROSECOND, MILLISECOND, SECOND};
 
@@ -69,6 +69,26 @@ impl CacheParameters {
     }
 }
 
+impl CacheParameters {
+    /// The outage of the battery and its effect, as a phrase that follows the policy.
+    fn battery_told(&self) -> String {
+        let Some(out_at_ns) = self.battery_out_at_ns else { return String::new() };
+        let from = match out_at_ns {
+            0 => String::new(),
+            _ => format!(" from {}", format_duration_ns(out_at_ns)),
+        };
+        let until =
+            self.battery_back_at_ns.map(|back_at_ns| format!(" until {}", format_duration_ns(back_at_ns)));
+        let effect = match (self.policy, &until) {
+            (CachePolicy::WriteBack, None) => ", so it writes through",
+            (CachePolicy::WriteBack, Some(_)) => ", and it writes through meanwhile",
+            (CachePolicy::WriteThrough, _) => "",
+            (CachePolicy::WriteBackAlways, _) => ", so a power cut loses flushed data",
+        };
+        format!(" (its battery is out{from}{}{effect})", until.unwrap_or_default())
+    }
+}
+
 impl LayerParameters for CacheParameters {
     fn relations(&self) -> Result<(), Invalid> {
         if self.read_ahead_bytes > self.read_cache_bytes {
@@ -100,18 +120,21 @@ impl LayerParameters for CacheParameters {
     }
 
     fn summary(&self, below: &[Told<'_>]) -> String {
-        let name = match self.policy {
+        let policy = match self.policy {
             CachePolicy::WriteBack => "write-back",
             CachePolicy::WriteThrough => "write-through",
             CachePolicy::WriteBackAlways => "write-back without regard to the battery",
         };
+        let battery = self.battery_told();
         let memory = format_size_bytes(self.cache_bytes);
         let read_ahead = match self.read_ahead_bytes {
             0 => String::new(),
             bytes => format!(", reading ahead by stripes of {}", format_size_bytes(bytes)),
         };
         let below = below[0].summary;
-        format!("A controller with {memory} of battery-backed cache, {name}{read_ahead}, on: {below}")
+        format!(
+            "A controller with {memory} of battery-backed cache, {policy}{battery}{read_ahead}, on: {below}"
+        )
     }
 
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, seed: u64) -> Built {

@@ -224,7 +224,12 @@ impl LayerParameters for RaidParameters {
 
     fn summary(&self, below: &[Told<'_>]) -> String {
         let (level, chunk) = (self.level as u64, format_size_bytes(self.chunk_bytes));
-        format!("RAID {level} of {}, chunk {chunk}, of: {}", below.len(), below[0].summary)
+        let absent = [("missing", &self.missing_members), ("being rebuilt", &self.rebuilding_members)];
+        let absent = absent.into_iter().filter(|(_, members)| !members.is_empty());
+        let absent: String =
+            absent.map(|(state, members)| format!(", {} of them {state}", members.len())).collect();
+        let degraded = if absent.is_empty() { "" } else { ", degraded" };
+        format!("RAID {level} of {}{absent}{degraded}, chunk {chunk}, of: {}", below.len(), below[0].summary)
     }
 
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, _seed: u64) -> Built {
