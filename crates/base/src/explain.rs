@@ -41,8 +41,32 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, Mistake> {
 pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
     toml::Deserializer::parse(text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        Mistake::at(format!("line {line}"), format!("not valid TOML: {}", one_line(error.message())))
+        let written = text.lines().nth(line - 1).unwrap_or_default();
+        let is_double = || (error.message() == "duplicate key").then(|| twice(written));
+        let words = unquoted(written).or_else(is_double);
+        let words = words.unwrap_or_else(|| format!("not valid TOML: {}", one_line(error.message())));
+        Mistake::at(format!("line {line}"), words)
     })
+}
+
+fn twice(line: &str) -> String {
+    let key = line.split('=').next().unwrap_or(line).trim();
+    format!("`{key}` is there already; each name is used once")
+}
+
+/// The right form of a line whose text, or list of texts, has no quotes.
+fn unquoted(line: &str) -> Option<String> {
+    let is_valid = |line: &str| line.parse::<toml::Table>().is_ok();
+    let (key, value) = line.split('#').next()?.split_once('=')?;
+    let (key, value) = (key.trim(), value.trim());
+    let quoted = |text: &str| toml::Value::from(text.trim().trim_matches(['"', '\''])).to_string();
+    let right = match value.strip_prefix('[').map(|rest| rest.trim_end_matches(']')) {
+        Some(items) => format!("[{}]", items.split(',').map(quoted).collect::<Vec<_>>().join(", ")),
+        None => quoted(value),
+    };
+    let right = format!("{key} = {right}");
+    let is_mended = !value.is_empty() && !is_valid(line) && is_valid(&right);
+    is_mended.then(|| format!("texts need quotes; write `{right}`"))
 }
 
 fn one_line(message: &str) -> String {
@@ -56,6 +80,18 @@ mod tests {
     #[track_caller]
     fn check(path: &str, message: &str, expect: &str) {
         assert_eq!(explain(path, message).to_string(), expect);
+    }
+
+    #[test]
+    fn a_text_without_quotes_is_told_with_its_line_and_the_right_form() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(parse_toml(text).err().map(|mistake| mistake.to_string()).as_deref(), Some(expect));
+        };
+        check("a = 1\nkind = tpcc # why", "line 2: texts need quotes; write `kind = \"tpcc\"`");
+        check("size = 20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
+        check("stack = [hdd, 'ssd']", "line 1: texts need quotes; write `stack = [\"hdd\", \"ssd\"]`");
+        check("[a]\n[a]", "line 2: `[a]` is there already; each name is used once");
+        check("size = \"20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod child;
 pub mod explain;
+pub mod form;
 pub mod hash;
 pub mod histogram;
 pub mod mistake;

@@ -1,4 +1,4 @@
-//! A mistake of the user: one sentence that names the file or flag, the key and the bound. The program exits
+//! A mistake of the user: a sentence that names the file or flag, the key and the bound. The program exits
 //! with code 2, before any work.
 
 use std::fmt::{self, Display, Formatter};
@@ -12,17 +12,27 @@ pub struct Mistake {
     pub place: String,
     /// The sentence without the place.
     pub message: String,
+    /// Further mistakes of the same file. The program prints each on a line of its own.
+    pub others: Vec<Mistake>,
 }
 
 impl Mistake {
     /// A mistake whose message names its place.
     pub fn new(message: impl Into<String>) -> Mistake {
-        Mistake { place: String::new(), message: message.into() }
+        Mistake { place: String::new(), message: message.into(), others: Vec::new() }
     }
 
     /// A mistake at a key; an empty key stands for the whole table.
     pub fn at(key: impl Into<String>, message: impl Into<String>) -> Mistake {
-        Mistake { place: key.into(), message: message.into() }
+        Mistake { place: key.into(), message: message.into(), others: Vec::new() }
+    }
+
+    /// All of these mistakes as one; `None` if there are none.
+    pub fn all(mistakes: impl IntoIterator<Item = Mistake>) -> Option<Mistake> {
+        let mut mistakes = mistakes.into_iter();
+        let mut first = mistakes.next()?;
+        first.others.extend(mistakes);
+        Some(first)
     }
 
     /// A mistake at an option of the command line. `key` is spelt with underscores, as in scenarios.
@@ -38,13 +48,16 @@ impl Mistake {
             ("", key) => key.to_owned(),
             (table, key) => format!("{table}.{key}"),
         };
+        self.others = self.others.into_iter().map(|other| other.under(table)).collect();
         self
     }
 
     /// Puts the file before the key.
     #[must_use]
     pub fn in_file(mut self, file: impl Display) -> Mistake {
-        self.place = if self.place.is_empty() { file.to_string() } else { format!("{file}: {}", self.place) };
+        let file = file.to_string();
+        self.others = self.others.into_iter().map(|other| other.in_file(&file)).collect();
+        self.place = if self.place.is_empty() { file } else { format!("{file}: {}", self.place) };
         self
     }
 }
@@ -79,5 +92,14 @@ mod tests {
         );
         check(Mistake::new("needs a `profile`").under("stacks.hdd"), "stacks.hdd: needs a `profile`");
         check(Mistake::of_flag("warm_up", "is empty"), "--warm-up: is empty");
+    }
+
+    #[test]
+    fn each_of_several_mistakes_names_the_file() {
+        let mistakes = [Mistake::at("size", "is empty"), Mistake::at("label", "is long")];
+        let all = Mistake::all(mistakes).expect("there are two").under("stacks.hdd").in_file("a.toml");
+        assert_eq!(all.to_string(), "a.toml: stacks.hdd.size: is empty");
+        assert_eq!(all.others[0].to_string(), "a.toml: stacks.hdd.label: is long");
+        assert_eq!(Mistake::all([]), None);
     }
 }

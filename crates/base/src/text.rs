@@ -74,9 +74,10 @@ pub fn duration(duration: Duration) -> String {
 /// Decimal, as disks are sold: `20 GB`, `1.5 GB`, `512 MB`.
 pub fn size(bytes: u64) -> String {
     let (value, unit) = match bytes {
-        0..1_000_000 => (bytes as f64 / 1e3, "KB"),
-        1_000_000..1_000_000_000 => (bytes as f64 / 1e6, "MB"),
-        1_000_000_000..1_000_000_000_000 => (bytes as f64 / 1e9, "GB"),
+        // Rounding leads to the next unit.
+        0..999_950 => (bytes as f64 / 1e3, "KB"),
+        999_950..999_950_000 => (bytes as f64 / 1e6, "MB"),
+        999_950_000..999_950_000_000 => (bytes as f64 / 1e9, "GB"),
         _ => (bytes as f64 / 1e12, "TB"),
     };
     let text = format!("{value:.1}");
@@ -122,5 +123,6 @@ mod tests {
         assert_eq!(size(20_000_000_000), "20 GB");
         assert_eq!(size(1_536_000_000), "1.5 GB");
         assert_eq!(size(100 << 20), "104.9 MB");
+        assert_eq!(size(999_997_440), "1 GB");
     }
 }

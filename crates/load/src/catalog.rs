@@ -3,14 +3,20 @@
 //! Belongs here: names, and rules that hold for all workloads alike. Must not know the behaviour of any
 //! single one; a `match` over all of them is generated here or is a method of [`Declared`].
 
+mod example;
+
 use std::ops::{Deref, DerefMut};
 
 use anyhow::{Result, bail};
 use clap::{Command, Subcommand};
-use serde::{Deserialize, Deserializer, Serialize};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
+pub use example::{Written, WrittenKey};
 use spindle_base::child::RunAs;
 
 /// Passes the list to a macro. Each line has a name in scenarios and on the command line, a variant, and a
@@ -56,14 +62,10 @@ macro_rules! catalog {
                 }
             }
 
-            /// The error, with its path, in a table (without its `kind`) that is read as a workload of this
-            /// kind. Serde's reader of tagged enumerations drops the path.
-            pub fn mistake_in<'de, D: Deserializer<'de>>(
-                kind: &str,
-                table: D,
-            ) -> Option<serde_path_to_error::Error<D::Error>> {
+            /// The JSON schema of a kind's table without its `kind`. `None` if there is no such kind.
+            pub fn schema_of(kind: &str) -> Option<Schema> {
                 match kind {
-                    $($name => serde_path_to_error::deserialize::<D, crate::workloads::$module::Spec>(table).err(),)+
+                    $($name => Some(schema::<crate::workloads::$module::Spec>($name)),)+
                     _ => None,
                 }
             }
@@ -91,6 +93,27 @@ macro_rules! catalog {
 
 for_each_workload!(catalog);
 
+/// Without references, so that each property is read where it stands. A required key has the option's default
+/// as its example.
+fn schema<T: JsonSchema>(kind: &str) -> Schema {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    let command = WorkloadSpec::augment_subcommands(Command::new("load"));
+    let options = command.find_subcommand(kind).into_iter().flat_map(Command::get_arguments);
+    let Some(properties) = schema.get_mut("properties") else { return schema };
+    for option in options {
+        if let [default] = option.get_default_values()
+            && properties[option.get_id().as_str()].get("default").is_none()
+        {
+            let text = default.to_string_lossy();
+            let value = text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from);
+            properties[option.get_id().as_str()]["examples"] = Value::from(vec![value]);
+        }
+    }
+    schema
+}
+
 impl WorkloadSpec {
     /// The facts of a kind, for any parameters. `None` if there is no such kind.
     pub fn facts_of(kind: &str) -> Option<&'static Facts> {
@@ -109,6 +132,27 @@ impl WorkloadSpec {
 
     pub fn facts(&self) -> &'static Facts {
         WorkloadSpec::facts_of(self.kind()).expect("every variant has its line")
+    }
+
+    /// The first mistake in the parameters, if any: its key, and a sentence without the key.
+    pub fn complaint(&self) -> Option<(String, String)> {
+        let contradiction = || self.contradiction().map(|(key, words)| (key.to_owned(), words));
+        self.out_of_range().or_else(contradiction)
+    }
+
+    /// A parameter outside the range that its field declares.
+    fn out_of_range(&self) -> Option<(String, String)> {
+        let schema = WorkloadSpec::schema_of(self.kind()).expect("every variant has a schema");
+        let values = serde_json::to_value(self).expect("a workload is a table of plain values");
+        let complain = |(key, property): (&String, &Value)| {
+            let value = values[key].as_u64().or_else(|| Some(values[key].as_array()?.len() as u64))?;
+            let bound =
+                |of_number: &str, of_list: &str| property[of_number].as_u64().or(property[of_list].as_u64());
+            let (least, most) = (bound("minimum", "minItems")?, bound("maximum", "maxItems")?);
+            let words = || format!("{value} is out of range; it can be {least} to {most}");
+            (!(least..=most).contains(&value)).then(|| (key.clone(), words()))
+        };
+        schema.get("properties")?.as_object()?.iter().find_map(complain)
     }
 
     /// The option of `spindle load` that sets a key, for example `--rows`. `None` if the value is positional.

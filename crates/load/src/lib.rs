@@ -15,7 +15,7 @@ pub mod sql;
 pub mod workload;
 pub mod workloads;
 
-pub use catalog::WorkloadSpec;
+pub use catalog::{WorkloadSpec, Written, WrittenKey};
 pub use process::RunSpec;
 pub use protocol::{Command, Endpoint, Event, KindSummary, Metric, Second, Summary};
 pub use workload::{Check, Client, Declared, Failure, Outcome, Progress, Target, Workload};

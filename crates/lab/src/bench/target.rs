@@ -41,14 +41,23 @@ pub enum Target {
 }
 
 /// The arguments that name a target on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Name<'a> {
     pub text: &'a str,
     /// A file with stack tables, or a scenario that has some.
     pub stacks_file: Option<&'a Path>,
     /// Size of the emulated disk of a profile.
     pub size: Option<&'a str>,
+    /// Keys of the stack's table.
+    pub set: Option<&'a toml::Table>,
     pub virtual_time: bool,
+}
+
+impl<'a> Name<'a> {
+    /// The name alone.
+    pub fn plain(text: &'a str) -> Name<'a> {
+        Name { text, stacks_file: None, size: None, set: None, virtual_time: false }
+    }
 }
 
 /// Any file with `[stacks.NAME]` tables.
@@ -68,6 +77,9 @@ impl Target {
             Target::Stack(_) => {}
             _ if name.virtual_time => {
                 return refused("virtual", "and only a model has virtual time; name a profile or a stack");
+            }
+            _ if name.set.is_some_and(|set| !set.is_empty()) => {
+                return refused("set", "and only a profile or a stack has parameters");
             }
             Target::Directory(_) => {}
             _ if name.size.is_some() => return refused("size", "which has its size already"),
@@ -95,7 +107,9 @@ impl Target {
             return Ok(running);
         }
         if built_in_stack(text).is_some() || text.ends_with(".toml") {
-            return StackSpec::of_name(text, name.size, "none").map(Box::new).map(Target::Stack);
+            let none = toml::Table::new();
+            let stack = StackSpec::of_name_with(text, name.size, "none", name.set.unwrap_or(&none));
+            return stack.map(Box::new).map(Target::Stack);
         }
         let path = Path::new(text);
         match std::fs::metadata(path) {
@@ -247,7 +261,7 @@ mod tests {
     use super::*;
 
     fn find(text: &str, size: Option<&str>, virtual_time: bool) -> Result<Target, Mistake> {
-        Target::find(Name { text, stacks_file: None, size, virtual_time })
+        Target::find(Name { size, virtual_time, ..Name::plain(text) })
     }
 
     fn complaint(text: &str, size: Option<&str>, virtual_time: bool) -> String {
@@ -306,7 +320,7 @@ mod tests {
         let file = directory.path().join("scenario.toml");
         std::fs::write(&file, "title = \"x\"\n[stacks.slow]\nprofile = \"hdd-7200\"\nsize = \"1 GiB\"\n")
             .unwrap();
-        let name = |text| Name { text, stacks_file: Some(&file), size: None, virtual_time: true };
+        let name = |text| Name { stacks_file: Some(&file), virtual_time: true, ..Name::plain(text) };
         assert!(matches!(Target::find(name("slow")), Ok(Target::Stack(_))));
         assert!(Target::find(name("fast")).unwrap_err().to_string().contains("there is no stack `fast`"));
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{compare, disk, doctor, load, plan, report, run, server};
+use crate::cmd::{compare, disk, doctor, load, new, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -22,16 +22,19 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Write a scenario: a server, storages to compare, a workload. Asks for what no option gives.
+    New(new::NewArguments),
     /// Run a scenario. A run that was stopped continues where it stopped.
     Run(run::RunArguments),
     /// Show the cells of a scenario and an estimate of the time.
     Plan(plan::PlanArguments),
     /// Print the report of a records file.
     Report(report::ReportArguments),
-    /// Compare cells of one records file or of two: ratio, interval, verdict.
+    /// Compare cells of one run or of two: ratio, interval, verdict.
     ///
-    /// `compare FILE` compares every cell with the first. `compare FILE:a FILE:b` compares two cells.
-    /// `compare A B` compares the cells that two files share.
+    /// `compare RUN` compares every cell with the first. `compare RUN:a b` compares two cells of a run.
+    /// `compare A B` compares the cells that two runs share. A run is a records file or its directory. Cells
+    /// of different experiments are refused: only the storage may differ, and the axes of one scenario.
     Compare(compare::CompareArguments),
     /// Bring up, measure, clone and take down emulated disks.
     Disk(disk::DiskArguments),
@@ -64,6 +67,7 @@ impl Cli {
     pub fn execute(self) -> Result<ExitCode> {
         let done = |()| ExitCode::SUCCESS;
         match self.command {
+            Command::New(arguments) => new::run(&arguments).map(done),
             Command::Run(arguments) => run::run(&arguments),
             Command::Plan(arguments) => plan::run(&arguments).map(done),
             Command::Report(arguments) => report::run(&arguments).map(done),
@@ -89,7 +93,11 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
-    ExitCode::from(if error.is::<Mistake>() { 2 } else { 1 })
+    let mistake = error.downcast_ref::<Mistake>();
+    for other in mistake.iter().flat_map(|mistake| &mistake.others) {
+        eprintln!("spindle: {}", text::one_line(&passwords::masked(&other.to_string())));
+    }
+    ExitCode::from(if mistake.is_some() { 2 } else { 1 })
 }
 
 fn is_closed_pipe(error: &std::io::Error) -> bool {

@@ -1,43 +1,36 @@
 //! `spindle compare A [B]`: ratio, interval, verdict.
 
-use std::path::Path;
-
 use clap::Args;
 
-use spindle_base::Mistake;
-
-use crate::cmd::output::print_answer;
-use crate::report;
-use crate::report::compare::{self, Side};
+use crate::cmd::output::print;
+use crate::report::compare::{self, Format};
 
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// The baseline: a records file, or FILE:CELL.
+    /// The baseline: a records file or the directory of a run, or either with a cell, as RECORDS:CELL.
     #[arg(value_name = "A")]
     pub baseline: String,
-    /// The candidate: a records file, or FILE:CELL.
+    /// The candidate: the same, or a cell of A's records alone. A cell has its name or its label.
     #[arg(value_name = "B")]
     pub candidate: Option<String>,
-    /// Print the comparison as JSON.
+    /// Compare cells although more than their storage differs, such as the size of the database.
     #[arg(long)]
+    pub anyway: bool,
+    /// Layout of the comparison.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// The same as `--format json`.
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
 }
 
-/// Fails with a [`Mistake`] of the user.
+/// Fails with a [`spindle_base::Mistake`] of the user.
 pub fn run(arguments: &CompareArguments) -> anyhow::Result<()> {
-    let baseline = side(&arguments.baseline)?;
-    let comparisons = match &arguments.candidate {
-        Some(candidate) => compare::between(&baseline, &side(candidate)?)?,
+    let (baseline, candidate) = compare::sides(&arguments.baseline, arguments.candidate.as_deref())?;
+    let comparisons = match &candidate {
+        Some(candidate) => compare::between(&baseline, candidate, arguments.anyway)?,
         None => compare::within(&baseline)?,
     };
-    print_answer(arguments.json, &comparisons, || compare::text(&comparisons))
-}
-
-fn side(argument: &str) -> Result<Side, Mistake> {
-    // An existing file of the whole name takes precedence, so a colon in a file name needs no escape.
-    let (file, cell) = match argument.rsplit_once(':') {
-        Some((file, cell)) if !Path::new(argument).exists() => (file, Some(cell.to_owned())),
-        _ => (argument, None),
-    };
-    Ok(Side { file: file.to_owned(), records: report::read(Path::new(file))?, cell })
+    let format = if arguments.json { Format::Json } else { arguments.format };
+    print(&comparisons.lay_out(format)?)
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod clone;
 mod profile;
+mod set;
 mod status;
 mod up;
 
@@ -116,6 +117,8 @@ struct ValidateArguments {
     /// root.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes"])]
     reference: Option<PathBuf>,
+    #[command(flatten)]
+    set: set::Set,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -157,7 +160,8 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
 }
 
 fn validate(arguments: &ValidateArguments) -> Result<()> {
-    let stack = StackSpec::of_name(&arguments.profile, Some(&arguments.size), "none")?;
+    let set = arguments.set.table();
+    let stack = StackSpec::of_name_with(&arguments.profile, Some(&arguments.size), "none", &set)?;
     if let Some(path) = &arguments.reference {
         let agreement = Reference::read(path)?.hold_against(&stack, VALIDATE_SEED)?;
         return print_answer(arguments.json, &agreement, || reference::table(&agreement));

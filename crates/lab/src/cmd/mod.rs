@@ -6,6 +6,7 @@ pub mod compare;
 pub mod disk;
 pub mod doctor;
 pub mod load;
+pub mod new;
 mod output;
 pub mod plan;
 pub mod report;

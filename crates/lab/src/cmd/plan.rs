@@ -11,6 +11,7 @@ use crate::cmd::output::{columns, print_answer};
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
 use crate::report::format::plural;
+use crate::scenario::fill::{Filled, percent, size};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
@@ -37,13 +38,18 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
         }
     }
     let plan = plan(&scenario);
-    print_answer(arguments.json, &json(&scenario, &plan), || table(&scenario, &plan))
+    let filled = scenario.filled();
+    for (stack, warning) in filled.iter().filter_map(|filled| Some((&filled.stack, filled.warning()?))) {
+        eprintln!("spindle: warning: stacks.{stack}: {warning}");
+    }
+    print_answer(arguments.json, &json(&scenario, &plan, &filled), || table(&scenario, &plan, &filled))
 }
 
-fn table(scenario: &Scenario, plan: &Plan) -> String {
+fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
     let heads = ["cell", "server", "workload", "storage"].map(str::to_owned);
     let rows = std::iter::once(heads).chain(plan.cells.iter().flat_map(rows_of_cell));
     let mut text = format!("{}\n\n{}", text::one_line(&scenario.title), columns(rows));
+    text.push_str(&storage(scenario, filled));
     let run = &scenario.run;
     let measured = if run.once { "at most for the fixed work" } else { "measured" };
     let phases = [("warm-up", run.warm_up), ("settling", run.settle), (measured, run.measure)].into_iter();
@@ -62,6 +68,17 @@ fn table(scenario: &Scenario, plan: &Plan) -> String {
         run.seed,
     ));
     text
+}
+
+/// The size of each stack, and the part of it that the data fill.
+fn storage(scenario: &Scenario, filled: &[Filled]) -> String {
+    let rows = filled.iter().map(|Filled { stack, size_bytes, filled_share, why, .. }| {
+        let share = filled_share.map_or_else(|| "-".to_owned(), percent);
+        [stack.clone(), size(*size_bytes), share, why.clone()]
+    });
+    let heads = ["stack", "size", "filled", "why this size"].map(str::to_owned);
+    let loaded = scenario.fill_in_words().map(|words| format!("freshly loaded: {words}\n"));
+    format!("\n{}{}", columns(std::iter::once(heads).chain(rows)), loaded.unwrap_or_default())
 }
 
 /// One row for the data and one for every further mount, then the same for every replica.
@@ -99,7 +116,7 @@ fn rows_of_server(whose: &str, mounts: &[MountHead]) -> Vec<String> {
     mounts.iter().enumerate().map(row).collect()
 }
 
-fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {
+fn json(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> serde_json::Value {
     let trials = plan.trials.iter().map(|trial| {
         let cell = &plan.cells[trial.cell_index].name;
         json!({ "cell": cell, "trial": trial.trial, "block": trial.block, "seed": trial.seed })
@@ -109,6 +126,7 @@ fn json(scenario: &Scenario, plan: &Plan) -> serde_json::Value {
         "scenario_hash": scenario.hash(),
         "seed": scenario.run.seed,
         "cells": plan.cells,
+        "storage": filled,
         "trials": trials.collect_vec(),
         "estimate_s": {
             "load": plan.estimate.load.as_secs_f64(),

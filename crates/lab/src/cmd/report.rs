@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cmd::output::{allows_colour, check_output_file, print};
 use crate::host::private_directory::write_beside;
+use crate::record::input::records_path;
 use crate::report::{self, Format};
 
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
         }
         // On a terminal, half a megabyte of HTML goes to a file.
         None if terminal && arguments.format == Format::Html => {
-            let beside = arguments.records.with_extension("html");
+            let beside = records_path(&arguments.records).with_extension("html");
             write_beside(&beside, &text)?;
             println!("{}", beside.display());
         }

@@ -27,7 +27,8 @@ Environment:
   TMPDIR                  Directory for sockets, logs, and disk contents beyond the memory limit
                           [default: /tmp]
   SPINDLE_OVERLAY_MEMORY  Memory for data that is written to an emulated disk, for example 4G
-                          [default: half of the machine's memory]";
+                          [default: half of the machine's memory]
+  SPINDLE_LOCK_DIRECTORY  Directory in which runs see each other [default: /tmp/spindle-runs]";
 
 #[derive(Debug, Args)]
 #[command(after_help = ENVIRONMENT)]
@@ -43,6 +44,9 @@ pub struct RunArguments {
     /// Delete the records of earlier runs in the output directory.
     #[arg(long, conflicts_with = "retry_failed")]
     fresh: bool,
+    /// Begin when no other run is active on this machine. By default both go on, and their records say so.
+    #[arg(long)]
+    wait: bool,
 }
 
 /// Exit code 1 when every trial in the records failed. Single failed trials are rows.
@@ -69,6 +73,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         scenario_path: arguments.scenario.clone(),
         directory: arguments.output.clone().unwrap_or_else(|| run::default_directory(&scenario)),
         resume: Resume { fresh: arguments.fresh, retry_failed: arguments.retry_failed },
+        wait: arguments.wait,
         program: std::env::current_exe().context("looking for our own binary")?,
     };
     if arguments.output.is_none() {

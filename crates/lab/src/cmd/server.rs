@@ -43,24 +43,24 @@ enum ServerCommand {
 
 /// A line of the list.
 #[derive(Debug, Serialize)]
-struct Entry {
+pub(super) struct Entry {
     /// The kind in scenarios.
-    kind: &'static str,
+    pub kind: &'static str,
     /// The version in scenarios, besides the kind.
     #[serde(skip_serializing_if = "Option::is_none")]
-    scenario_version: Option<&'static str>,
+    pub scenario_version: Option<&'static str>,
     here: bool,
     /// The version that the server reports.
     #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
+    pub version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     /// Command or advice for a server that is not here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    get: Option<String>,
+    pub get: Option<String>,
     /// Why a server that is here cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    pub problem: Option<String>,
 }
 
 pub fn run(arguments: &ServerArguments) -> Result<()> {
@@ -104,7 +104,8 @@ fn row(entry: &Entry) -> [String; 3] {
     [name, found, [&entry.path, &entry.problem, &entry.get].into_iter().flatten().join("; ")]
 }
 
-fn entries() -> Vec<Entry> {
+/// Every kind of server, and every version that can be fetched.
+pub(super) fn entries() -> Vec<Entry> {
     let may_be_here = |form: SourceForm| matches!(form, SourceForm::Installed | SourceForm::Program);
     let names = catalog::names_where(|kind| may_be_here(kind.source) && !kind.is_for_tests);
     let installed = names.into_iter().map(|name| {

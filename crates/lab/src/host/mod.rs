@@ -1,9 +1,10 @@
-//! This machine and its user: signals, waits, progress, private directories, provenance.
+//! This machine and its user: signals, waits, other runs, progress, private directories, provenance.
 //!
 //! The module is independent of disks, servers, workloads and records.
 
 pub mod control_group;
 pub mod interrupt;
+pub mod other_runs;
 pub mod patience;
 pub mod private_directory;
 pub mod progress;

@@ -112,3 +112,38 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// A wait before a run begins. A terminal shows the time so far; elsewhere each new party is a line.
+#[derive(Debug)]
+pub struct Waiting {
+    bar: ProgressBar,
+    begun: Instant,
+    last: Option<String>,
+}
+
+impl Waiting {
+    pub fn begin() -> Waiting {
+        let style =
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+        Waiting { bar: ProgressBar::new_spinner().with_style(style), begun: Instant::now(), last: None }
+    }
+
+    /// Called several times a second. `party` is the same as long as the awaited are; `words` may change.
+    pub fn for_party(&mut self, party: String, words: &str) {
+        let so_far = text::duration(Duration::from_secs(self.begun.elapsed().as_secs()));
+        self.bar.set_message(shown(&format!("waiting for {words}, {so_far} so far (Ctrl-C gives up)")));
+        let is_new = self.last.as_ref() != Some(&party);
+        self.last = Some(party);
+        if is_new && self.bar.is_hidden() {
+            eprintln!("{}", shown(&format!("waiting for {words}")));
+        }
+    }
+
+    /// Says how long it was, if it was a wait at all.
+    pub fn end(self) {
+        self.bar.finish_and_clear();
+        if self.last.is_some() {
+            eprintln!("waited {}", text::duration(self.begun.elapsed()));
+        }
+    }
+}

@@ -1,10 +1,11 @@
 //! Reads a records file, and refuses one that it would misread.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use spindle_base::Mistake;
 
+use super::records_file::FILE_NAME;
 use super::{FORMAT, Header, Line, Trial, Warning, masking};
 
 /// A parsed records file.
@@ -16,11 +17,22 @@ pub struct Records {
     pub notes: Vec<String>,
 }
 
-/// Reads a file. The mistake names the file, the line and the remedy.
+/// The records file: the path itself, or the file in the directory of a run.
+pub fn records_path(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() }
+}
+
+/// Reads a file, or the one in the directory of a run. The mistake names the file, the line and the remedy.
 pub fn read(path: &Path) -> Result<Records, Mistake> {
+    let given = path;
+    let path = records_path(given);
+    if given.is_dir() && !path.exists() {
+        let words = format!("{}: holds no {FILE_NAME}; name the directory of one run", given.display());
+        return Err(Mistake::new(words));
+    }
     let file = path.display();
     let bytes =
-        std::fs::read(path).map_err(|error| Mistake::new(format!("{file}: cannot be read: {error}")))?;
+        std::fs::read(&path).map_err(|error| Mistake::new(format!("{file}: cannot be read: {error}")))?;
     parse(&String::from_utf8_lossy(&bytes), file)
 }
 

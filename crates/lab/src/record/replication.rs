@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MountHead, MountView};
 
 /// The replicas that a commit waits for.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplicationMode {
     /// None.
@@ -17,7 +18,7 @@ pub enum ReplicationMode {
 }
 
 /// Where a semi-synchronous commit waits (`rpl_semi_sync_master_wait_point`).
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitPoint {
     /// Before the storage engine commits: nobody sees a transaction that no replica has.

@@ -8,7 +8,7 @@ use spindle_stats::error_of_count;
 
 use super::Measurement;
 
-/// A figure of fewer events is marked: chance alone moves it by more than a quarter ([`error_of_count`]).
+/// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
 /// Events of the window that the warning recommends: chance moves their rate by a fifth.
 const ENOUGH_EVENTS: u64 = 100;
@@ -39,6 +39,8 @@ pub enum Warning {
     /// Open loop: the server fell behind the requested rate. At the end, transactions waited this long for
     /// their turn.
     BehindSchedule { behind_s: f64 },
+    /// The database fills so little of the disk that it looks faster than a full one.
+    NearlyEmptyDisk { stack: String, size_bytes: u64, share: f64 },
     /// The host's own disk was read while the emulated one was measured.
     HostDiskReads { major_faults: u64 },
     /// Semi-synchronous commits went on without a replica's acknowledgement; `share` is of all commits.
@@ -50,6 +52,8 @@ pub enum Warning {
     ReplicaSilent { replica: String, share: f64 },
     /// The metric counts too few events. Derived when records are read, never stored.
     FewEvents { events: u64, duration_s: f64 },
+    /// Another run of Spindle went on during the measured window.
+    OtherRun { title: String },
 }
 
 /// A measured window in which `events` give a rate with a bearable error; `None` without an event.
@@ -77,7 +81,7 @@ fn few_events(events: u64, duration_s: f64) -> String {
     let percent = |events: u64| format!("{:.0} %", error_of_count(events) * 100.0);
     format!(
         "Only {events} of the transactions that the figure counts ended in the measured window of {window}: chance \
-         alone moves it by {}. Set `measure = \"{}\"`: at this rate about {ENOUGH_EVENTS} end in it ({}).",
+         alone can move it by {}. Set `measure = \"{}\"`: at this rate about {ENOUGH_EVENTS} end in it ({}).",
         percent(events),
         rounded_up(needed_s),
         percent(ENOUGH_EVENTS)
@@ -127,6 +131,8 @@ impl Warning {
             }
             Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
             Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
+            Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
+            Warning::OtherRun { .. } => ("another run", 0.0),
         }
     }
 
@@ -187,6 +193,16 @@ impl Warning {
                 share * 100.0
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
+            Warning::NearlyEmptyDisk { stack, size_bytes, share } => format!(
+                "The data fill {:.0} % of the {} of `{stack}`: a short-stroked disk and an empty SSD look faster than a full one. \
+                 Leave `size` out to fill half.",
+                share * 100.0,
+                text::size(*size_bytes)
+            ),
+            Warning::OtherRun { title } => format!(
+                "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
+                 measure again alone, with `spindle run --fresh --wait`.",
+            ),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
                  include the real disk: use a smaller data set."
@@ -201,8 +217,8 @@ mod tests {
 
     #[test]
     fn the_window_that_is_needed_follows_from_the_rate() {
-        insta::assert_snapshot!(few_events(1, 3.0), @r#"Only 1 of the transactions that the figure counts ended in the measured window of 3 s: chance alone moves it by 196 %. Set `measure = "5 min"`: at this rate about 100 end in it (20 %)."#);
-        insta::assert_snapshot!(few_events(39, 30.0), @r#"Only 39 of the transactions that the figure counts ended in the measured window of 30 s: chance alone moves it by 31 %. Set `measure = "80 s"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(1, 3.0), @r#"Only 1 of the transactions that the figure counts ended in the measured window of 3 s: chance alone can move it by 196 %. Set `measure = "5 min"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(39, 30.0), @r#"Only 39 of the transactions that the figure counts ended in the measured window of 30 s: chance alone can move it by 31 %. Set `measure = "80 s"`: at this rate about 100 end in it (20 %)."#);
         insta::assert_snapshot!(few_events(0, 3.0), @r#"None of the transactions that the figure counts ended in the measured window of 3 s: the figure says nothing. Set `measure = "30 s"` or more."#);
     }
 }

@@ -18,10 +18,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use itertools::Itertools as _;
 
 use crate::host::interrupt::Interrupt;
+use crate::host::other_runs::{OtherRuns, RunHead, Turn};
 use crate::host::patience::Wait;
-use crate::host::progress::Progress;
+use crate::host::progress::{Progress, Waiting};
 use crate::host::provenance;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
 use crate::record::{BottleneckKind, Header, Provenance, Trial};
@@ -43,6 +45,8 @@ pub struct Options {
     pub scenario_path: PathBuf,
     pub directory: PathBuf,
     pub resume: Resume,
+    /// Begins only when no other run is active on this machine.
+    pub wait: bool,
     /// This binary. The load generator is one of its sub-commands.
     pub program: PathBuf,
 }
@@ -78,6 +82,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let versions = versions(&servers, options)?;
     check_settings(scenario, &servers, options)?;
     volume::check_environment()?;
+    let turn = options.wait.then(|| wait_for_other_runs(interrupt)).transpose()?;
     volume::clear_leftovers().context("clearing the remains of an interrupted run")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
@@ -98,6 +103,9 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         plan.estimate.load,
     );
     introduce(scenario, plan, left.len(), records.path(), &progress);
+    let other_runs =
+        if left.is_empty() { OtherRuns::default() } else { announce(scenario, options, &servers, &progress) };
+    drop(turn);
 
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
     for planned in &left {
@@ -110,6 +118,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
             program: &options.program,
             work_directory: work_directory.path(),
             interrupt,
+            other_runs: &other_runs,
         };
         let trial = laboratory.run(planned, &mut data_sets, &mut progress)?;
         trials_failed += usize::from(trial.error.is_some());
@@ -117,6 +126,39 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         progress.trial_finished(&line(&trial));
     }
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
+}
+
+/// Announces this run to others, and tells the user of those that go on already.
+fn announce(scenario: &Scenario, options: &Options, servers: &Servers, progress: &Progress) -> OtherRuns {
+    let results = std::path::absolute(&options.directory).ok();
+    let programs = servers.values().filter_map(|server| server.path().ok().flatten());
+    let head = RunHead::own(&scenario.title, results.into_iter().chain(programs).collect());
+    match OtherRuns::announce(head) {
+        Ok(other_runs) => {
+            for run in other_runs.look() {
+                let words = phases::other_run(&run);
+                progress.say(&format!("{words}; with --wait, a run begins after the others"));
+            }
+            other_runs
+        }
+        Err(error) => {
+            progress.say(&format!("warning: runs beside this one will not be noticed: {error:#}"));
+            OtherRuns::default()
+        }
+    }
+}
+
+/// Says for whom it waits, and for how long so far.
+fn wait_for_other_runs(interrupt: &Interrupt) -> Result<Turn> {
+    let mut waiting = Waiting::begin();
+    let turn = Turn::wait(interrupt, &mut |others| {
+        let party = others.iter().map(|run| run.process_id.to_string()).join(" ");
+        let names = others.iter().map(RunHead::words).join(" and ");
+        let words = if others.is_empty() { "another waiting run, which begins first" } else { &names };
+        waiting.for_party(party, words);
+    })?;
+    waiting.end();
+    Ok(turn)
 }
 
 /// Patience with a tool that is asked for its version.

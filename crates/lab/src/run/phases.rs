@@ -9,6 +9,7 @@ use spindle_load::Second;
 use super::client::ClientProcess;
 use super::replicas::Replicas;
 use crate::host::interrupt::Interrupt;
+use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::observe::Sample;
@@ -26,14 +27,20 @@ pub(super) struct Phases<'a> {
     title: String,
     pub(super) progress: &'a mut Progress,
     interrupt: &'a Interrupt,
+    other_runs: &'a OtherRuns,
     spent_s: BTreeMap<String, f64>,
     current: Option<(&'static str, Instant)>,
 }
 
 impl<'a> Phases<'a> {
     /// `title` names the trial.
-    pub(super) fn new(title: String, progress: &'a mut Progress, interrupt: &'a Interrupt) -> Phases<'a> {
-        Phases { title, progress, interrupt, spent_s: BTreeMap::new(), current: None }
+    pub(super) fn new(
+        title: String,
+        progress: &'a mut Progress,
+        interrupt: &'a Interrupt,
+        other_runs: &'a OtherRuns,
+    ) -> Phases<'a> {
+        Phases { title, progress, interrupt, other_runs, spent_s: BTreeMap::new(), current: None }
     }
 
     /// Duration of each phase.
@@ -85,12 +92,16 @@ impl<'a> Phases<'a> {
                 Ok(sample)
             })
         };
+        // Runs that ended before the window are no matter.
+        self.other_runs.take_seen();
+        self.look_for_other_runs();
         let first = look()?;
         let mut seconds: Vec<(Second, Sample)> = Vec::new();
         let mut failure = None;
         let summary = self.interrupt.kill_on_signal(client.process_id(), || {
             client.measure(duration, &mut |second| {
                 self.progress.tick();
+                self.look_for_other_runs();
                 match look() {
                     Ok(sample) => seconds.push((second.clone(), sample)),
                     Err(error) => failure = failure.take().or(Some(error)),
@@ -101,6 +112,7 @@ impl<'a> Phases<'a> {
             return Err(failure);
         }
         let last = look()?;
+        self.look_for_other_runs();
         Ok(Window {
             summary: summary?,
             seconds,
@@ -113,4 +125,18 @@ impl<'a> Phases<'a> {
             cpu_count: provenance::cpu_count(),
         })
     }
+
+    fn look_for_other_runs(&self) {
+        for run in self.other_runs.look() {
+            self.progress.say(&other_run(&run));
+        }
+    }
+}
+
+/// The warning on the screen.
+pub(super) fn other_run(run: &RunHead) -> String {
+    format!(
+        "warning: another run is active on this machine: {}; the two disturb each other, and both records say so",
+        run.words()
+    )
 }

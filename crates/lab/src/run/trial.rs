@@ -14,11 +14,12 @@ use super::phases::Phases;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
+use crate::host::other_runs::OtherRuns;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
 use crate::observe::measurement;
-use crate::record::{Cell, Check, Measurement, Provenance, StartState, Trial, Warning};
+use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
 use crate::scenario::Scenario;
 use crate::scenario::plan::PlannedTrial;
@@ -45,6 +46,7 @@ pub(super) struct Laboratory<'a> {
     pub program: &'a Path,
     pub work_directory: &'a Path,
     pub interrupt: &'a Interrupt,
+    pub other_runs: &'a OtherRuns,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +66,13 @@ struct Attempt<'a, 'p> {
 }
 
 impl Laboratory<'_> {
+    /// The warning about a disk that the data hardly fill.
+    fn nearly_empty_disk(&self) -> Option<Warning> {
+        let filled = self.scenario.filled_stack(self.layout().stack_of(FileClass::Data));
+        let share = filled.nearly_empty_share()?;
+        Some(Warning::NearlyEmptyDisk { stack: filled.stack, size_bytes: filled.size_bytes, share })
+    }
+
     /// An error only if the user asked to stop. Every other failure is in the trial.
     pub(super) fn run(
         &self,
@@ -73,7 +82,7 @@ impl Laboratory<'_> {
     ) -> Result<Trial> {
         let started_at = provenance::now();
         let title = format!("{}, trial {}", self.cell.name, planned.trial);
-        let mut phases = Phases::new(title, progress, self.interrupt);
+        let mut phases = Phases::new(title, progress, self.interrupt, self.other_runs);
         let mut finding = Finding::default();
         let result = self.attempt(planned, data_sets, &mut phases, &mut finding);
         let phases_s = phases.end();
@@ -265,7 +274,11 @@ impl Attempt<'_, '_> {
             self.phases.enter("verify")?;
         }
         let checks = self.verify(&run_spec, server_id)?;
-        self.finding.measured = Some(measurement::measurement(&window, checks)?);
+        let (measured, mut warnings) = measurement::measurement(&window, checks)?;
+        warnings.extend(laboratory.nearly_empty_disk());
+        let seen = laboratory.other_runs.take_seen().into_iter();
+        warnings.extend(seen.map(|run| Warning::OtherRun { title: run.title }));
+        self.finding.measured = Some((measured, warnings));
 
         self.phases.enter("stop")?;
         let patience = laboratory.wait(STOP_PATIENCE).patience;

@@ -1,47 +1,70 @@
-//! The scenario file as written: serde structures, and sentences for serde's errors.
+//! The scenario file as written. The structures declare the keys: serde reads them, and their JSON schema drives
+//! the sentences about mistakes and the reference page.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
 use super::Matrix;
+use super::form::schema;
 use crate::record::{FileClass, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
 use crate::stack::layout::Layout;
 use spindle_base::Mistake;
-use spindle_base::explain::{explain, parse_toml};
+use spindle_base::explain::{parse_toml, read_toml};
+use spindle_base::form;
 use spindle_base::units;
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScenarioFile {
+    /// Title of the report.
+    #[schemars(example = "Disk or SSD for the order database")]
     pub title: String,
-    /// The purpose of the comparison; printed in the report.
+    /// The purpose of the comparison. The report prints it.
+    #[serde(default)]
     pub question: String,
+    /// Storage. A profile or a ready-made stack that the matrix names needs no table.
+    #[serde(default)]
     pub stacks: BTreeMap<String, StackTable>,
+    /// Storage with some of the server's files on stacks of their own.
     #[serde(default)]
     pub layouts: BTreeMap<String, LayoutTable>,
-    /// If empty, a server that the machine has.
+    /// Servers under test. Without one, an installed server that runs all workloads.
     #[serde(default)]
     pub servers: BTreeMap<String, ServerTable>,
+    /// Work of the clients.
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
     pub workloads: BTreeMap<String, WorkloadSpec>,
+    /// Each combination of the named storage, servers and workloads is a cell.
     pub matrix: Matrix,
+    /// Procedure of a trial.
     pub run: RunTable,
 }
 
-/// Stack names by class of file.
-#[derive(Debug, Clone, Deserialize)]
+/// Stacks by class of file. A class that is absent is on the data's stack.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LayoutTable {
+    /// Stack of the data, and of each class without a stack of its own.
+    #[schemars(example = &"hdd")]
     pub data: String,
+    /// Stack of the redo log (PostgreSQL's WAL).
     pub redo: Option<String>,
+    /// Stack of InnoDB's doublewrite buffer.
     pub doublewrite: Option<String>,
+    /// Stack of InnoDB's undo tablespaces.
     pub undo: Option<String>,
+    /// Stack of the binary log.
     pub binlog: Option<String>,
+    /// Stack of temporary files.
     pub temp: Option<String>,
+    /// Name in reports; by default the table's name.
     pub label: Option<String>,
 }
 
@@ -65,9 +88,11 @@ impl LayoutTable {
     }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServerTable {
+    /// Kind of server: `mariadb`, `postgresql` and others (docs/servers.md).
+    #[schemars(example = &"mariadb")]
     pub kind: String,
     /// Path of the server's program.
     pub program: Option<PathBuf>,
@@ -77,20 +102,29 @@ pub(super) struct ServerTable {
     pub url: Option<String>,
     /// Version of a server that `spindle server get` fetches.
     pub version: Option<String>,
+    /// The server's own settings, by its own names.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingValue>,
+    /// The server's replicas.
     pub replication: Option<ReplicationTable>,
 }
 
 /// The server's replicas.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplicationTable {
+    /// The replicas that a commit waits for.
     pub mode: ReplicationMode,
     /// Names of layouts or stacks, one for each replica.
+    #[schemars(example = ["hdd"])]
     pub replicas: Vec<String>,
+    /// Where a semi-synchronous commit waits (`rpl_semi_sync_master_wait_point`).
     pub wait_point: Option<WaitPoint>,
+    /// A semi-synchronous commit goes on without an acknowledgement after this time.
+    #[schemars(example = "10 s")]
     pub timeout: Option<DurationText>,
+    /// Time for the replicas to catch up after a trial.
+    #[schemars(example = "5 min")]
     pub catch_up: Option<DurationText>,
     /// Added to the primary's settings; they take precedence.
     #[serde(default)]
@@ -98,7 +132,7 @@ pub(super) struct ReplicationTable {
 }
 
 /// The value of a server's own setting. TOML's numbers and booleans are accepted because users write them.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum SettingValue {
     Switch(bool),
@@ -118,17 +152,37 @@ impl SettingValue {
     }
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// A longer table of trials is a mistake.
+const TRIALS_MAX: u32 = 1000;
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RunTable {
-    pub trials: i64,
-    pub start: StartState,
+    /// Trials of each cell. Three or more give an interval.
+    #[schemars(range(min = 1, max = TRIALS_MAX), example = 3)]
+    pub trials: u32,
+    /// State of the server's memory at the start of the measured window. Unless given, `warm`, or `cold` for fixed work.
+    pub start: Option<StartState>,
+    /// Load before the measured window. Unless given, the workload's own, or the length of the window.
+    #[schemars(example = "30 s")]
     pub warm_up: Option<DurationText>,
+    /// Load on the emulated storage between a `warm-fast` warm-up and the measured window. Unless given, none.
+    #[schemars(example = "10 s")]
     pub settle: Option<DurationText>,
+    /// Length of the measured window, or `once` for fixed work.
+    #[schemars(example = "30 s")]
     pub measure: Measure,
     /// Time limit of fixed work.
+    #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,
-    pub seed: i64,
+    /// Seed of all random choices.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+}
+
+/// A fixed number, so that a scenario repeats itself.
+fn default_seed() -> u64 {
+    1
 }
 
 /// Length of a trial's measured window.
@@ -151,6 +205,16 @@ impl TryFrom<String> for Measure {
     }
 }
 
+impl JsonSchema for Measure {
+    fn schema_name() -> Cow<'static, str> {
+        "Measure".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string", "format": "duration" }, { "const": "once" }] })
+    }
+}
+
 /// A duration such as `"30 s"` or `"5 min"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -164,11 +228,26 @@ impl TryFrom<String> for DurationText {
     }
 }
 
+impl JsonSchema for DurationText {
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "duration" })
+    }
+}
+
+/// # Errors
+/// The text is not TOML; keys or values do not have the declared form, all of them at once; or a value has no
+/// meaning.
 pub(super) fn parse(text: &str) -> Result<ScenarioFile, Mistake> {
-    serde_path_to_error::deserialize(parse_toml(text)?).map_err(|error| {
-        let path = error.path().to_string();
-        in_workload(text, &path).unwrap_or_else(|| explain(&path, error.inner().message()))
-    })
+    let table = toml::Table::deserialize(parse_toml(text)?)
+        .map_err(|error| Mistake::new(error.message().to_owned()))?;
+    if let Some(mistakes) = Mistake::all(form::mistakes(&schema(&table), &table)) {
+        return Err(mistakes);
+    }
+    read_toml(text)
 }
 
 /// Replaces the file names in workloads by the files' content; paths are relative to the scenario.
@@ -179,13 +258,4 @@ pub(super) fn read_workload_files(file: &mut ScenarioFile, directory: &Path) -> 
             .map_err(|(key, message)| Mistake::at(key, message).under(&format!("workloads.{name}")))?;
     }
     Ok(())
-}
-
-/// The wrong key of a workload. Serde buffers the variants that `kind` selects and loses the path below it.
-fn in_workload(text: &str, path: &str) -> Option<Mistake> {
-    let name = path.strip_prefix("workloads.")?;
-    let mut table = text.parse::<toml::Table>().ok()?.remove("workloads")?.get(name)?.as_table()?.clone();
-    let kind = table.remove("kind")?;
-    let error = WorkloadSpec::mistake_in(kind.as_str()?, table)?;
-    Some(explain(&error.path().to_string(), error.inner().message()).under(path))
 }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::fill::{APART_BYTES, ServerFiles};
 use super::{Bounds, Scenario, ServerSpec};
 use crate::record::FileClass;
 use spindle_base::Mistake;
 use spindle_base::text;
 
 use crate::server::reserved;
-
-/// A server's default redo log is included in every workload's figure: MariaDB's is 96 MiB, MySQL's from
-/// 8.0.30 is 100 MiB.
-const DEFAULT_REDO_BYTES: u64 = 96 << 20;
 
 /// Checks the memory of a server and its replicas, which share this machine.
 pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Result<(), Mistake> {
@@ -45,11 +42,6 @@ pub(super) fn check_memory(name: &str, spec: &ServerSpec, bounds: &Bounds) -> Re
     Ok(())
 }
 
-/// The maximum of `of` over the servers of the matrix.
-fn largest(scenario: &Scenario, of: impl Fn(&ServerSpec) -> u64) -> u64 {
-    scenario.matrix.server.iter().map(|name| of(&scenario.servers[name])).max().unwrap_or(0)
-}
-
 /// Checks that every data set of the matrix fits on every data disk of the matrix, and that every disk is
 /// suitable for a database.
 pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
@@ -63,11 +55,8 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 return Err(Mistake::at(format!("stacks.{name}.file_system"), message));
             }
         }
-        // InnoDB creates its redo log in full before anything else; PostgreSQL's grows between checkpoints.
-        let redo_bytes =
-            largest(scenario, |spec| spec.server().redo_bytes(&spec.settings).unwrap_or(DEFAULT_REDO_BYTES));
-        let empty_bytes = largest(scenario, |spec| spec.server().empty_bytes());
-        let more_redo_bytes = redo_bytes.saturating_sub(DEFAULT_REDO_BYTES);
+        let files = ServerFiles::of(scenario);
+        let (redo_bytes, more_redo_bytes) = (files.redo_bytes, files.more_redo_bytes());
         for layout in scenario.layouts.iter().chain(scenario.replica_layouts()) {
             let log_is_apart = layout.mount_of(FileClass::Redo) > 0;
             let more_bytes = if log_is_apart { 0 } else { more_redo_bytes };
@@ -75,14 +64,14 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 0 => String::new(),
                 _ => format!(" and a redo log of {}", text::size(redo_bytes)),
             };
-            let needed_bytes = data.bytes + empty_bytes + more_bytes;
+            let needed_bytes = data.bytes + files.empty_bytes + more_bytes;
             check_size(scenario, layout.stack_of(FileClass::Data), needed_bytes, |needed| {
                 format!("workload `{workload}`: {}{redo} need about {needed}", data.words)
             })?;
             // A separate mount does not hold the data, but needs room for files that grow there.
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
-                check_size(scenario, name, empty_bytes + more_bytes, |needed| {
+                check_size(scenario, name, APART_BYTES + more_bytes, |needed| {
                     let (class, layout) = (class.key(), &layout.name);
                     format!("the class `{class}` of layout `{layout}`, which needs about {needed}")
                 })?;

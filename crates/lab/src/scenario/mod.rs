@@ -3,11 +3,15 @@
 //! [`Scenario::read`] returns a scenario that passed every check possible on this machine without work. Any
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
+pub mod draft;
 mod file;
+pub mod fill;
 mod fit;
+mod form;
 mod names;
 pub mod plan;
 mod procedure;
+pub mod reference;
 mod replication;
 mod storage;
 #[cfg(test)]
@@ -18,6 +22,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spindle_load::WorkloadSpec;
 
@@ -71,16 +76,23 @@ impl ServerSpec {
 }
 
 /// Names in the order of the cells. The first of each axis belongs to the baseline of comparisons.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Matrix {
-    /// Empty when the matrix has layouts.
+    /// Stacks. Leave it out if the matrix has layouts.
     #[serde(default)]
+    #[schemars(example = ["hdd-7200", "ebs-gp3"])]
     pub stack: Vec<String>,
+    /// Layouts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["log-apart"])]
     pub layout: Vec<String>,
+    /// Servers. Leave it out if the scenario has no servers.
     #[serde(default)]
+    #[schemars(example = ["mariadb"])]
     pub server: Vec<String>,
+    /// Workloads.
+    #[schemars(example = ["tpcc"])]
     pub workload: Vec<String>,
 }
 

@@ -11,21 +11,16 @@ use super::file::{DurationText, Measure, ScenarioFile};
 use super::{RunSettings, Scenario};
 use crate::record::{StartState, spelling};
 
-/// A longer table of trials is a mistake.
-const TRIALS_MAX: i64 = 1000;
 const DURATION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// In a shorter window any workload has too few transactions for a meaningful result.
 const MEASURE_MIN: Duration = Duration::from_millis(100);
 
-/// The settings of a run. A missing warm-up is that of the workloads, if they have one.
+/// The settings of a run. A missing warm-up is that of the workloads, if they have one, or else as long as the
+/// window.
 pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     let run = &file.run;
-    if !(1..=TRIALS_MAX).contains(&run.trials) {
-        let message = format!("{} is out of range; it can be 1 to {TRIALS_MAX}", run.trials);
-        return Err(Mistake::at("run.trials", message));
-    }
-    let seed = u64::try_from(run.seed)
-        .map_err(|_| Mistake::at("run.seed", format!("{} is negative; it can be 0 or more", run.seed)))?;
+    let once = run.measure == Measure::Once;
+    let start = run.start.unwrap_or(if once { StartState::Cold } else { StartState::Warm });
     let bounded = |key: &str, duration: Duration, shortest: Duration| {
         if duration > DURATION_MAX || duration < shortest {
             let (shortest, longest) = (text::duration(shortest), text::duration(DURATION_MAX));
@@ -37,19 +32,13 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
     };
     let optional = |key: &str, value: Option<DurationText>, allowed: bool| match value {
         Some(_) if !allowed => {
-            let message = format!("has no meaning with start = \"{}\"; leave it out", spelling(&run.start));
+            let message = format!("has no meaning with start = \"{}\"; leave it out", spelling(&start));
             Err(Mistake::at(format!("run.{key}"), message))
         }
         Some(value) => bounded(key, value.0, Duration::ZERO),
         None => Ok(Duration::ZERO),
     };
     let of_kits = || file.matrix.workload.iter().filter_map(|name| file.workloads[name].warm_up()).max();
-    let warm_up =
-        run.warm_up.or_else(|| of_kits().filter(|_| run.start != StartState::Cold).map(DurationText));
-    if run.start != StartState::Cold && warm_up.is_none() {
-        let message = format!("is missing; start = \"{}\" needs it", spelling(&run.start));
-        return Err(Mistake::at("run.warm_up", message));
-    }
     let (key, measure) = match (run.measure, run.at_most) {
         (Measure::For(_), Some(_)) => {
             let message = "has no meaning unless measure = \"once\"; leave it out";
@@ -62,14 +51,18 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
             return Err(Mistake::at("run.at_most", message));
         }
     };
+    let warm_up = match run.warm_up {
+        None if start != StartState::Cold => Some(DurationText(of_kits().unwrap_or(measure))),
+        written => written,
+    };
     Ok(RunSettings {
-        trials: run.trials as u32,
-        start: run.start,
-        warm_up: optional("warm_up", warm_up, run.start != StartState::Cold)?,
-        settle: optional("settle", run.settle, run.start == StartState::WarmFast)?,
+        trials: run.trials,
+        start,
+        warm_up: optional("warm_up", warm_up, start != StartState::Cold)?,
+        settle: optional("settle", run.settle, start == StartState::WarmFast)?,
         measure: bounded(key, measure, MEASURE_MIN)?,
-        once: run.measure == Measure::Once,
-        seed,
+        once,
+        seed: run.seed,
     })
 }
 

@@ -26,17 +26,20 @@ pub(super) fn add_built_in(file: &mut ScenarioFile) {
     }
 }
 
-/// Every stack table, resolved.
-pub(super) fn stacks(file: &ScenarioFile) -> Result<BTreeMap<String, StackSpec>, Mistake> {
+/// Every stack table, resolved; those without a size have the usual one.
+pub(super) fn stacks(
+    tables: &BTreeMap<String, StackTable>,
+    usual_bytes: Option<u64>,
+) -> Result<BTreeMap<String, StackSpec>, Mistake> {
     let resolve = |(name, table): (&String, &StackTable)| {
-        let stack = StackSpec::resolve(name, table, &file.stacks)?;
+        let stack = StackSpec::resolve_with(name, table, tables, usual_bytes)?;
         match volume::refusal(&stack) {
             Some((key, words)) => Err(Mistake::at(key, words)),
             None => Ok((name.clone(), stack)),
         }
     };
     let resolve = |entry| resolve(entry).map_err(|mistake| mistake.under(&format!("stacks.{}", entry.0)));
-    file.stacks.iter().map(resolve).collect()
+    tables.iter().map(resolve).collect()
 }
 
 /// The storage of the cells: the stacks or the layouts of the matrix.

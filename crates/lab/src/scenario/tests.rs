@@ -1,3 +1,5 @@
+mod sizes;
+
 use super::*;
 
 const GOOD: &str = r#"
@@ -92,21 +94,58 @@ fn the_program_of_a_server_is_named_once_and_by_kinds_that_have_one() {
 
 #[test]
 fn an_unknown_key_is_named_with_its_neighbour() {
-    check("measure = ", "mesure = ", "run.mesure: unknown key; did you mean `measure`?");
-    check("warehouses", "warehouse", "workloads.tpcc.warehouse: unknown key; did you mean `warehouses`?");
-    check("title =", "titel =", "titel: unknown key; did you mean `title`?");
+    check(
+        "measure = ",
+        "mesure = ",
+        "run.mesure: unknown key; did you mean `measure`? For example `measure = \"30 s\"`",
+    );
+    check(
+        "warehouses",
+        "warehouse",
+        "workloads.tpcc.warehouse: unknown key; did you mean `warehouses`? For example `warehouses = 10`",
+    );
+    check(
+        "title =",
+        "titel =",
+        "titel: unknown key; did you mean `title`? For example `title = \"Disk or SSD for the order database\"`",
+    );
 }
 
 #[test]
 fn a_missing_key_is_named() {
-    check("trials = 3\n", "", "run.trials: is missing");
-    check("warm_up = \"10 s\"\n", "", "run.warm_up: is missing; start = \"warm-fast\" needs it");
+    check("trials = 3\n", "", "run.trials: is missing; for example `trials = 3`");
+}
+
+#[test]
+fn a_scenario_needs_only_the_keys_that_nobody_can_guess() {
+    let mut text = GOOD.to_owned();
+    for line in [
+        "question = \"Why?\"\n",
+        "terminals = 16\n",
+        "start = \"warm-fast\"\n",
+        "warm_up = \"10 s\"\n",
+        "settle = \"5 s\"\n",
+        "seed = 1\n",
+    ] {
+        text = text.replacen(line, "", 1);
+    }
+    let scenario = parsed(&text);
+    let run = scenario.run;
+    assert_eq!(
+        (run.start, run.warm_up, run.settle, run.seed),
+        (StartState::Warm, run.measure, Duration::ZERO, 1)
+    );
+    let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
+    assert_eq!(spec.terminals, 8);
 }
 
 #[test]
 fn a_missing_table_is_named() {
     let text = GOOD.split("[run]").next().unwrap();
-    assert_eq!(Scenario::parse("test", text, &BOUNDS).unwrap_err().to_string(), "run: is missing");
+    assert_eq!(
+        Scenario::parse("test", text, &BOUNDS).unwrap_err().to_string(),
+        "run: is missing; add the table `[run]` with `trials = 3`, `measure = \"30 s\"`"
+    );
 }
 
 #[test]
@@ -152,7 +191,7 @@ fn an_axis_must_not_be_empty_or_name_a_thing_twice() {
 #[test]
 fn a_definition_must_not_appear_twice() {
     let error = Scenario::parse("test", &changed("[stacks.iodrive]", "[stacks.hdd]"), &BOUNDS).unwrap_err();
-    assert_eq!(error.to_string(), "line 7: not valid TOML: duplicate key");
+    assert_eq!(error.to_string(), "line 7: `[stacks.hdd]` is there already; each name is used once");
 }
 
 #[test]
@@ -174,12 +213,12 @@ fn the_data_must_fit_on_the_disk() {
     check(
         "warehouses = 10\n",
         "warehouses = 500\n",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 53 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 52.6 GB",
     );
     check(
         "innodb_flush_log_at_trx_commit = 1",
         "innodb_log_file_size = \"20G\"",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 23 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 22.6 GB",
     );
 }
 
@@ -200,7 +239,7 @@ fn counts_have_bounds() {
         "terminals = 0",
         "workloads.tpcc.terminals: 0 is out of range; it can be 1 to 10000",
     );
-    check("seed = 1", "seed = -1", "run.seed: -1 is negative; it can be 0 or more");
+    check("seed = 1", "seed = -1", "run.seed: -1 is out of range; it can be 0 or more");
 }
 
 #[test]
@@ -252,7 +291,11 @@ fn check_oltp(from: &str, to: &str, expect: &str) {
 
 #[test]
 fn an_oltp_workload_names_its_script_and_its_distribution() {
-    check_oltp("distribution = \"uniform\"\n", "", "workloads.tpcc.distribution: is missing");
+    check_oltp(
+        "distribution = \"uniform\"\n",
+        "",
+        "workloads.tpcc.distribution: is missing; for example `distribution = \"uniform\"`",
+    );
     check_oltp(
         "\"uniform\"",
         "\"uniforn\"",
@@ -277,7 +320,7 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
     check_oltp(
         "rows = 100000",
         "rows = 100000000",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.5 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.2 GB",
     );
 }
 
@@ -307,7 +350,11 @@ fn a_preset_has_the_settings_of_its_kit_unless_others_are_given() {
     assert_eq!(scenario.run.warm_up, Duration::from_secs(1_000));
     let WorkloadSpec::Tpcc(spec) = &scenario.workloads["tpcc"] else { panic!("not TPC-C") };
     assert_eq!(spec.warehouses, 200);
-    check("warehouses = 10\n", "", "workloads.tpcc.warehouses: is missing");
+    check(
+        "warehouses = 10\n",
+        "",
+        "workloads.tpcc: needs `warehouses`, for example `warehouses = 10`, or a `preset`",
+    );
     check(
         "warehouses = 10\n",
         "warehouses = 10\nrate = 0\n",
@@ -414,7 +461,11 @@ fn the_workloads_have_the_defaults_of_their_studies() {
     ));
     let WorkloadSpec::WideTables(spec) = &scenario.workloads["tpcc"] else { panic!("wide tables") };
     assert_eq!((spec.tables, spec.terminals, spec.rows()), (40, 40, 1_000));
-    check("kind = \"tpcc\"\nwarehouses = 10\n", "kind = \"scan\"\n", "workloads.tpcc.rows: is missing");
+    check(
+        "kind = \"tpcc\"\nwarehouses = 10\n",
+        "kind = \"scan\"\n",
+        "workloads.tpcc.rows: is missing; for example `rows = 1000000`",
+    );
 }
 
 #[test]
@@ -564,4 +615,10 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
         "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
+}
+
+#[test]
+fn the_page_of_keys_is_the_declarations() {
+    let page = include_str!("../../../../docs/scenario.md");
+    assert!(page == reference::page(), "run `spindle docs scenario > docs/scenario.md`");
 }

@@ -7,7 +7,7 @@ use spindle_base::near;
 use spindle_load::WorkloadSpec;
 
 use super::file::{ScenarioFile, ServerTable};
-use super::{Bounds, Scenario, ServerSpec, fit, names, procedure, replication, storage};
+use super::{Bounds, Scenario, ServerSpec, fill, fit, names, procedure, replication, storage};
 use crate::record::StartState;
 use crate::server::{SourceKeys, catalog};
 use crate::stack::StackSpec;
@@ -24,7 +24,7 @@ pub(super) fn validate(
     names::check("layouts", &file.layouts)?;
     names::check("servers", &file.servers)?;
     names::check("workloads", &file.workloads)?;
-    let stacks = storage::stacks(&file)?;
+    let stacks = storage::stacks(&file.stacks, None)?;
     for (name, workload) in &file.workloads {
         if let Some((key, message)) = workload.complaint() {
             return Err(Mistake::at(format!("workloads.{name}.{key}"), message));
@@ -37,7 +37,7 @@ pub(super) fn validate(
     }
     names::check_axis("server", &file.matrix.server, "servers", &servers)?;
     names::check_axis("workload", &file.matrix.workload, "workloads", &file.workloads)?;
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         name: name.to_owned(),
         title: file.title.trim().to_owned(),
         question: file.question.trim().to_owned(),
@@ -54,6 +54,7 @@ pub(super) fn validate(
     replication::check_drives(&scenario)?;
     check_running(&scenario)?;
     procedure::check(&scenario)?;
+    fill::size_stacks(&mut scenario, &file.stacks)?;
     fit::check_storage(&scenario)?;
     Ok(scenario)
 }

@@ -136,6 +136,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::server::Advised;
 
     #[test]
     fn sqlite_is_there_when_no_server_is() {
@@ -160,6 +161,18 @@ mod tests {
             assert!(by_kind(kind.name).is_some() || needs_more, "{}", kind.name);
         }
         assert!(by_kind("oracle").is_none());
+    }
+
+    #[test]
+    fn memory_of_a_new_scenario_is_a_setting_that_reserves_memory() {
+        for kind in KINDS {
+            for advice in kind.advice.iter().filter(|advice| advice.value == Advised::ShareOfData) {
+                let settings = by_kind(kind.name).unwrap().memory_settings();
+                let setting = settings.iter().find(|setting| setting.name == advice.name).unwrap();
+                assert_eq!((setting.bytes)(&setting.written(100 << 20)), Some(100 << 20), "{}", kind.name);
+                assert_eq!((setting.bytes)(&setting.written(1)), Some(1 << 20), "{}", kind.name);
+            }
+        }
     }
 
     #[test]

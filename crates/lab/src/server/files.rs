@@ -17,6 +17,10 @@ pub(super) static KIND: Kind =
 struct Files;
 
 impl Server for Files {
+    fn empty_bytes(&self) -> u64 {
+        0
+    }
+
     fn version(&self) -> Result<String> {
         Ok("a directory, no server".to_owned())
     }

@@ -27,6 +27,10 @@ pub(super) static KIND: Kind = Kind {
 struct Mock;
 
 impl Server for Mock {
+    fn empty_bytes(&self) -> u64 {
+        0
+    }
+
     /// It has as many logs as are asked for, and no undo.
     fn files_of(&self, class: FileClass, _: &Settings) -> Result<String, Refusal> {
         match class {

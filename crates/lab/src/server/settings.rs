@@ -49,6 +49,31 @@ pub struct MemorySetting {
     pub example: &'static str,
 }
 
+impl MemorySetting {
+    /// The size in the server's syntax, rounded down to whole units of the example, one at least.
+    pub fn written(&self, bytes: u64) -> String {
+        let unit = self.example.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let unit_bytes = (self.bytes)(&format!("1{unit}")).expect("a test reads every example");
+        format!("{}{unit}", (bytes / unit_bytes).max(1))
+    }
+}
+
+/// A setting that a new scenario has, with its reason (`spindle new`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advice {
+    pub name: &'static str,
+    pub value: Advised,
+    pub why: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advised {
+    Value(&'static str),
+    /// A share of the data, so that the storage is read. The setting is one of the server's
+    /// [`MemorySetting`]s.
+    ShareOfData,
+}
+
 /// A setting that reserves memory, as the user wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved<'a> {

@@ -14,7 +14,7 @@ use spindle_load::sql::sqlite;
 use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::{Refusal, Settings, for_loading};
+use super::settings::{Advice, Advised, Refusal, Settings, for_loading};
 use super::verbs::{Kind, Server};
 
 const FILE: &str = "spindle.sqlite";
@@ -30,13 +30,35 @@ const WORDS: [(&str, &[&str]); 4] = [
 const TRUE: [&str; 3] = ["ON", "TRUE", "YES"];
 const FALSE: [&str; 3] = ["OFF", "FALSE", "NO"];
 
-pub(super) static KIND: Kind =
-    Kind { is_default: true, ..Kind::new("sqlite", &[Target::Sqlite], |_, _| Some(Box::new(Sqlite))) };
+const ADVICE: &[Advice] = &[
+    Advice {
+        name: "journal_mode",
+        value: Advised::Value("WAL"),
+        why: "A write-ahead log; `DELETE` is the older rollback journal. SQLite reads through the page cache of \
+              the machine: data that fit there are read once, and then the storage serves writes.",
+    },
+    Advice {
+        name: "synchronous",
+        value: Advised::Value("FULL"),
+        why: "Every commit waits until it is on the storage. `NORMAL` may lose the last ones in a power cut.",
+    },
+];
+
+pub(super) static KIND: Kind = Kind {
+    is_default: true,
+    advice: ADVICE,
+    ..Kind::new("sqlite", &[Target::Sqlite], |_, _| Some(Box::new(Sqlite)))
+};
 
 #[derive(Debug)]
 struct Sqlite;
 
 impl Server for Sqlite {
+    /// The first connection makes an empty file.
+    fn empty_bytes(&self) -> u64 {
+        0
+    }
+
     fn version(&self) -> Result<String> {
         Ok(sqlite::version().to_owned())
     }

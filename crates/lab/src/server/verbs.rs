@@ -8,7 +8,7 @@ use spindle_load::{Target, WorkloadSpec};
 
 use super::instance::{Instance, Running};
 use super::replication::Replication;
-use super::settings::{MemorySetting, Refusal, Settings};
+use super::settings::{Advice, MemorySetting, Refusal, Settings};
 use super::source::{Source, SourceForm, Trust};
 use crate::record::FileClass;
 
@@ -38,6 +38,8 @@ pub struct Kind {
     pub tools: &'static [Program],
     /// Instructions for installing the server, if the error of [`Server::path`] is not enough.
     pub how_to_get: Option<&'static str>,
+    /// Settings of a new scenario.
+    pub advice: &'static [Advice],
 }
 
 impl Kind {
@@ -54,6 +56,7 @@ impl Kind {
             program: None,
             tools: &[],
             how_to_get: None,
+            advice: &[],
         }
     }
 
@@ -109,8 +112,8 @@ pub trait Server: Debug {
         None
     }
 
-    /// Size of a database without rows, with its redo log; an upper bound for the present kinds. An empty
-    /// MySQL 9.7 has 201 MiB (`du`), of which its redo log is 101.
+    /// Size of a database without rows, with its default redo log. The default is an upper bound for a server
+    /// of which nothing is known.
     fn empty_bytes(&self) -> u64 {
         512 << 20
     }

@@ -17,7 +17,7 @@ use spindle_base::near;
 use spindle_model::{Field, Parameters};
 
 use super::built_in::{PROFILES, built_in_stack, unknown};
-use super::values::{self, Entries, Form, Origin};
+use super::values::{self, Entries, Form};
 use deviations::KnownDeviation;
 
 /// Size limit of a profile's file.
@@ -79,17 +79,16 @@ impl Profile {
             name: name.to_owned(),
             summary: file.summary,
             parameters: parameters.map_err(Mistake::from).map_err(under)?,
-            assumptions: fields.iter().filter_map(|field| assumption(field, &entries)).collect(),
+            assumptions: assumptions(&fields, &entries),
             known_deviations: file.known_deviations,
             entries,
         })
     }
 }
 
-fn assumption(field: &Field, entries: &Entries) -> Option<String> {
-    let entry = entries.get(field.key.as_ref())?;
-    let Origin::Assumption(why) = &entry.origin else { return None };
-    Some(format!("{} = {}: {why}", field.key, entry.written))
+/// The values without a source, as sentences.
+pub(super) fn assumptions(fields: &[Field], entries: &Entries) -> Vec<String> {
+    fields.iter().filter_map(|field| entries.get(field.key.as_ref())?.assumption(&field.key)).collect()
 }
 
 /// Known deviations of a ready-made stack or of a built-in profile; none for any other name.

@@ -8,8 +8,8 @@ use super::resolve::pool::PoolKeys;
 const HEAD: &str = "# Parameters of devices and layers
 
 `spindle disk profile --reference` prints this page from the declarations that read the files. A profile (`profiles/*.toml`) gives a
-device its parameters, each with a source or an assumption; a stack table (`[stacks.NAME]`) gives a layer its own, and
-some of a device other values. `spindle disk profile NAME` shows what a profile or a stack has, and why.
+device its parameters, each with a source or an assumption; a stack table (`[stacks.NAME]`) gives a layer its own, and a
+device other values. `spindle disk profile NAME` shows what a profile or a stack has, and why.
 ";
 
 /// The page in Markdown.

@@ -3,6 +3,7 @@
 mod by_name;
 mod device;
 mod layer;
+mod overrides;
 pub(super) mod pool;
 mod real_disk;
 
@@ -12,12 +13,11 @@ use std::path::Path;
 use spindle_base::Mistake;
 use spindle_base::near::did_you_mean;
 use spindle_base::units::parse_size_bytes;
-use spindle_model::{Field, Layer, Parameters, StackSpec as Tree, Values};
+use spindle_model::{Field, StackSpec as Tree};
 use spindle_mount::FileSystem;
 
 use super::built_in::{built_in_names, find};
-use super::explained::{Explained, ExplainedBelow, Explanation, explanations};
-use super::profile::Profile;
+use super::explained::{Explained, ExplainedBelow, Explanation};
 use super::spec::{PoolSpec, StackSpec};
 use super::table::{COMMON_KEYS, StackTable};
 use super::values::{self, Entries, Form};
@@ -35,9 +35,29 @@ const BLOCK_BYTES: u64 = 4096;
 const DEVICES_MOST: usize = 256;
 const DEPTH_MOST: usize = 16;
 
+/// The size that a stack is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// By a table or an option.
+    Given(u64),
+    /// Because no table gives one. It bends to capacities and to sizes below, and nothing is refused for it.
+    Usual(u64),
+}
+
+impl Wanted {
+    fn map(self, change: impl FnOnce(u64) -> u64) -> Wanted {
+        match self {
+            Wanted::Given(bytes) => Wanted::Given(change(bytes)),
+            Wanted::Usual(bytes) => Wanted::Usual(change(bytes)),
+        }
+    }
+}
+
 /// Lookup of the names of other stacks.
 pub(super) struct Context<'a> {
     tables: &'a BTreeMap<String, StackTable>,
+    /// Size of every stack whose table has none.
+    usual: Option<Wanted>,
     /// Names from the requested stack down to the present one.
     path: Vec<String>,
     /// Devices in the requested stack so far.
@@ -50,6 +70,8 @@ pub(super) struct Context<'a> {
 struct Parts {
     tree: Tree,
     size_bytes: u64,
+    /// The size is [`Wanted::Usual`], or follows from such a size.
+    is_usual: bool,
     summary: String,
     assumptions: Vec<String>,
     /// Kind of the device or layer.
@@ -68,7 +90,7 @@ impl Parts {
         file_system: &str,
         pool: Option<PoolSpec>,
     ) -> StackSpec {
-        let Parts { tree, size_bytes, summary, assumptions, kind, parameters, below } = self;
+        let Parts { tree, size_bytes, is_usual, summary, assumptions, kind, parameters, below } = self;
         let explained = Explained { name: name.to_owned(), kind, size_bytes, parameters, below };
         let label = table.label.clone().unwrap_or_else(|| name.to_owned());
         let head = StackHead {
@@ -90,6 +112,7 @@ impl Parts {
             tree,
             explained,
             real: None,
+            has_usual_size: is_usual,
             pool: pool.map(Box::new),
             table: own.clone(),
             tables: BTreeMap::new(),
@@ -104,19 +127,30 @@ impl StackSpec {
         table: &StackTable,
         tables: &BTreeMap<String, StackTable>,
     ) -> Result<StackSpec, Mistake> {
-        let mut context = Context { tables, path: vec![name.to_owned()], device_count: 0, is_whole: false };
-        Ok(StackSpec { tables: tables.clone(), ..context.resolve(name, table, None)? })
+        StackSpec::resolve_with(name, table, tables, None)
+    }
+
+    /// As [`StackSpec::resolve`]; the stack, and each below it, has the usual size unless a table gives one.
+    pub fn resolve_with(
+        name: &str,
+        table: &StackTable,
+        tables: &BTreeMap<String, StackTable>,
+        usual_bytes: Option<u64>,
+    ) -> Result<StackSpec, Mistake> {
+        let usual = usual_bytes.map(Wanted::Usual);
+        let path = vec![name.to_owned()];
+        let mut context = Context { tables, usual, path, device_count: 0, is_whole: false };
+        Ok(StackSpec { tables: tables.clone(), ..context.resolve(name, table, usual)? })
     }
 }
 
 impl Context<'_> {
-    /// The stack of that name, which a layer's `key` gives. `size_bytes` applies if its own table has no
-    /// size.
+    /// The stack of that name, which a layer's `key` gives. `wanted` applies if its own table has no size.
     pub(super) fn below(
         &mut self,
         key: &str,
         name: &str,
-        size_bytes: Option<u64>,
+        wanted: Option<Wanted>,
     ) -> Result<StackSpec, Mistake> {
         if self.path.iter().any(|above| above == name) {
             let path = self.path.join(" on ");
@@ -137,7 +171,7 @@ impl Context<'_> {
             return Err(Mistake::at(key, format!("`{name}` is a real disk, and layers are emulated")));
         }
         self.path.push(name.to_owned());
-        let resolved = self.resolve(name, &table, size_bytes);
+        let resolved = self.resolve(name, &table, wanted);
         self.path.pop();
         let stack = resolved.map_err(|mistake| match self.is_whole {
             true => Mistake::at(key, mistake.message),
@@ -160,12 +194,13 @@ impl Context<'_> {
         &mut self,
         name: &str,
         table: &StackTable,
-        size_above: Option<u64>,
+        wanted_above: Option<Wanted>,
     ) -> Result<StackSpec, Mistake> {
         let own_table = table;
         let table = &table.with_ready_made();
         let size = table.size.as_deref().map(parse_size_bytes).transpose();
-        let size = size.map_err(|message| Mistake::at("size", message))?.or(size_above);
+        let size = size.map_err(|message| Mistake::at("size", message))?;
+        let size = size.map(Wanted::Given).or(wanted_above);
         let file_system = file_system(table)?;
         if let Some(path) = &table.path {
             let RealDisk { parts, file_system, place } = real_disk::resolve(Path::new(path), table)?;
@@ -178,7 +213,7 @@ impl Context<'_> {
         }
         let (mut parts, pool) = match (&table.profile, &table.layer) {
             (Some(profile), None) => self.device(profile, table, size)?,
-            (None, Some(layer)) => self.layer(layer, table, size)?,
+            (None, Some(layer)) => self.layer(layer, own_table, table, size)?,
             (Some(_), Some(_)) => {
                 let message = "cannot be there together with `profile`: a stack is one of the two";
                 return Err(Mistake::at("layer", message));
@@ -203,82 +238,6 @@ impl Context<'_> {
         };
         parts.below.extend(pool.devices().map(device));
         Ok(pool)
-    }
-
-    /// The second value is the part of the table about a ZFS pool, if any.
-    fn device(
-        &mut self,
-        profile: &str,
-        table: &StackTable,
-        size: Option<u64>,
-    ) -> Result<(Parts, Option<Entries>), Mistake> {
-        self.device_count += 1;
-        if self.device_count > DEVICES_MOST {
-            let message = format!("makes the whole stack larger than {DEVICES_MOST} devices");
-            return Err(self.whole("profile", message));
-        }
-        if table.on.is_some() {
-            return Err(Mistake::at("on", "belongs to a layer, and this stack is a device"));
-        }
-        let profile =
-            Profile::find(profile).map_err(|mistake| Mistake::at("profile", mistake.to_string()))?;
-        let kind = profile.parameters.kind();
-        let fields = Parameters::fields_of(kind).expect("a kind has fields");
-        let (own, pool) = keys(table, &device::of_table(&fields))?;
-        let (parameters, entries, told) = device::overridden(&profile, &fields, &own)?;
-        let capacity = parameters.capacity_bytes().unwrap_or(DEFAULT_SIZE_BYTES);
-        // Rounded down to whole blocks of the emulator. A drive's capacity is whole sectors in the same way,
-        // whatever its label says.
-        let size_bytes = size.unwrap_or(DEFAULT_SIZE_BYTES.min(capacity)) / BLOCK_BYTES * BLOCK_BYTES;
-        let parts = Parts {
-            size_bytes,
-            summary: format!("{}{told}", profile.summary),
-            assumptions: profile.assumptions,
-            kind: format!("{kind} of profile {}", profile.name),
-            parameters: explanations(&fields, &parameters.values(), &entries),
-            below: Vec::new(),
-            tree: Tree::Device(parameters),
-        };
-        Ok((parts, pool))
-    }
-
-    fn layer(
-        &mut self,
-        name: &str,
-        table: &StackTable,
-        size: Option<u64>,
-    ) -> Result<(Parts, Option<Entries>), Mistake> {
-        let kinds = Layer::kinds();
-        let Some(kind) = kinds.iter().find(|kind| kind.names.contains(&name)) else {
-            let known: Vec<&str> = kinds.iter().flat_map(|kind| kind.names).copied().collect();
-            let near = did_you_mean(name, &known);
-            let message = format!("`{name}` is unknown{near}; known are {}", known.join(", "));
-            return Err(Mistake::at("layer", message));
-        };
-        let mut fields = kind.fields_below();
-        fields.extend(kind.fields.iter().cloned());
-        let (entries, pool) = keys(table, &fields)?;
-        let names = layer::names_below(kind, table, &entries)?;
-        let of_layer = |key: &String| kind.fields.iter().any(|field| field.key == *key);
-        let given: Values = values::values(&entries).into_iter().filter(|(key, _)| of_layer(key)).collect();
-        let layer = Layer::from_values(name, given)?;
-        if let Some(hint) = layer.idle_hint() {
-            return Err(Mistake::new(hint));
-        }
-        layer.check_count(names.len())?;
-        let mut below = Vec::new();
-        for (key, size_key, stack) in &names {
-            let wanted = match size_key {
-                Some(size_key) => layer::number(&entries, size_key),
-                None => size.map(|size_bytes| layer.size_below_bytes(size_bytes, names.len())),
-            };
-            below.push((*key, self.below(key, stack, wanted)?));
-        }
-        let given = |field: &Field| entries.contains_key(field.key.as_ref());
-        let defaults = kind.fields.iter().filter(|field| !given(field) && layer.uses(&field.key));
-        let assumed: Vec<String> = defaults.filter_map(Field::assumed).collect();
-        let parameters = explanations(&kind.fields, &layer.values(), &entries);
-        Ok((layer::parts(layer, &below, size, assumed, parameters)?, pool))
     }
 }
 
@@ -312,12 +271,16 @@ fn file_system(table: &StackTable) -> Result<&str, Mistake> {
     Ok(file_system)
 }
 
+fn is_pool(table: &StackTable) -> bool {
+    table.file_system.as_deref() == Some(pool::FILE_SYSTEM)
+}
+
 /// The keys of the device or layer, and those of the pool if the file system is ZFS, without keys that the
 /// layer has too.
 fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>), Mistake> {
     let is_own = |key: &str| own.iter().any(|field| field.key == key);
     let of_pool: Vec<Field> = pool::fields().into_iter().filter(|field| !is_own(&field.key)).collect();
-    let is_pool = table.file_system.as_deref() == Some(pool::FILE_SYSTEM);
+    let is_pool = is_pool(table);
     let stray = of_pool.iter().find(|field| !is_pool && table.keys.contains_key(field.key.as_ref()));
     if let Some(field) = stray {
         return Err(Mistake::at(field.key.clone(), "belongs to file_system = \"zfs\""));
@@ -326,7 +289,7 @@ fn keys(table: &StackTable, own: &[Field]) -> Result<(Entries, Option<Entries>),
     if is_pool {
         fields.extend(of_pool);
     }
-    let entries = values::read(table.keys.clone(), Form::Plain, &fields, &COMMON_KEYS)?;
+    let entries = values::read(table.keys.clone(), Form::Either, &fields, &COMMON_KEYS)?;
     let (own, pool): (Entries, Entries) = entries.into_iter().partition(|(key, _)| is_own(key));
     Ok((own, is_pool.then_some(pool)))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use spindle_base::units::parse_size_bytes;
 use spindle_model::{Device, StackSpec as Tree};
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting};
@@ -18,6 +19,8 @@ pub struct StackSpec {
     pub(super) tree: Tree,
     pub(super) explained: Explained,
     pub(super) real: Option<Place>,
+    /// No table gives its size.
+    pub(super) has_usual_size: bool,
     pub(super) pool: Option<Box<PoolSpec>>,
     /// Its own table, and those of stacks that its layers may be on.
     pub(super) table: StackTable,
@@ -51,6 +54,16 @@ impl StackSpec {
 
     pub fn size_bytes(&self) -> u64 {
         self.head.size_bytes
+    }
+
+    /// Whether the size is the usual one of its scenario, because no table gives one.
+    pub fn has_usual_size(&self) -> bool {
+        self.has_usual_size
+    }
+
+    /// The size as its table has it, in bytes.
+    pub fn written_size_bytes(&self) -> Option<u64> {
+        parse_size_bytes(self.table.size.as_deref()?).ok()
     }
 
     /// Every parameter, with its origin.

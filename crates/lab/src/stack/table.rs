@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
@@ -9,20 +10,28 @@ use spindle_base::explain::read_toml;
 use super::profile::deviations::KnownDeviation;
 
 /// One `[stacks.NAME]`: a device from a profile, a ready-made stack, or a layer on other stacks.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 pub struct StackTable {
     /// Name of a built-in profile or of a ready-made stack, or path of a profile.
+    #[schemars(example = "hdd-7200")]
     pub profile: Option<String>,
-    /// `raid`, `cache`, `partition` and so on.
+    /// `raid`, `cache`, `partition` and so on (docs/parameters.md).
+    #[schemars(example = &"raid")]
     pub layer: Option<String>,
-    /// The stacks below the layer.
+    /// The stack below the layer, or a list of them.
+    #[schemars(example = "x25m-80")]
     pub on: Option<On>,
+    /// Emulated size.
+    #[schemars(extend("format" = "size"), example = "20 GB")]
     pub size: Option<String>,
-    /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of [`super::PoolSpec`].
+    /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of a pool.
+    #[schemars(example = &"xfs")]
     pub file_system: Option<String>,
     /// Further arguments of mkfs.
+    #[schemars(example = ["-b", "size=4096"])]
     pub mkfs_options: Option<Vec<String>>,
     /// Further options of mount.
+    #[schemars(example = ["noatime"])]
     pub mount_options: Option<Vec<String>>,
     /// A real disk: a directory on it, or its block device.
     pub path: Option<String>,
@@ -32,9 +41,11 @@ pub struct StackTable {
     pub label: Option<String>,
     /// Published figures that it does not meet; without effect on its behaviour.
     #[serde(default, alias = "misses")]
+    #[schemars(skip)]
     pub known_deviations: Vec<KnownDeviation>,
     /// Keys of this layer or kind of device only.
     #[serde(flatten)]
+    #[schemars(skip)]
     pub keys: toml::Table,
 }
 
@@ -53,7 +64,7 @@ pub(super) const COMMON_KEYS: [&str; 10] = [
 ];
 
 /// Names of stacks or of profiles.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum On {
     One(String),

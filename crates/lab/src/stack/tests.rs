@@ -1,3 +1,4 @@
+mod overrides;
 mod pools;
 mod profiles;
 mod tables;

@@ -23,6 +23,15 @@ pub enum Origin {
     Assumption(String),
     /// A stack table.
     Given,
+    /// A stack table, against the profile or the ready-made stack that it names.
+    Override {
+        /// `the profile`, or the name of the ready-made stack.
+        of: String,
+        /// The value there; `None` if it has none.
+        instead_of: Option<String>,
+        /// [`Origin::Given`], or the table's own source or assumption.
+        reason: Box<Origin>,
+    },
     /// The default; nothing gives it.
     Default,
 }
@@ -36,6 +45,26 @@ pub(super) struct Entry {
     pub(super) origin: Origin,
 }
 
+impl Entry {
+    /// The value as a sentence in the assumptions of a stack, if no text gives it.
+    pub(super) fn assumption(&self, key: &str) -> Option<String> {
+        let why = match &self.origin {
+            Origin::Assumption(why) => why.clone(),
+            Origin::Override { of, instead_of, reason } => {
+                let why = match &**reason {
+                    Origin::Assumption(why) => format!(" ({why})"),
+                    Origin::Source(source) => format!(" (source: {source})"),
+                    _ => String::new(),
+                };
+                let other = instead_of.as_deref().unwrap_or("none");
+                format!("set by the scenario{why}; {of} has {other}")
+            }
+            Origin::Source(_) | Origin::Given | Origin::Default => return None,
+        };
+        Some(format!("{key} = {}: {why}", self.written))
+    }
+}
+
 pub(super) type Entries = BTreeMap<String, Entry>;
 
 /// Form of the values in a table.
@@ -45,6 +74,8 @@ pub(super) enum Form {
     Plain,
     /// `key = { value = ..., source = "..." }`, or `assumption`.
     Sourced,
+    /// One or the other.
+    Either,
 }
 
 /// Reads a table of declared keys. `others` are keys that are read elsewhere.
@@ -158,12 +189,18 @@ impl<'de> DeserializeSeed<'de> for Cell<'_> {
     type Value = Entry;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
+        let of_sourced = |Sourced { value, source, assumption }| {
+            Ok::<_, D::Error>((value, origin(source, assumption).map_err(D::Error::custom)?))
+        };
         let (value, origin) = match self.form {
-            Form::Plain => (toml::Value::deserialize(deserializer)?, Origin::Given),
-            Form::Sourced => {
-                let Sourced { value, source, assumption } = Sourced::deserialize(deserializer)?;
-                (value, origin(source, assumption).map_err(D::Error::custom)?)
-            }
+            Form::Sourced => of_sourced(Sourced::deserialize(deserializer)?)?,
+            Form::Plain | Form::Either => match toml::Value::deserialize(deserializer)? {
+                table @ toml::Value::Table(_) if self.form == Form::Either => {
+                    let sourced = Sourced::deserialize(table);
+                    of_sourced(sourced.map_err(|error| D::Error::custom(error.message()))?)?
+                }
+                value => (value, Origin::Given),
+            },
         };
         let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let value = parse(self.field, &value).map_err(D::Error::custom)?;

@@ -46,11 +46,11 @@ fn with_mistake(from: &str, to: &str) -> String {
 
 #[test]
 fn a_misspelt_key_is_refused() {
-    assert_snapshot!(with_mistake("measure =", "mesure ="), @r"
+    assert_snapshot!(with_mistake("measure =", "mesure ="), @r#"
     exit code 2
     --- stderr
-    spindle: x.toml: run.mesure: unknown key; did you mean `measure`?
-    ");
+    spindle: x.toml: run.mesure: unknown key; did you mean `measure`? For example `measure = "30 s"`
+    "#);
 }
 
 #[test]
@@ -370,6 +370,8 @@ fn help_of_run() {
                                 spindle-results/NAME-HASH]
           --retry-failed        Run failed trials again
           --fresh               Delete the records of earlier runs in the output directory
+          --wait                Begin when no other run is active on this machine. By default both go
+                                on, and their records say so
       -h, --help                Print help
 
     Environment:
@@ -377,6 +379,7 @@ fn help_of_run() {
                               [default: /tmp]
       SPINDLE_OVERLAY_MEMORY  Memory for data that is written to an emulated disk, for example 4G
                               [default: half of the machine's memory]
+      SPINDLE_LOCK_DIRECTORY  Directory in which runs see each other [default: /tmp/spindle-runs]
     ");
 }
 

@@ -223,7 +223,12 @@ fn an_impossible_layout_is_refused() {
         "",
         "layouts.split.red: unknown key; did you mean `redo`?",
     );
-    check_refused(&layout("redo = \"hdd\""), axis, "", "layouts.split.data: is missing");
+    check_refused(
+        &layout("redo = \"hdd\""),
+        axis,
+        "",
+        "layouts.split.data: is missing; for example `data = \"hdd\"`",
+    );
     check_refused(
         &layout("data = \"card\"\nundo = \"hdd\""),
         axis,

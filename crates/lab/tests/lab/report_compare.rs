@@ -1,22 +1,29 @@
 //! `spindle compare`: within a file, between cells, between files.
 
 use crate::report_support::*;
-use spindle_lab::report::compare::{Side, between, text, within};
+use spindle_base::Mistake;
+use spindle_lab::report::compare::{Comparisons, Format, Side, sides, within};
 
 fn side(records: &str, cell: Option<&str>) -> Side {
-    Side {
-        file: "run.jsonl".to_owned(),
-        records: crate::report_support::records(records),
-        cell: cell.map(str::to_owned),
-    }
+    Side::new("run.jsonl", crate::report_support::records(records), cell).expect("such a cell")
+}
+
+fn between(left: &Side, right: &Side) -> Result<Comparisons, Mistake> {
+    spindle_lab::report::compare::between(left, right, false)
+}
+
+fn text(comparisons: &Comparisons) -> String {
+    comparisons.text()
 }
 
 #[test]
 fn every_cell_is_compared_to_the_first() {
     let comparisons = within(&side(&quickstart(), None)).expect("three cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; paired by block
-iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; paired by block
+x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; 9,334 to 413 new-order transactions per
+  minute, 3 trials each, paired by block
+iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order transactions per
+  minute, 3 trials each, paired by block
 ");
 }
 
@@ -24,7 +31,10 @@ iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; paired by block
 fn two_cells_of_one_run_are_paired() {
     let comparisons = between(&side(&quickstart(), Some("x25-m")), &side(&quickstart(), Some("iodrive")))
         .expect("both exist");
-    insta::assert_snapshot!(text(&comparisons), @r"iodrive to x25-m: ratio 1.53 (1.47 to 1.59), faster; paired by block");
+    insta::assert_snapshot!(text(&comparisons), @r"
+iodrive to x25-m: ratio 1.53 (1.47 to 1.59), faster; 14,256 to 9,334 new-order transactions per
+  minute, 3 trials each, paired by block
+");
 }
 
 #[test]
@@ -33,9 +43,12 @@ fn two_runs_are_not_paired_and_their_differences_are_named() {
         quickstart().replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z").replace("10.11.6", "11.4.2");
     let comparisons = between(&side(&quickstart(), None), &side(&later, None)).expect("cells in common");
     insta::assert_snapshot!(text(&comparisons), @r"
-hdd-7200 to hdd-7200: ratio 1.00 (0.964 to 1.04), no difference shown; Welch, unpaired
-x25-m to x25-m: ratio 1.00 (0.935 to 1.07), no difference shown; Welch, unpaired
-iodrive to iodrive: ratio 1.00 (0.953 to 1.05), no difference shown; Welch, unpaired
+hdd-7200 (run.jsonl) to hdd-7200 (run.jsonl): ratio 1.00 (0.964 to 1.04), no difference shown; 413
+  to 413 new-order transactions per minute, 3 trials each, Welch, unpaired
+x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no difference shown; 9,334 to
+  9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+iodrive (run.jsonl) to iodrive (run.jsonl): ratio 1.00 (0.953 to 1.05), no difference shown; 14,256
+  to 14,256 new-order transactions per minute, 3 trials each, Welch, unpaired
 note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
 ");
 }
@@ -56,19 +69,155 @@ fn one_trial_has_no_verdict() {
     let records = file(&[DISK, FLASH], 1, |_, _| {});
     let comparisons = within(&side(&records, None)).expect("two cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.8 (no interval), one trial on a side, so no interval and no verdict;
-  ratio only
+x25-m to hdd-7200: ratio 22.8 (no interval), not tested; 9,312 to 409 new-order transactions per
+  minute, 1 trial each, ratio only
+note: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials
+  are kept
 ");
 }
 
 #[test]
 fn a_mistake_is_answered_with_the_choices() {
     let unknown =
-        between(&side(&quickstart(), Some("ssd")), &side(&quickstart(), None)).expect_err("no such cell");
+        Side::new("run.jsonl", crate::report_support::records(&quickstart()), Some("ssd")).expect_err("none");
     insta::assert_snapshot!(unknown, @r"run.jsonl: has no cell `ssd`; its cells are `hdd-7200`, `x25-m` and `iodrive`");
     let single = within(&side(&file(&[DISK], 2, |_, _| {}), None)).expect_err("one cell");
     insta::assert_snapshot!(single, @r"run.jsonl: has one cell only; name a second file or cell to compare it with");
     let apart =
         between(&side(&file(&[DISK], 2, |_, _| {}), None), &side(&file(&[FLASH], 2, |_, _| {}), None));
     insta::assert_snapshot!(apart.expect_err("nothing in common"), @r"run.jsonl and run.jsonl have no cell of the same name; name them as run.jsonl:CELL and run.jsonl:CELL");
+}
+
+#[test]
+fn two_trials_have_no_verdict_unless_they_agree() {
+    let records = file(&[DISK, FLASH], 2, |trial, shape| {
+        if let Some(measurement) = trial.measurement.as_mut().filter(|_| shape.name == FLASH.name) {
+            measurement.metric.value *= f64::from(trial.trial * trial.trial);
+        }
+    });
+    let comparisons = within(&side(&records, None)).expect("two cells");
+    insta::assert_snapshot!(text(&comparisons), @r"
+x25-m to hdd-7200: ratio 44.9 (0.00800 to 252,424), not tested; 22,791 to 409 new-order transactions
+  per minute, 2 trials each, paired by block
+note: two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials
+  are kept
+");
+}
+
+/// The records with this scenario, whose hash is another.
+fn of_scenario(hash: &str, scenario: &str) -> String {
+    let text = serde_json::to_string(scenario).expect("a text");
+    let (start, rest) =
+        quickstart().split_once("\"text\":").map(|(a, b)| (a.to_owned(), b.to_owned())).expect("a header");
+    let (_, end) = rest.split_once(",\"trials_per_cell\"").expect("a header");
+    format!("{start}\"text\":{text},\"trials_per_cell\"{end}").replace("5ce0a910", hash)
+}
+
+const SCENARIO: &str = r#"
+[servers.mariadb]
+kind = "mariadb"
+settings = { innodb_buffer_pool_size = "96M", innodb_flush_log_at_trx_commit = 1, log_bin = true }
+[workloads.tpcc-10]
+kind = "tpcc"
+warehouses = 10
+terminals = 8
+[run]
+trials = 3
+start = "warm"
+warm_up = "8 s"
+measure = "30 s"
+seed = 1
+"#;
+
+#[track_caller]
+fn compare_scenarios(replace: &[(&str, &str)]) -> Result<Comparisons, Mistake> {
+    let other = replace.iter().fold(SCENARIO.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    let sides = [of_scenario("aaaa", SCENARIO), of_scenario("bbbb", &other)];
+    let [left, right] = sides.map(|records| side(&records, Some("x25-m")));
+    between(&left, &right)
+}
+
+#[test]
+fn cells_of_different_experiments_are_refused() {
+    let refused = |replace: &[(&str, &str)]| compare_scenarios(replace).expect_err("other experiments");
+    insta::assert_snapshot!(refused(&[("warehouses = 10", "warehouses = 2"), ("30 s", "5 s")]), @r"run.jsonl:x25-m and run.jsonl:x25-m are different experiments (warehouses: 10 against 2; measure: 30 s against 5 s), so a ratio would not be the storage's; --anyway compares them");
+    insta::assert_snapshot!(refused(&[("96M", "1G"), ("log_bin = true", "sync_binlog = 1")]), @r"run.jsonl:x25-m and run.jsonl:x25-m are different experiments (innodb_buffer_pool_size: 96M against 1G; log_bin: ON against not set; sync_binlog: not set against 1), so a ratio would not be the storage's; --anyway compares them");
+    insta::assert_snapshot!(refused(&[("\"mariadb\"\nsettings", "\"postgres\"\nsettings")]), @r"run.jsonl:x25-m and run.jsonl:x25-m are different experiments (server: mariadb against postgres), so a ratio would not be the storage's; --anyway compares them");
+}
+
+#[test]
+fn other_spellings_prose_and_more_trials_are_the_same_experiment() {
+    let replace =
+        [("96M", "96 MiB"), ("30 s", "0.5 min"), ("trials = 3", "trials = 9"), ("seed = 1", "seed = 2")];
+    let comparisons = compare_scenarios(&replace).expect("the same experiment");
+    assert!(comparisons.experiment.is_empty() && comparisons.pairs.len() == 1, "{comparisons:?}");
+}
+
+#[test]
+fn a_comparison_of_different_experiments_says_so() {
+    let other = of_scenario("bbbb", &SCENARIO.replace("warehouses = 10", "warehouses = 2"));
+    let sides = [of_scenario("aaaa", SCENARIO), other].map(|records| side(&records, Some("x25-m")));
+    let comparisons = spindle_lab::report::compare::between(&sides[0], &sides[1], true).expect("allowed");
+    insta::assert_snapshot!(text(&comparisons), @r"
+x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no difference shown; 9,334 to
+  9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
+note: different experiments: warehouses: 10 against 2
+note: scenario hash differs: aaaa | bbbb
+");
+}
+
+#[test]
+fn cells_that_differ_in_two_axes_are_compared_with_a_note() {
+    let mut records = crate::report_support::records(&quickstart());
+    records.header.cells[1].server = "postgres".to_owned();
+    let comparisons =
+        within(&Side::new("run.jsonl", records, None).expect("no cell is named")).expect("three cells");
+    insta::assert_snapshot!(text(&comparisons), @r"
+x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; 9,334 to 413 new-order transactions per
+  minute, 3 trials each, paired by block
+iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order transactions per
+  minute, 3 trials each, paired by block
+note: hdd-7200 and x25-m differ in storage (`hdd-7200`, `x25-m`) and in server (`mariadb`,
+  `postgres`): the ratio is of all of it together
+");
+}
+
+#[test]
+fn a_comparison_is_a_table_for_documents_and_programs() {
+    let comparisons = between(&side(&quickstart(), Some("x25-m")), &side(&quickstart(), Some("iodrive")))
+        .expect("both exist");
+    insta::assert_snapshot!(comparisons.lay_out(Format::Md).expect("a table"), @r"
+| cell | baseline | metric | ratio | 95 % interval | verdict | trials |
+|---|---|---|--:|---|---|--:|
+| iodrive | x25-m | new-order transactions per minute | 1.53 | 1.47 to 1.59 | faster | 3 |
+");
+    insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r"
+baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,method,notes
+run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,faster,paired by block,
+");
+}
+
+#[test]
+fn a_run_is_named_by_its_directory_and_a_cell_by_its_label_or_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut records = quickstart();
+    records = records.replacen("\"label\":\"x25-m\"", "\"label\":\"Intel X25-M\"", 1);
+    std::fs::write(directory.path().join("records.jsonl"), records).expect("a file");
+    let run = directory.path().display().to_string();
+    let check = |baseline: &str, candidate: Option<&str>, expect: &str| {
+        let told = match sides(&baseline.replace("RUN", &run), candidate) {
+            Ok((left, Some(right))) => between(&left, &right).expect("one run").text(),
+            Ok((left, None)) => within(&left).expect("three cells").text(),
+            Err(mistake) => mistake.to_string().replace(&run, "RUN"),
+        };
+        assert!(told.starts_with(expect), "{told}");
+    };
+    check("RUN", None, "Intel X25-M to hdd-7200: ratio");
+    check("RUN/records.jsonl:iodrive", Some("intel x25-m"), "Intel X25-M to iodrive: ratio");
+    check("RUN:hdd-7200", Some("iodrive"), "iodrive to hdd-7200: ratio");
+    check("RUN:hdd-7200", Some("x25-n"), "RUN: has no cell `x25-n`; did you mean `x25-m`?");
+    check("RUN:hdd-7200", Some("gone.jsonl"), "gone.jsonl: cannot be read");
 }

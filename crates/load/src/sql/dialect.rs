@@ -1,9 +1,10 @@
 //! Differences between the SQL of the databases.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A storage engine of MariaDB or MySQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     Innodb,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Count, Workload};
+use super::Workload;
 use crate::protocol::Endpoint;
 use crate::sql::Engine;
 use spindle_base::child::RunAs;
@@ -18,18 +18,9 @@ pub type Complaint = (&'static str, String);
 /// are the options of `spindle load` too: serde and clap read the same fields. The module also has the
 /// workload's [`Facts`].
 pub trait Declared: Debug + Send + Sync {
-    /// The bounds of the parameters that are counts.
-    fn counts(&self) -> Vec<Count>;
-
-    /// Any other mistake in a parameter, or in two together.
+    /// A mistake in a parameter besides its declared bounds, or in two together.
     fn contradiction(&self) -> Option<Complaint> {
         None
-    }
-
-    /// The first mistake in the parameters, if any.
-    fn complaint(&self) -> Option<Complaint> {
-        let out_of_range = |count: &Count| Some((count.key, count.complaint()?));
-        self.counts().iter().find_map(out_of_range).or_else(|| self.contradiction())
     }
 
     /// The freshly loaded database; `None` for workloads without one.
@@ -122,6 +113,27 @@ pub struct Facts {
     pub has_tool: bool,
     /// A storage engine without transactions cannot run it.
     pub needs_transactions: bool,
+    /// Its parameters in a new scenario. Without them, `spindle new` does not offer it.
+    pub example: Option<Example>,
+}
+
+/// Parameters of a workload in a new scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// Every required key and its value besides `size_key`, as a JSON object.
+    pub table: &'static str,
+    /// The count that sets the size of the loaded database. `None` if the size is fixed, or is set otherwise.
+    pub size_key: Option<&'static str>,
+}
+
+impl Example {
+    pub const fn of_size(size_key: &'static str, table: &'static str) -> Option<Example> {
+        Some(Example { table, size_key: Some(size_key) })
+    }
+
+    pub const fn fixed(table: &'static str) -> Option<Example> {
+        Some(Example { table, size_key: None })
+    }
 }
 
 impl Facts {
@@ -132,6 +144,7 @@ impl Facts {
         is_done_once: false,
         has_tool: false,
         needs_transactions: false,
+        example: None,
     };
 
     /// A workload whose clients are a foreign tool.

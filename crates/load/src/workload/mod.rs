@@ -15,12 +15,11 @@ use std::fmt::Debug;
 
 use anyhow::{Result, bail};
 
-pub use bounds::Count;
-pub(crate) use bounds::{Counted, RATE_MAX, TERMINALS_MAX, counts, default_number, whole_number};
+pub(crate) use bounds::{RATE_MAX, TERMINALS_MAX, default_number, whole_number};
 pub use check::Check;
 pub(crate) use check::Violations;
 pub use client::{Client, Failure, Outcome};
-pub use declared::{Complaint, Data, Declared, Facts, Target};
+pub use declared::{Complaint, Data, Declared, Example, Facts, Target};
 pub use loading::{OnProgress, Progress};
 
 use crate::foreign::Tool;

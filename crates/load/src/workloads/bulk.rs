@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
@@ -15,13 +16,13 @@ use crate::sql::{Dialect, Session, SqlError, connect, connect_and_create_databas
 use crate::workload::Violations;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, Workload, counts,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Multi-row INSERT statements in one transaction.
@@ -31,14 +32,16 @@ pub enum Method {
     LoadData,
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts =
+    Facts { example: Example::fixed(r#"{"rows": 10000, "terminals": 4}"#), ..Facts::SQL };
 
 /// Bulk loads into an empty table.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Rows per transaction, about 170 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 100_000_000))]
     pub rows: u32,
     /// Statements that fill the table.
     #[serde(default)]
@@ -47,10 +50,12 @@ pub struct Spec {
     /// Rows per statement of `insert`.
     #[serde(default = "default_number::<1000, u32>")]
     #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000))]
     pub batch: u32,
     /// Number of concurrent connections. Each has a table of its own.
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = CLIENTS_MAX))]
     pub terminals: u32,
 }
 
@@ -64,10 +69,6 @@ const FILL: usize = 0;
 const EMPTY: usize = 1;
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, rows <= 100_000_000, batch <= 10_000, terminals <= CLIENTS_MAX)
-    }
-
     /// The size to which a trial fills the tables. Emptied tables add to it until the server reuses their
     /// space.
     fn data(&self) -> Option<Data> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::sysbench::{self, output};
@@ -12,7 +13,7 @@ use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::describe;
 use crate::workload::{
-    Check, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload, counts,
+    Check, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
     default_number, whole_number,
 };
 use spindle_base::child::RunAs;
@@ -21,7 +22,7 @@ use spindle_base::histogram;
 const MIB: f64 = 1_048_576.0;
 
 /// The requests to the files. Random positions are uniform over all files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Sequential reads.
@@ -55,7 +56,7 @@ impl Mode {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Sync {
     #[default]
@@ -72,10 +73,17 @@ impl Display for Sync {
     }
 }
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Directory], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "total_mib",
+        r#"{"mode": "rndrw", "block_bytes": 16384, "terminals": 16, "fsync_every": 100}"#,
+    ),
+    runs_on: &[Target::Directory],
+    ..Facts::FOREIGN
+};
 
 /// Reads and writes of files in a directory, executed by sysbench.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Requests of the threads.
@@ -84,18 +92,24 @@ pub struct Spec {
     /// Number of files. All have the same size.
     #[serde(default = "default_number::<64, u32>")]
     #[arg(long, default_value_t = 64, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000))]
     pub files: u32,
     /// Total size of all files, in MiB.
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1 << 24), example = 1024)]
     pub total_mib: u32,
     /// Size of a request, in bytes.
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1 << 24), example = 16384)]
     pub block_bytes: u32,
     /// Number of concurrent threads. Each has one outstanding request.
-    #[arg(long, value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<1, u32>")]
+    #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Requests of a thread between synchronisations of all files (`--file-fsync-freq`). 0: never.
     #[arg(long)]
+    #[schemars(example = 100)]
     pub fsync_every: u32,
     /// Synchronise all files at the end of a run (`--file-fsync-end`).
     #[serde(default)]
@@ -120,16 +134,6 @@ fn yes() -> bool {
 }
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(
-            self,
-            files <= 10_000,
-            total_mib <= 1 << 24,
-            block_bytes <= 1 << 24,
-            terminals <= TERMINALS_MAX,
-        )
-    }
-
     fn data(&self) -> Option<Data> {
         let words = format!("{} files of {} MiB together", self.files, self.total_mib);
         Some(Data { words, bytes: self.total_bytes() })

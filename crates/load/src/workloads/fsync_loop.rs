@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
@@ -11,19 +12,21 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_creat
 use crate::values;
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
-    Workload, counts, whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress, TERMINALS_MAX,
+    Workload, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts { example: Example::fixed(r#"{"terminals": 4}"#), ..Facts::SQL };
 
 /// Commits of single-row updates.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Number of concurrent connections. Each updates a row of its own.
+    #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
 }
 
@@ -32,10 +35,6 @@ const TABLE: &str = "commits";
 const ROWS: u64 = TERMINALS_MAX;
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, terminals <= TERMINALS_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         Some(Data { words: format!("{ROWS} rows"), bytes: ROWS * 100 })
     }

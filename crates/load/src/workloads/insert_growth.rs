@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric, committed};
@@ -18,40 +19,47 @@ use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, default_number, kept_for_good, whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    default_number, kept_for_good, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts { is_fixed_work: true, ..Facts::SQL };
+pub const FACTS: Facts =
+    Facts { is_fixed_work: true, example: Example::of_size("rows", r#"{"terminals": 4}"#), ..Facts::SQL };
 
 /// Inserts into a table that outgrows memory.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Initial rows, about 210 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u64>)]
+    #[schemars(range(min = 1, max = 10_000_000_000_u64))]
     pub rows: u64,
     /// Number of concurrent connections.
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Rows per statement. Each statement is a transaction.
     #[serde(default = "default_number::<1000, u32>")]
     #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000))]
     pub batch: u32,
     /// Number of secondary indexes, each on a column of random numbers.
     #[serde(default = "default_number::<3, u32>")]
     #[arg(long, default_value_t = 3, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 16))]
     pub indexes: u32,
     /// Rows per step of the curve.
     #[serde(default = "default_number::<1000000, u64>")]
     #[arg(long, default_value_t = 1_000_000, value_parser = whole_number::<u64>)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub step_rows: u64,
     /// Number of steps. Further rows count for the last step.
     #[serde(default = "default_number::<20, u32>")]
     #[arg(long, default_value_t = 20, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = STEPS_MAX))]
     pub steps: u32,
     /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,18 +84,6 @@ const DEVIATIONS: &[&str] = &[
 ];
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(
-            self,
-            rows <= 10_000_000_000,
-            terminals <= TERMINALS_MAX,
-            batch <= 10_000,
-            indexes <= 16,
-            step_rows <= 1_000_000_000,
-            steps <= STEPS_MAX,
-        )
-    }
-
     fn data(&self) -> Option<Data> {
         let row_bytes = ROW_BYTES + u64::from(self.indexes) * ENTRY_BYTES;
         Some(Data { words: format!("{} rows", self.rows), bytes: self.rows * row_bytes })

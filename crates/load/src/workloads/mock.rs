@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, RATE_MAX,
-    TERMINALS_MAX, Target, Workload, counts, whole_number,
+    Check, Client, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress, RATE_MAX, TERMINALS_MAX,
+    Target, Workload, default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
@@ -17,11 +18,13 @@ use spindle_base::random::Random;
 pub const FACTS: Facts = Facts { runs_on: &[Target::Mock], ..Facts::SQL };
 
 /// Transactions without a server, with a known latency.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Number of concurrent clients.
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Mean latency of a transaction, in microseconds.
     #[arg(long, default_value_t = 1_000, value_parser = whole_number::<u64>)]
@@ -29,14 +32,11 @@ pub struct Spec {
     /// Open loop: transactions started per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = RATE_MAX))]
     pub rate: Option<u32>,
 }
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, terminals <= TERMINALS_MAX, rate <= RATE_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         None
     }

@@ -13,14 +13,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::{Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
-    counts, whole_number,
+    Check, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
@@ -37,7 +38,7 @@ const DEVIATIONS: &[&str] = &[
 ];
 
 /// The generated statements. Every client repeats a list of 11.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadType {
     /// INSERT and SELECT alternately.
@@ -52,23 +53,31 @@ pub enum LoadType {
     Key,
 }
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::fixed(r#"{"load_type": "mixed", "terminals": 8, "queries": 1000, "engine": "innodb"}"#),
+    runs_on: &[Target::Mysql],
+    ..Facts::FOREIGN
+};
 
 /// The generated statements of mysqlslap, executed by MariaDB's mariadb-slap.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Generated statements.
     #[arg(long, value_enum)]
     pub load_type: LoadType,
     /// Number of concurrent clients (`--concurrency`).
-    #[arg(long, value_parser = whole_number::<u32>)]
+    #[serde(default = "default_number::<8, u32>")]
+    #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Statements of one run, in total. Clients have equal shares, rounded down (`--number-of-queries`).
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000_000), example = 50_000)]
     pub queries: u32,
     /// Name of the storage engine.
     #[arg(long)]
+    #[schemars(example = &"innodb")]
     pub engine: String,
     /// The table has a primary key (`--auto-generate-sql-add-autoincrement`).
     #[serde(default)]
@@ -85,10 +94,6 @@ fn program() -> PathBuf {
 }
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, terminals <= TERMINALS_MAX, queries <= 1_000_000_000)
-    }
-
     fn contradiction(&self) -> Option<Complaint> {
         shares_complaint(self.queries, self.terminals)
     }

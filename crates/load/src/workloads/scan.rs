@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric, committed};
@@ -11,24 +12,26 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, connect_and_creat
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, default_number, whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts { example: Example::of_size("rows", r#"{"terminals": 1}"#), ..Facts::SQL };
 
 /// Full scans of a table.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Rows of the table, about 250 bytes each.
     #[arg(long, default_value_t = 1_000_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 2_000_000_000))]
     pub rows: u32,
     /// Number of concurrent connections. Each runs one scan after the other.
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
 }
 
@@ -42,10 +45,6 @@ const CHUNK: u32 = 100_000;
 const QUERY: &str = "SELECT COUNT(*), SUM(n) FROM scanned WHERE filler <> ''";
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, rows <= 2_000_000_000, terminals <= TERMINALS_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         Some(Data { words: format!("{} rows", self.rows), bytes: u64::from(self.rows) * ROW_BYTES })
     }

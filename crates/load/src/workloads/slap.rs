@@ -10,36 +10,41 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{Dialect, Engine, NO_ENGINES, Session, SqlError, connect, connect_and_create_database};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, Progress,
-    TERMINALS_MAX, Workload, counts, default_number, whole_number,
+    Check, Client, Complaint, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, Progress,
+    TERMINALS_MAX, Workload, default_number, whole_number,
 };
 use crate::workloads::mysqlslap::{LoadType, shares_complaint};
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 use spindle_base::random::Random;
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts =
+    Facts { example: Example::fixed(r#"{"load_type": "mixed", "terminals": 8}"#), ..Facts::SQL };
 
 /// The generated statements of mysqlslap, natively.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Generated statements.
     #[arg(long, value_enum, default_value_t = LoadType::Mixed)]
     pub load_type: LoadType,
     /// Number of concurrent clients (`--concurrency`).
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Statements of one round, in total. Clients have equal shares, rounded down (`--number-of-queries`).
     /// Default: each client sends its list of 11 once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub queries: Option<u32>,
     /// The table has a primary key (`--auto-generate-sql-add-autoincrement`). UPDATE and SELECT then access
     /// one row.
@@ -49,10 +54,12 @@ pub struct Spec {
     /// Number of integer columns (`--number-int-cols`).
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 100))]
     pub int_columns: u32,
     /// Number of text columns (`--number-char-cols`).
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 100))]
     pub char_columns: u32,
     /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,16 +86,6 @@ const DEVIATIONS: &[&str] = &[
 ];
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(
-            self,
-            terminals <= TERMINALS_MAX,
-            int_columns <= 100,
-            char_columns <= 100,
-            queries <= 1_000_000_000
-        )
-    }
-
     fn contradiction(&self) -> Option<Complaint> {
         if self.load_type == LoadType::Key && !self.autoincrement {
             return Some(("load_type", "`key` needs the key that `autoincrement` makes".to_owned()));
@@ -416,8 +413,8 @@ mod tests {
         assert_eq!(spec(r#"{"load_type": "read", "terminals": 3, "queries": 100}"#).share(), 33);
         assert_eq!(spec(r#"{"load_type": "read", "terminals": 3}"#).share(), 11);
         let few = spec(r#"{"load_type": "read", "terminals": 3, "queries": 2}"#);
-        assert_eq!(few.complaint().unwrap().0, "queries");
-        assert_eq!(spec(r#"{"load_type": "key", "terminals": 3}"#).complaint().unwrap().0, "load_type");
+        assert_eq!(few.contradiction().unwrap().0, "queries");
+        assert_eq!(spec(r#"{"load_type": "key", "terminals": 3}"#).contradiction().unwrap().0, "load_type");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail, ensure};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::foreign::sysbench::{self, output};
@@ -13,7 +14,8 @@ use crate::foreign::{self, Figures, Length, Program, Tool};
 use crate::protocol::{Endpoint, KindSummary, Metric, Second};
 use crate::sql::{connect_and_create_database, describe};
 use crate::workload::{
-    Check, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Target, Workload, whole_number,
+    Check, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, TERMINALS_MAX, Target, Workload,
+    default_number, whole_number,
 };
 use crate::workloads::oltp::{self, Distribution, Script};
 use spindle_base::child::RunAs;
@@ -22,10 +24,17 @@ use spindle_base::histogram;
 /// Threads that fill tables, one table at a time each.
 const LOAD_THREADS: u32 = 4;
 
-pub const FACTS: Facts = Facts { runs_on: &[Target::Mysql, Target::Postgres], ..Facts::FOREIGN };
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "rows",
+        r#"{"script": "read-write", "tables": 10, "distribution": "uniform", "terminals": 16}"#,
+    ),
+    runs_on: &[Target::Mysql, Target::Postgres],
+    ..Facts::FOREIGN
+};
 
 /// The OLTP workloads of sysbench, executed by sysbench.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Script of the tool.
@@ -33,15 +42,19 @@ pub struct Spec {
     pub script: Script,
     /// Number of tables.
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000))]
     pub tables: u32,
     /// Initial rows of each table, about 240 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub rows: u32,
     /// Distribution of the requested rows. The tool's own default is `special`.
     #[arg(long, value_enum)]
     pub distribution: Distribution,
     /// Number of concurrent threads. Each has a connection.
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
@@ -54,10 +67,6 @@ pub struct Spec {
 }
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        self.native().counts()
-    }
-
     fn contradiction(&self) -> Option<Complaint> {
         let complaint = "`zipfian` came to sysbench after version 1.0; the native workload `oltp` has it";
         (self.distribution == Distribution::Zipfian).then(|| ("distribution", complaint.to_owned()))

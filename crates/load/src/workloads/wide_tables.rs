@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
@@ -21,13 +22,13 @@ use crate::workload::Violations;
 use crate::workload::loading::{self, Task};
 use crate::workload::retrying::until_it_ends;
 use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
-    counts, default_number, whole_number,
+    Check, Client, Data, Declared, Example, Facts, Failure, OnProgress, Outcome, TERMINALS_MAX, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One inserted row per transaction.
@@ -37,7 +38,7 @@ pub enum Mode {
 }
 
 /// The rows that are read, or among which rows are inserted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Range {
     /// The first tenth of every table.
@@ -47,10 +48,13 @@ pub enum Range {
     Wide,
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size("rows", r#"{"mode": "insert", "tables": 40, "terminals": 40}"#),
+    ..Facts::SQL
+};
 
 /// Inserts into, or reads of, forty wide tables with three indexes each.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Statements of a transaction.
@@ -59,11 +63,13 @@ pub struct Spec {
     /// Number of tables.
     #[serde(default = "default_number::<40, u32>")]
     #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000))]
     pub tables: u32,
     /// Initial rows of each table, about 380 bytes each. Default, as in the study: 625,000 for `insert`,
     /// 1,600,000 for `select`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub rows: Option<u32>,
     /// Range of the rows that are read, or among which rows are inserted.
     #[serde(default)]
@@ -72,6 +78,7 @@ pub struct Spec {
     /// Number of concurrent connections. Each sends one transaction after the other.
     #[serde(default = "default_number::<40, u32>")]
     #[arg(long, default_value_t = 40, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
 }
 
@@ -96,10 +103,6 @@ const DEVIATIONS: &[&str] = &[
 ];
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, tables <= 1_000, rows <= 1_000_000_000, terminals <= TERMINALS_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         let words = format!("{} tables of {} rows", self.tables, self.rows());
         Some(Data { words, bytes: u64::from(self.tables) * u64::from(self.rows()) * ROW_BYTES })

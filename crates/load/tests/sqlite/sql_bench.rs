@@ -114,7 +114,7 @@ fn a_test_that_the_engine_lacks_is_skipped_with_the_reason() {
     assert!(some.operations().iter().all(|operation| !operation.name.contains("commit")));
     let (key, complaint) = WorkloadSpec::SqlBench(with_engine(&[Test::Transactions])).complaint().unwrap();
     assert_eq!(
-        (key, complaint.as_str()),
+        (key.as_str(), complaint.as_str()),
         ("tests", "no test is left: transactions: MyISAM has no transactions")
     );
     let database = Database::empty(WorkloadSpec::SqlBench(with_engine(&[Test::Connect])));

@@ -80,7 +80,7 @@ impl Draft {
             let (word, sentence) = match origin {
                 Origin::Source(sentence) => ("source", sentence.as_str()),
                 Origin::Assumption(sentence) => ("assumption", sentence.as_str()),
-                Origin::Given | Origin::Default => ("assumption", "As given."),
+                Origin::Given | Origin::Default | Origin::Override { .. } => ("assumption", "As given."),
             };
             text.push_str(&format!("{} = {{ value = {value}, {word} = {} }}\n", field.key, quoted(sentence)));
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use itertools::Itertools as _;
 use serde::Serialize;
 
+use super::set::Set;
 use crate::bench::deterioration::{self, Limits};
 use crate::bench::plan::{self, Abilities};
 use crate::bench::raw;
@@ -57,8 +58,10 @@ pub(super) struct BenchArguments {
     /// Size of the emulated disk, or of the file in a directory.
     #[arg(long)]
     size: Option<String>,
+    #[command(flatten)]
+    set: Set,
     /// File with the [stacks.NAME] table of TARGET, for example a scenario.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "set")]
     stacks: Option<PathBuf>,
     /// Compare with published figures: those of a profile, those of a TOML file, or `all`.
     #[arg(long, value_name = "FIGURES")]
@@ -93,6 +96,7 @@ pub(super) fn run(arguments: &BenchArguments) -> Result<()> {
         text: &arguments.target,
         stacks_file: arguments.stacks.as_deref(),
         size: arguments.size.as_deref(),
+        set: Some(&arguments.set.table()),
         virtual_time: arguments.virtual_time,
     })?;
     let figures = arguments.against.as_deref().map(Against::find).transpose()?;

@@ -45,8 +45,7 @@ pub(super) struct CloneArguments {
 /// A mistake in the arguments, a failure of fio, or a device that no parameters reproduce.
 pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     let paths = paths(arguments)?;
-    let target =
-        Target::find(Name { text: &arguments.source, stacks_file: None, size: None, virtual_time: false })?;
+    let target = Target::find(Name::plain(&arguments.source))?;
     if arguments.destructive {
         target.check_destructive()?;
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use spindle_base::Mistake;
 
+use super::set::Set;
 use crate::bench::target;
 use crate::cmd::output::{print, print_answer};
 use crate::stack::{Explained, StackSpec, known_deviations_of, reference};
@@ -19,11 +20,13 @@ pub(super) struct ProfileArguments {
     /// Size of the disk [default: the stack's own].
     #[arg(long)]
     size: Option<String>,
+    #[command(flatten)]
+    set: Set,
     /// File with the [stacks.NAME] table, for example a scenario.
-    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "set"])]
     stacks: Option<PathBuf>,
     /// Print all keys of profiles and stack tables as Markdown, with units, bounds and defaults.
-    #[arg(long, conflicts_with_all = ["name", "size", "stacks", "json"])]
+    #[arg(long, conflicts_with_all = ["name", "size", "set", "stacks", "json"])]
     reference: bool,
     /// Print one JSON object.
     #[arg(long)]
@@ -58,6 +61,9 @@ pub(super) fn run(arguments: &ProfileArguments) -> Result<()> {
 fn find(arguments: &ProfileArguments, name: &str) -> Result<StackSpec, Mistake> {
     match &arguments.stacks {
         Some(file) => target::stack_of_file(file, name),
-        None => StackSpec::of_name(name, arguments.size.as_deref(), StackSpec::usual_file_system(name)),
+        None => {
+            let file_system = StackSpec::usual_file_system(name);
+            StackSpec::of_name_with(name, arguments.size.as_deref(), file_system, &arguments.set.table())
+        }
     }
 }

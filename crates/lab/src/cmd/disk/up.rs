@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use spindle_mount::Disk;
 
+use super::set::Set;
 use crate::cmd::output::print_answer;
 use crate::stack::{PoolSpec, StackSpec};
 use crate::volume;
@@ -28,6 +29,8 @@ pub(super) struct UpArguments {
     /// is a pool].
     #[arg(long, value_name = "TYPE")]
     file_system: Option<String>,
+    #[command(flatten)]
+    set: Set,
     /// Name of the disk [default: the profile's name].
     #[arg(long)]
     name: Option<String>,
@@ -53,7 +56,8 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
         Some(asked) => asked,
         None => StackSpec::usual_file_system(&arguments.profile),
     };
-    let stack = StackSpec::of_name(&arguments.profile, arguments.size.as_deref(), file_system)?;
+    let (size, set) = (arguments.size.as_deref(), arguments.set.table());
+    let stack = StackSpec::of_name_with(&arguments.profile, size, file_system, &set)?;
     let profile_name = PathBuf::from(&arguments.profile);
     let stem = profile_name.file_stem().map_or_else(|| "disk".into(), |stem| stem.to_string_lossy());
     let wishes = Wishes {

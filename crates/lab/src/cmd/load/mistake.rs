@@ -3,14 +3,13 @@
 use anyhow::{Result, ensure};
 use spindle_load::foreign::Length;
 use spindle_load::sql::{NO_ENGINES, describe};
-use spindle_load::workload::Complaint;
 use spindle_load::{Target, WorkloadSpec};
 
 use super::Plan;
 use super::arguments::RunArgs;
 use spindle_base::{Mistake, near, text};
 
-fn at_option(workload: &WorkloadSpec, (key, message): Complaint) -> Mistake {
+fn at_option(workload: &WorkloadSpec, key: &str, message: String) -> Mistake {
     match workload.option(key) {
         Some(option) => Mistake::at(option, message),
         None => Mistake::new(message),
@@ -22,12 +21,14 @@ fn at_option(workload: &WorkloadSpec, (key, message): Complaint) -> Mistake {
 /// # Errors
 /// A [`Mistake`] that names the option.
 pub(super) fn plan(workload: &mut WorkloadSpec, args: &RunArgs) -> Result<Plan> {
-    workload
-        .read_files("".as_ref())
-        .and_then(|()| workload.complaint().map_or(Ok(()), Err))
-        .map_err(|complaint| at_option(workload, complaint))?;
+    if let Err((key, message)) = workload.read_files("".as_ref()) {
+        return Err(at_option(workload, key, message).into());
+    }
+    if let Some((key, message)) = workload.complaint() {
+        return Err(at_option(workload, &key, message).into());
+    }
     let target = Target::of(&args.server);
-    let no_engines = || at_option(workload, ("engine", NO_ENGINES.to_owned()));
+    let no_engines = || at_option(workload, "engine", NO_ENGINES.to_owned());
     ensure!(workload.engine().is_none() || target == Target::Mysql, no_engines());
     let plan = Plan::new(workload, args);
     let kind = workload.kind();

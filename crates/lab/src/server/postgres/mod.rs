@@ -36,7 +36,7 @@ use super::instance::{Instance, Running};
 use super::process::own_user::{OwnUser, beside};
 use super::process::started::Started;
 use super::process::{Process, check_socket, run};
-use super::settings::{MemorySetting, Refusal, Settings, for_loading, has};
+use super::settings::{Advice, Advised, MemorySetting, Refusal, Settings, for_loading, has};
 use super::verbs::{self, Kind, Server};
 use crate::record::FileClass;
 use log::quote;
@@ -52,8 +52,33 @@ const DATABASE: &str = "spindle";
 /// A superuser of the database, not a user of the machine.
 const SUPERUSER: &str = "postgres";
 
+const ADVICE: &[Advice] = &[
+    Advice {
+        name: "shared_buffers",
+        value: Advised::ShareOfData,
+        why: "An eighth of the data. PostgreSQL also reads through the page cache of the machine, which this \
+              does not limit: data that fit there are read once, and then the storage serves writes.",
+    },
+    Advice {
+        name: "synchronous_commit",
+        value: Advised::Value("on"),
+        why: "Every commit waits until it is on the storage. `off` may lose the last ones in a power cut.",
+    },
+    Advice {
+        name: "max_wal_size",
+        value: Advised::Value("256MB"),
+        why: "Log between two checkpoints. The server's own choice, 1GB, is for larger databases.",
+    },
+    Advice {
+        name: "checkpoint_timeout",
+        value: Advised::Value("30s"),
+        why: "With the server's own choice, 5min, a short window sees no checkpoint.",
+    },
+];
+
 pub(super) static KIND: Kind = Kind {
     is_default: true,
+    advice: ADVICE,
     program: Some(verbs::Program {
         name: "postgres",
         // The package would also start a server for the machine.
@@ -92,6 +117,11 @@ impl Server for Postgres {
 
     fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         Some(settings::log_bytes(settings))
+    }
+
+    /// An empty PostgreSQL 15 has four databases of 7 MiB each, and 16 MiB of log (`du`).
+    fn empty_bytes(&self) -> u64 {
+        64 << 20
     }
 
     fn path(&self) -> Result<Option<PathBuf>> {

@@ -8,23 +8,42 @@ use spindle_base::near::did_you_mean;
 use super::pool;
 use crate::stack::built_in::{find, ready_made};
 use crate::stack::spec::StackSpec;
-use crate::stack::table::{StackFile, StackTable};
+use crate::stack::table::{COMMON_KEYS, StackFile, StackTable};
 
 impl StackSpec {
     /// A ready-made stack or a profile alone, as in `spindle disk up NAME --size SIZE`.
     pub fn of_name(name: &str, size: Option<&str>, file_system: &str) -> Result<StackSpec, Mistake> {
+        StackSpec::of_name_with(name, size, file_system, &toml::Table::new())
+    }
+
+    /// As [`StackSpec::of_name`]; `set` are keys of its table, as in `spindle disk up NAME --set KEY=VALUE`.
+    pub fn of_name_with(
+        name: &str,
+        size: Option<&str>,
+        file_system: &str,
+        set: &toml::Table,
+    ) -> Result<StackSpec, Mistake> {
         if StackSpec::usual_file_system(name) == pool::FILE_SYSTEM && file_system != pool::FILE_SYSTEM {
             return Err(Mistake::new(format!(
                 "`{name}` is a ZFS pool, no device: `spindle disk up {name}` mounts it, and then its directory can be measured"
             )));
         }
-        let mut table = ready_made(name)
-            .cloned()
-            .unwrap_or_else(|| StackTable { profile: Some(name.to_owned()), ..StackTable::default() });
+        if let Some(key) = set.keys().find(|key| COMMON_KEYS.contains(&key.as_str())) {
+            let message = "is no parameter of a device or a layer; `spindle disk profile NAME` shows those";
+            return Err(Mistake::at(format!("--set {key}"), message));
+        }
+        let base = ready_made(name);
+        let mut table = base.filter(|_| set.is_empty()).cloned().unwrap_or_else(|| StackTable {
+            profile: Some(name.to_owned()),
+            label: base.and_then(|base| base.label.clone()),
+            keys: set.clone(),
+            ..StackTable::default()
+        });
         table.size = size.map(str::to_owned).or(table.size);
         table.file_system = Some(file_system.to_owned());
         StackSpec::resolve(name, &table, &BTreeMap::new()).map_err(|mistake| match mistake.place.as_str() {
             "size" | "file_system" => Mistake::of_flag(&mistake.place, mistake.message),
+            key if set.contains_key(key) => Mistake::at(format!("--set {key}"), mistake.message),
             _ => Mistake::new(mistake.message),
         })
     }
@@ -60,10 +79,15 @@ impl StackFile {
 }
 
 impl StackTable {
+    /// The ready-made stack that `profile` names, if any, with its name.
+    pub(super) fn ready_made(&self) -> Option<(&str, &'static StackTable)> {
+        let name = self.profile.as_deref().filter(|_| self.layer.is_none())?;
+        Some((name, ready_made(name)?))
+    }
+
     /// The ready-made stack that `profile` names, if any, with the other keys of this table.
     pub(super) fn with_ready_made(&self) -> StackTable {
-        let base = self.profile.as_deref().and_then(ready_made).filter(|_| self.layer.is_none());
-        let Some(base) = base else { return self.clone() };
+        let Some((_, base)) = self.ready_made() else { return self.clone() };
         let own = self.clone();
         let mut keys = base.keys.clone();
         keys.extend(own.keys);

@@ -53,7 +53,7 @@ impl PoolSpec {
         let PoolKeys { log, cache, record_bytes, arc_bytes } =
             PoolKeys::from_values(values::values(entries))?;
         let mut device = |key, name: Option<String>| {
-            let stack = name.map(|name| context.below(key, &name, None)).transpose()?;
+            let stack = name.map(|name| context.below(key, &name, context.usual)).transpose()?;
             stack.iter().try_for_each(|stack| at_least(key, stack.size_bytes()))?;
             Ok::<_, Mistake>(stack)
         };

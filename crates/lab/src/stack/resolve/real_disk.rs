@@ -23,6 +23,7 @@ impl RealDisk {
             // It is never built.
             tree: Tree::Device(Parameters::NULL),
             size_bytes,
+            is_usual: false,
             summary: format!("A real disk, not emulated: {what}."),
             assumptions: Vec::new(),
             kind: "real disk".to_owned(),

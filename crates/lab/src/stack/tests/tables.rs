@@ -213,8 +213,7 @@ fn a_data_space_needs_flash() {
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",
         "a",
-        "s.toml: stacks.a.data_space: unknown key; known here: `write_cache`, `stroke`, `profile`, `layer`, `on`, `size`, \
-         `file_system`, `mkfs_options`, `mount_options`, `path`, `destroy_content` and `label`",
+        "s.toml: stacks.a.data_space: unknown key; `spindle disk profile hdd-7200` shows the keys that it can have",
     );
 }
 

@@ -112,7 +112,9 @@ fn every_parameter_is_told_with_where_it_comes_from() {
     assert_eq!(row(explained, "fill"), ("50 %".to_owned(), Origin::Given));
     assert_eq!(row(explained, "overwrite"), ("300 %".to_owned(), Origin::Default));
     let drive = &explained.below[0].stack;
-    assert_eq!(row(drive, "write_cache"), ("off".to_owned(), Origin::Given));
+    let (value, origin) = row(drive, "write_cache");
+    assert_eq!(value, "off");
+    assert!(matches!(origin, Origin::Override { instead_of: Some(other), .. } if other == "volatile"));
     assert!(matches!(row(drive, "capacity").1, Origin::Source(_)), "{drive:?}");
     assert_eq!(drive.parameters.len(), 25);
 }

@@ -57,6 +57,8 @@ impl Bench {
             .args(arguments)
             .current_dir(self.directory.path())
             .env("SPINDLE_RUN_DIRECTORY", self.path("run"))
+            // Tests beside each other disturb each other, and their records need not say so.
+            .env("SPINDLE_LOCK_DIRECTORY", self.path("locks"))
             .env("TMPDIR", work.as_deref().unwrap_or(self.directory.path()))
             .stdin(Stdio::null());
         command

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::{Value, connect, connect_and_create_database};
 use crate::workload::loading::{self, Task};
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Workload,
-    counts, kept_for_good, whole_number,
+    Check, Client, Complaint, Data, Declared, Facts, OnProgress, Progress, TERMINALS_MAX, Workload,
+    default_number, kept_for_good, whole_number,
 };
 use expression::Expression;
 use parameters::Parameters;
@@ -27,14 +28,18 @@ use spindle_base::random::Random;
 pub const FACTS: Facts = Facts::SQL;
 
 /// A file of SQL with parameters (docs/custom-workloads.md).
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Path of the file, relative to the scenario.
+    #[schemars(example = "accounts.sql")]
     pub file: PathBuf,
     /// Number of concurrent connections. Each sends one transaction after the other.
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
+    /// Numbers that replace the file's own parameters.
     #[serde(default)]
     #[command(flatten)]
     pub parameters: Parameters,
@@ -42,6 +47,7 @@ pub struct Spec {
     /// process needs no file.
     #[serde(default)]
     #[arg(skip)]
+    #[schemars(skip)]
     pub text: String,
 }
 
@@ -49,10 +55,6 @@ pub struct Spec {
 const CHUNK: u64 = 100_000;
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, terminals <= TERMINALS_MAX)
-    }
-
     /// The first mistake in the file; the sentence names file and line.
     fn contradiction(&self) -> Option<Complaint> {
         Some(("file", self.program().err()?))

@@ -4,11 +4,12 @@
 //! The tool's default is `special`: one percent of the rows gets three quarters of the requests, so that a
 //! database larger than memory still seems to fit. A workload therefore names its distribution.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use spindle_base::random::Random;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
     /// All rows equally often.

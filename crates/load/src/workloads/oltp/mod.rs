@@ -10,6 +10,7 @@ mod table;
 mod verify;
 
 use anyhow::Result;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use distribution::Distribution;
@@ -18,13 +19,13 @@ use distribution::Rows;
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::sql::Session;
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
-    counts, default_number, whole_number,
+    Check, Client, Complaint, Data, Declared, Example, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload,
+    default_number, whole_number,
 };
 use spindle_base::child::RunAs;
 
 /// A script of the tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Script {
     /// `oltp_read_write`: 10 point selects, 4 range selects, 2 updates, 1 delete and 1 insert.
@@ -104,10 +105,16 @@ impl Script {
     }
 }
 
-pub const FACTS: Facts = Facts::SQL;
+pub const FACTS: Facts = Facts {
+    example: Example::of_size(
+        "rows",
+        r#"{"script": "read-write", "tables": 10, "distribution": "uniform", "terminals": 16}"#,
+    ),
+    ..Facts::SQL
+};
 
 /// The OLTP workloads of sysbench, natively.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Script of the tool.
@@ -115,9 +122,11 @@ pub struct Spec {
     pub script: Script,
     /// Number of tables.
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000))]
     pub tables: u32,
     /// Initial rows of each table, about 240 bytes each.
     #[arg(long, default_value_t = 100_000, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub rows: u32,
     /// Distribution of the requested rows. The tool's own default is `special`.
     #[arg(long, value_enum)]
@@ -127,7 +136,9 @@ pub struct Spec {
     #[arg(long)]
     pub rand_zipfian_exp: Option<f64>,
     /// Number of concurrent connections. Each sends one transaction after the other.
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     pub terminals: u32,
     /// Every statement is its own transaction (`--skip-trx`).
     #[serde(default)]
@@ -136,31 +147,22 @@ pub struct Spec {
     /// Single-row selects per transaction of `read-write` and `read-only`.
     #[serde(default = "default_number::<10, u32>")]
     #[arg(long, default_value_t = 10, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000))]
     pub point_selects: u32,
     /// Rows per range select.
     #[serde(default = "default_number::<100, u32>")]
     #[arg(long, default_value_t = 100, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub range_size: u32,
     /// Open loop: transactions started per second, independent of earlier answers. A transaction waits if all
     /// connections are busy. Latency counts from the scheduled start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = RATE_MAX))]
     pub rate: Option<u32>,
 }
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(
-            self,
-            tables <= 1_000,
-            rows <= 1_000_000_000,
-            terminals <= TERMINALS_MAX,
-            point_selects <= 10_000,
-            range_size <= 1_000_000,
-            rate <= RATE_MAX,
-        )
-    }
-
     fn contradiction(&self) -> Option<Complaint> {
         let exponent = self.rand_zipfian_exp?;
         let complaint = if self.distribution != Distribution::Zipfian {

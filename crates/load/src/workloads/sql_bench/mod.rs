@@ -11,6 +11,7 @@ mod small_tests;
 mod wisconsin;
 
 use anyhow::{Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use list::Operation;
@@ -20,15 +21,15 @@ use crate::sql::{
     Dialect, Engine, NO_ENGINES, connect, connect_and_create_database, default_engine_without_transactions,
 };
 use crate::workload::{
-    Check, Client, Complaint, Count, Data, Declared, Facts, OnProgress, Progress, Workload, counts,
-    default_number, whole_number,
+    Check, Client, Complaint, Data, Declared, Example, Facts, OnProgress, Progress, Workload, default_number,
+    whole_number,
 };
 use client::ListClient;
 use list::List;
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     AlterTable,
@@ -93,19 +94,26 @@ impl Test {
     }
 }
 
-pub const FACTS: Facts = Facts { is_fixed_work: true, is_done_once: true, ..Facts::SQL };
+pub const FACTS: Facts = Facts {
+    is_fixed_work: true,
+    is_done_once: true,
+    example: Example::fixed(r#"{"divisor": 10}"#),
+    ..Facts::SQL
+};
 
 /// The fixed work of MySQL's sql-bench.
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Tests, separated by commas. Default: all.
     #[serde(default = "all")]
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = all(), hide_default_value = true)]
+    #[schemars(length(min = 1, max = Test::ALL.len()))]
     pub tests: Vec<Test>,
     /// Divisor of every count.
     #[serde(default = "default_number::<1, u32>")]
     #[arg(long, default_value_t = 1, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000))]
     pub divisor: u32,
     /// Storage engine, for MariaDB and MySQL only. Default: the server's `default_storage_engine`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +135,7 @@ const DEVIATIONS: &[&str] = &[
     "The tables of test-ATIS and test-wisconsin are generated. They have the columns, the keys and the numbers of rows of sql-bench's data, but other values. Queries of test-ATIS return the same numbers of rows.",
     "A divisor does not change the size of the tables of test-ATIS and test-wisconsin. Rows that are not inserted one by one are inserted untimed.",
     "test-wisconsin counts four created tables, where sql-bench prints 3.",
-    "Statements are not copied, but written from the names, counts and tables of the operations. Where a database lacks a word of MySQL's SQL, its own is used.",
+    "Statements are not copied, but written from the names and tables of the operations. Where a database lacks a word of MySQL's SQL, its own is used.",
     "Unless it is measured once, the fixed work is repeated until the trial ends, so the window begins and ends anywhere in it. The time of an operation is its mean time multiplied by its count.",
     "prepared_select is sent as text, as DBD::mysql does by default; multiple_value_insert counts statements of 1,000 rows, not rows.",
     "select_range_prefix and select_range_key2 count their queries; sql-bench reports twice as many for the second half.",
@@ -137,11 +145,6 @@ const DEVIATIONS: &[&str] = &[
 ];
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        let tests = Count::new("tests", self.tests.len() as u64, Test::ALL.len() as u64);
-        std::iter::once(tests).chain(counts!(self, divisor <= 10_000)).collect()
-    }
-
     fn contradiction(&self) -> Option<Complaint> {
         let is_empty = self.tests_that_run().is_empty();
         is_empty.then(|| ("tests", format!("no test is left: {}", self.skipped().join("; "))))

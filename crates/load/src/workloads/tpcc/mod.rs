@@ -21,22 +21,20 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::protocol::{Endpoint, KindSummary, Metric};
-use crate::workload::{
-    Check, Client, Count, Data, Declared, Facts, OnProgress, RATE_MAX, TERMINALS_MAX, Workload, counts,
-};
+use crate::workload::{Check, Client, Data, Declared, Example, Facts, OnProgress, Workload};
 use spindle_base::child::RunAs;
 
 pub use preset::Preset;
 
 pub use spec::Spec;
 
-pub const FACTS: Facts = Facts { needs_transactions: true, ..Facts::SQL };
+pub const FACTS: Facts = Facts {
+    needs_transactions: true,
+    example: Example::of_size("warehouses", r#"{"terminals": 16}"#),
+    ..Facts::SQL
+};
 
 impl Declared for Spec {
-    fn counts(&self) -> Vec<Count> {
-        counts!(self, warehouses <= 10_000, terminals <= TERMINALS_MAX, rate <= RATE_MAX)
-    }
-
     fn data(&self) -> Option<Data> {
         let words = format!("{} warehouses", self.warehouses);
         Some(Data { words, bytes: u64::from(self.warehouses) * WAREHOUSE_BYTES })

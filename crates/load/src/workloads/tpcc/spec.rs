@@ -2,15 +2,16 @@
 //! `Written` first.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Preset;
-use crate::workload::whole_number;
+use crate::workload::{RATE_MAX, TERMINALS_MAX, default_number, whole_number};
 
 /// The default of `spindle load`. A scenario must name the number, or a preset.
 const WAREHOUSES: u32 = 10;
 
-#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, JsonSchema)]
 #[serde(try_from = "Written")]
 pub struct Spec {
     pub warehouses: u32,
@@ -32,14 +33,17 @@ impl Spec {
 }
 
 /// TPC-C.
-#[derive(Deserialize, Args)]
+#[derive(Deserialize, JsonSchema, Args)]
 #[serde(deny_unknown_fields)]
 struct Written {
     /// Number of warehouses, about 100 MB each. Default: the preset's number, or 10 without a preset.
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = 10_000), example = 10)]
     warehouses: Option<u32>,
     /// Number of concurrent connections. Each sends one transaction after the other.
+    #[serde(default = "default_number::<8, u32>")]
     #[arg(long, default_value_t = 8, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = TERMINALS_MAX))]
     terminals: u32,
     /// The rules of another kit.
     #[arg(long, value_enum)]
@@ -51,11 +55,11 @@ struct Written {
     /// Open loop: transactions of all kinds started per second, independent of earlier answers. A transaction
     /// waits if all connections are busy. Latency counts from the scheduled start.
     #[arg(long, value_parser = whole_number::<u32>)]
+    #[schemars(range(min = 1, max = RATE_MAX))]
     rate: Option<u32>,
 }
 
 impl TryFrom<Written> for Spec {
-    /// The words follow serde's, so that code which explains serde's errors explains these too.
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<Spec, &'static str> {
@@ -63,7 +67,9 @@ impl TryFrom<Written> for Spec {
         if wait_times && rate.is_some() {
             return Err("`rate` has no place beside `wait_times`: the pauses make the rate");
         }
-        let warehouses = warehouses.or(preset.map(Preset::warehouses)).ok_or("missing field `warehouses`")?;
+        let warehouses = warehouses
+            .or(preset.map(Preset::warehouses))
+            .ok_or("needs `warehouses`, for example `warehouses = 10`, or a `preset`")?;
         Ok(Spec { warehouses, terminals, preset, wait_times, rate })
     }
 }

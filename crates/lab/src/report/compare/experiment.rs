@@ -1,0 +1,171 @@
+//! What a cell measured besides its storage: workload, server and procedure, as the scenario in the records
+//! states them.
+//!
+//! A ratio is about storage only if everything else is equal. The values are compared generically, so a new
+//! key of a workload or a server needs no line here. Defaults and old names are resolved by the workload's own
+//! reader.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
+
+use serde::{Deserialize as _, Serialize};
+use serde_json::{Value, json};
+use spindle_base::text;
+use spindle_base::units::{parse_duration_ns, parse_size_bytes};
+use spindle_load::WorkloadSpec;
+
+use crate::record::{Cell, Header, ReplicationHead};
+
+/// Two values of one key.
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Difference {
+    pub key: String,
+    pub baseline: String,
+    pub candidate: String,
+}
+
+impl Display for Difference {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {} against {}", self.key, self.baseline, self.candidate)
+    }
+}
+
+/// Values by key, of each part.
+#[derive(Debug, PartialEq)]
+struct Experiment {
+    parts: [(&'static str, BTreeMap<String, String>); 3],
+}
+
+/// Differences between two cells of different scenarios. `None` if a scenario cannot be read.
+pub(super) fn differences(left: (&Header, &Cell), right: (&Header, &Cell)) -> Option<Vec<Difference>> {
+    let (left, right) = (Experiment::of(left.0, left.1)?, Experiment::of(right.0, right.1)?);
+    Some(left.differences(&right))
+}
+
+/// The axes of the matrix in which two cells of one scenario differ, if they are several.
+pub(super) fn axes(left: &Cell, right: &Cell) -> Option<String> {
+    let axes = [
+        ("storage", left.layout_name(), right.layout_name()),
+        ("server", &left.server, &right.server),
+        ("workload", &left.workload, &right.workload),
+    ];
+    let apart = axes.iter().filter(|(_, left, right)| left != right);
+    let apart: Vec<String> =
+        apart.map(|(axis, left, right)| format!("{axis} (`{left}`, `{right}`)")).collect();
+    (apart.len() > 1).then(|| {
+        let (left, right) = (&left.name, &right.name);
+        format!("{left} and {right} differ in {}: the ratio is of all of it together", apart.join(" and in "))
+    })
+}
+
+impl Experiment {
+    fn of(header: &Header, cell: &Cell) -> Option<Experiment> {
+        let scenario: toml::Table = header.scenario.text.parse().ok()?;
+        let table = |kind: &str, name: &str| scenario.get(kind)?.get(name).cloned();
+        let workload = table("workloads", &cell.workload)?;
+        let spec = WorkloadSpec::deserialize(workload.clone()).ok();
+        let workload = match &spec {
+            Some(spec) => serde_json::to_value(spec).ok()?,
+            None => serde_json::to_value(workload).ok()?,
+        };
+        // Without a table, the server is the machine's default, and the cell has its kind.
+        let server = table("servers", &cell.server).and_then(|server| serde_json::to_value(server).ok());
+        let server = with_replication(server.unwrap_or(json!({"kind": cell.server})), cell);
+        let mut run = serde_json::to_value(scenario.get("run")?).ok()?;
+        let fields = run.as_object_mut()?;
+        // More trials or another seed are more of the same experiment.
+        fields.retain(|key, _| !["trials", "seed"].contains(&key.as_str()));
+        fields.entry("settle").or_insert("0 s".into());
+        let of_kit = spec.as_ref().and_then(|spec| spec.warm_up()).map(text::duration);
+        fields.entry("warm_up").or_insert(of_kit.unwrap_or("0 s".to_owned()).into());
+        let flat = |value: &Value| {
+            let mut leaves = BTreeMap::new();
+            flatten("", value, &mut leaves);
+            leaves
+        };
+        Some(Experiment {
+            parts: [("workload", flat(&workload)), ("server", flat(&server)), ("run", flat(&run))],
+        })
+    }
+
+    fn differences(&self, other: &Experiment) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        for ((part, left), (_, right)) in self.parts.iter().zip(&other.parts) {
+            let value = |side: &BTreeMap<String, String>, key: &str| {
+                side.get(key).cloned().unwrap_or_else(|| "not set".to_owned())
+            };
+            let of_key = |key: &String, name: &str| Difference {
+                key: name.to_owned(),
+                baseline: value(left, key),
+                candidate: value(right, key),
+            };
+            let kind = "kind".to_owned();
+            if left.get(&kind) != right.get(&kind) {
+                // Keys of different kinds have nothing in common.
+                differences.push(of_key(&kind, part));
+                continue;
+            }
+            let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            let apart = keys.into_iter().filter(|key| !is_same(&value(left, key), &value(right, key)));
+            differences.extend(apart.map(|key| of_key(key, key.strip_prefix("settings.").unwrap_or(key))));
+        }
+        differences
+    }
+}
+
+/// Replaces the table of replicas by the resolved one. The replicas' storage may differ, their number not.
+fn with_replication(mut server: Value, cell: &Cell) -> Value {
+    if let (Some(fields), Some(replication)) = (server.as_object_mut(), &cell.replication) {
+        let ReplicationHead { mode, wait_point, timeout_s, replicas } = replication;
+        let settings = fields.get("replication").and_then(|table| table.get("settings")).cloned();
+        let resolved = json!({
+            "mode": mode, "wait_point": wait_point, "timeout_s": timeout_s,
+            "replicas": replicas.len(), "settings": settings,
+        });
+        fields.insert("replication".to_owned(), resolved);
+    }
+    server
+}
+
+fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
+    let text = match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                flatten(&path, value, leaves);
+            }
+            return;
+        }
+        Value::Null => return,
+        // As a server's setting is written.
+        Value::Bool(on) => if *on { "ON" } else { "OFF" }.to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    leaves.insert(path.to_owned(), text);
+}
+
+/// Equal as text, as durations or as sizes: `30 s` is `0.5 min`, and `96M` is `96 MiB`.
+fn is_same(left: &str, right: &str) -> bool {
+    let parsed = |parse: fn(&str) -> Result<u64, String>| match (parse(left), parse(right)) {
+        (Ok(left), Ok(right)) => left == right,
+        _ => false,
+    };
+    left == right || parsed(parse_duration_ns) || parsed(parse_size_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_equal_in_any_spelling() {
+        let check = |left, right, expect| assert_eq!(is_same(left, right), expect, "{left}, {right}");
+        check("30 s", "0.5 min", true);
+        check("96M", "96 MiB", true);
+        check("96M", "96 MB", false);
+        check("10", "2", false);
+    }
+}

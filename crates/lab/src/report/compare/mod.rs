@@ -1,0 +1,240 @@
+//! Compares cells of one records file, or of two.
+//!
+//! Within one file, the trials of a block ran next to each other and are compared pair by pair. Two files are
+//! two runs at different times: their trials are not paired, and all other differences between the runs are
+//! listed. Cells of different experiments are refused, because their ratio would not be the storage's.
+
+mod experiment;
+mod layout;
+mod side;
+
+use std::collections::BTreeMap;
+
+use itertools::Itertools as _;
+use serde::Serialize;
+use spindle_base::Mistake;
+use spindle_stats::{CONFIDENCE, Sample, compare};
+
+use crate::record::{Cell, Metric};
+use crate::report::advice::too_few_trials;
+use crate::report::{self, Ratio, Records};
+use experiment::Difference;
+pub use layout::Format;
+pub use side::{Side, sides};
+
+/// The verdict of too few trials, whatever their interval is.
+const NOT_TESTED: &str = "not tested";
+
+/// One pair of cells.
+#[derive(Debug, Clone, Serialize)]
+pub struct Pair {
+    pub baseline: Name,
+    pub candidate: Name,
+    /// `None` when the metrics of the cells differ.
+    pub metric: Option<String>,
+    /// `None` without two values to divide.
+    pub ratio: Option<Ratio>,
+    /// Why there is no ratio.
+    pub reason: Option<String>,
+    /// Reservations about this pair, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// One cell of a pair.
+#[derive(Debug, Clone, Serialize)]
+pub struct Name {
+    pub cell: String,
+    pub label: String,
+    /// The label where it tells the cells apart, otherwise the cell's name.
+    #[serde(skip)]
+    pub shown: String,
+    pub file: String,
+    pub trials: usize,
+    pub mean: Option<f64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparisons {
+    pub pairs: Vec<Pair>,
+    /// Differences of the experiments, which the user allowed.
+    pub experiment: Vec<Difference>,
+    /// Other differences between two files, as sentences.
+    pub differences: Vec<String>,
+}
+
+/// Compares every cell of one file with its first cell, or with the named one.
+///
+/// # Errors
+/// The file has one cell only.
+pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
+    let cells = &side.records.header.cells;
+    let [first, _, ..] = cells.as_slice() else {
+        let words = "has one cell only; name a second file or cell to compare it with";
+        return Err(Mistake::new(format!("{}: {words}", side.file)));
+    };
+    let first = side.cell().unwrap_or(first);
+    let others = cells.iter().filter(|cell| cell.name != first.name);
+    let pairs = others.map(|other| pair((side, first), (side, other), true)).collect();
+    Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), differences: Vec::new() })
+}
+
+/// Compares two named cells, or the cells that two files share.
+///
+/// # Errors
+/// There is nothing to compare, or the cells are of different experiments, unless `anyway`.
+pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, Mistake> {
+    let same_run = left.records.header.created_at == right.records.header.created_at
+        && left.records.header.provenance == right.records.header.provenance;
+    let chosen = chosen(left, right)?;
+    let reasons = chosen.iter().map(|(one, other)| metrics_differ((left, one), (right, other)));
+    if let Some(reasons) = reasons.collect::<Option<Vec<String>>>() {
+        let (left, right) = (left.shown(), right.shown());
+        return Err(Mistake::new(format!("{left} and {right} cannot be compared: {}", reasons[0])));
+    }
+    let experiment = differences_of_experiments(left, right, &chosen);
+    if !experiment.is_empty() && !anyway {
+        let words = experiment.iter().join("; ");
+        return Err(Mistake::new(format!(
+            "{} and {} are different experiments ({words}), so a ratio would not be the storage's; --anyway compares them",
+            left.shown(),
+            right.shown()
+        )));
+    }
+    let of_chosen = |(one, other): &(&Cell, &Cell)| pair((left, one), (right, other), same_run);
+    let pairs: Vec<Pair> = chosen.iter().map(of_chosen).collect();
+    let mut differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
+    differences.retain(|(name, _)| !experiment.iter().any(|difference| difference.key == *name));
+    let differences = differences.into_iter().map(|(_, sentence)| sentence).collect();
+    Ok(Comparisons { pairs: named(pairs), experiment, differences })
+}
+
+/// The pairs to compare: the named cells, or those of equal names.
+fn chosen<'a>(left: &'a Side, right: &'a Side) -> Result<Vec<(&'a Cell, &'a Cell)>, Mistake> {
+    let (lefts, rights) = (left.chosen(), right.chosen());
+    if left.cell().is_some() || right.cell().is_some() {
+        return Ok(lefts.into_iter().cartesian_product(rights).collect());
+    }
+    let same = |one: &&'a Cell| rights.iter().find(|other| other.name == one.name).copied();
+    let chosen: Vec<_> = lefts.iter().filter_map(|one| Some((*one, same(one)?))).collect();
+    if chosen.is_empty() {
+        let (left, right) = (&left.file, &right.file);
+        return Err(Mistake::new(format!(
+            "{left} and {right} have no cell of the same name; name them as {left}:CELL and {right}:CELL"
+        )));
+    }
+    Ok(chosen)
+}
+
+/// Differences besides the storage, of all pairs. Cells of one scenario differ by intent.
+fn differences_of_experiments(left: &Side, right: &Side, chosen: &[(&Cell, &Cell)]) -> Vec<Difference> {
+    let (left, right) = (&left.records.header, &right.records.header);
+    if left.provenance.scenario_hash == right.provenance.scenario_hash {
+        return Vec::new();
+    }
+    let of_pair = |(one, other): &(&Cell, &Cell)| {
+        experiment::differences((left, one), (right, other)).unwrap_or_default()
+    };
+    let mut differences: Vec<Difference> = Vec::new();
+    for difference in chosen.iter().flat_map(of_pair) {
+        if !differences.contains(&difference) {
+            differences.push(difference);
+        }
+    }
+    differences
+}
+
+fn pair((left, baseline): (&Side, &Cell), (right, candidate): (&Side, &Cell), same_run: bool) -> Pair {
+    let baseline_samples = report::samples(&left.records, &baseline.name);
+    let mut candidate_samples = report::samples(&right.records, &candidate.name);
+    if !same_run {
+        // Blocks of two runs have nothing in common but their numbers. The offset keeps the second run's
+        // blocks apart.
+        let last = baseline_samples.iter().map(|sample| sample.block).max().unwrap_or_default();
+        for sample in &mut candidate_samples {
+            sample.block += last + 1;
+        }
+    }
+    let metrics = (metric(left, baseline), metric(right, candidate));
+    let differ = metrics_differ((left, baseline), (right, candidate));
+    let (mut ratio, reason) = match metrics {
+        (None, _) => (None, Some(format!("{} has no measurement", baseline.name))),
+        (_, None) => (None, Some(format!("{} has no measurement", candidate.name))),
+        _ if differ.is_some() => (None, differ.clone()),
+        (Some(metric), _) => match compare(&baseline_samples, &candidate_samples, CONFIDENCE) {
+            Some(comparison) => (Some(Ratio::new(comparison, metric.lower_is_better)), None),
+            None => (None, Some("one of them did no work".to_owned())),
+        },
+    };
+    let is_same =
+        left.records.header.provenance.scenario_hash == right.records.header.provenance.scenario_hash;
+    let axes = is_same.then(|| experiment::axes(baseline, candidate)).flatten();
+    let is_open = |ratio: &&mut Ratio| !["faster", "slower"].contains(&ratio.verdict.as_str());
+    let few = too_few_trials(baseline_samples.len().min(candidate_samples.len()));
+    let few = ratio.as_mut().filter(is_open).zip(few).map(|(ratio, words)| {
+        NOT_TESTED.clone_into(&mut ratio.verdict);
+        words
+    });
+    Pair {
+        baseline: name(left, baseline, &baseline_samples),
+        candidate: name(right, candidate, &candidate_samples),
+        metric: metrics.0.filter(|_| differ.is_none()).map(|metric| metric.name.clone()),
+        ratio,
+        reason,
+        notes: few.into_iter().chain(axes).collect(),
+    }
+}
+
+fn metric<'a>(side: &'a Side, cell: &Cell) -> Option<&'a Metric> {
+    report::metric(&side.records, &cell.name)
+}
+
+/// A sentence if both cells are measured, by different metrics.
+fn metrics_differ(left: (&Side, &Cell), right: (&Side, &Cell)) -> Option<String> {
+    let (left, right) = (metric(left.0, left.1)?, metric(right.0, right.1)?);
+    (left.name != right.name).then(|| format!("their metrics differ ({}; {})", left.name, right.name))
+}
+
+fn name(side: &Side, cell: &Cell, samples: &[Sample]) -> Name {
+    Name {
+        cell: cell.name.clone(),
+        label: cell.label.clone(),
+        shown: cell.name.clone(),
+        file: side.file.clone(),
+        trials: samples.len(),
+        mean: spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>()),
+    }
+}
+
+/// Shows labels if every cell has one of its own.
+fn named(mut pairs: Vec<Pair>) -> Vec<Pair> {
+    let mut labels: BTreeMap<String, String> = BTreeMap::new();
+    let is_clear = pairs.iter().flat_map(|pair| [&pair.baseline, &pair.candidate]).all(|name| {
+        !name.label.is_empty() && *labels.entry(name.label.clone()).or_insert(name.cell.clone()) == name.cell
+    });
+    for name in pairs.iter_mut().flat_map(|pair| [&mut pair.baseline, &mut pair.candidate]) {
+        if is_clear {
+            name.shown.clone_from(&name.label);
+        }
+    }
+    pairs
+}
+
+/// Facts in which two runs differ: the name, and a sentence.
+fn differences(left: &Records, right: &Records) -> Vec<(String, String)> {
+    let (left, right) = (origins(left), origins(right));
+    let names = left.keys().chain(right.keys()).sorted().dedup();
+    let value = |side: &BTreeMap<String, String>, name: &str| {
+        side.get(name).cloned().unwrap_or_else(|| "not recorded".to_owned())
+    };
+    names
+        .filter(|name| *name != "recorded" && *name != "seed of the run")
+        .map(|name| (name, value(&left, name), value(&right, name)))
+        .filter(|(_, left, right)| left != right)
+        .map(|(name, left, right)| (name.clone(), format!("{name} differs: {left} | {right}")))
+        .collect()
+}
+
+fn origins(records: &Records) -> BTreeMap<String, String> {
+    let view = report::View::new(records);
+    view.provenance.into_iter().chain(view.settings).map(|setting| (setting.name, setting.value)).collect()
+}
