@@ -1,8 +1,10 @@
 //! Child processes that end with their parent, and the user they run as. A leftover server or load generator
 //! would ruin the next trial.
 
+use std::env;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -78,9 +80,30 @@ pub fn wait_with_cpu(child: &Child) -> io::Result<(ExitStatus, Duration)> {
     Ok((ExitStatus::from_raw(status), time(usage.ru_utime) + time(usage.ru_stime)))
 }
 
+/// Directories of administrators' programs, which a user's PATH often lacks.
+const MORE_DIRECTORIES: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/usr/local/bin"];
+
+/// The program at a path, or in a directory of programs if it is a name.
+pub fn find_program(program: impl AsRef<Path>) -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories = env::split_paths(&path).chain(MORE_DIRECTORIES.map(PathBuf::from));
+    let program = program.as_ref();
+    let is_name = program.components().count() == 1 && program.is_relative();
+    let candidates = directories.filter(|_| is_name).map(|directory| directory.join(program));
+    candidates.chain((!is_name).then(|| program.to_owned())).find(|candidate| candidate.is_file())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_is_found_by_its_name_or_at_its_path() {
+        let found = find_program("sh").unwrap();
+        assert_eq!(find_program(&found), Some(found));
+        assert_eq!(find_program("/nowhere/sh"), None);
+        assert_eq!(find_program("no-program-of-this-name"), None);
+    }
 
     #[test]
     fn a_child_that_ended_tells_what_it_used() {

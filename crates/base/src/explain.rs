@@ -65,7 +65,7 @@ fn unquoted(line: &str) -> Option<String> {
         None => quoted(value),
     };
     let right = format!("{key} = {right}");
-    let is_mended = !value.is_empty() && !is_valid(line) && is_valid(&right);
+    let is_mended = !value.is_empty() && !value.contains('=') && !is_valid(line) && is_valid(&right);
     is_mended.then(|| format!("texts need quotes; write `{right}`"))
 }
 

@@ -10,6 +10,7 @@ pub mod hash;
 pub mod histogram;
 pub mod mistake;
 pub mod near;
+pub mod parallel;
 pub mod passwords;
 pub mod proc;
 pub mod random;

@@ -27,11 +27,15 @@ impl Mistake {
         Mistake { place: key.into(), message: message.into(), others: Vec::new() }
     }
 
-    /// All of these mistakes as one; `None` if there are none.
+    /// All of these mistakes, and those that come with them, as one; `None` if there are none.
     pub fn all(mistakes: impl IntoIterator<Item = Mistake>) -> Option<Mistake> {
-        let mut mistakes = mistakes.into_iter();
+        let with_others = |mut mistake: Mistake| {
+            let others = std::mem::take(&mut mistake.others);
+            std::iter::once(mistake).chain(others)
+        };
+        let mut mistakes = mistakes.into_iter().flat_map(with_others);
         let mut first = mistakes.next()?;
-        first.others.extend(mistakes);
+        first.others = mistakes.collect();
         Some(first)
     }
 

@@ -51,7 +51,16 @@ pub fn acts(one: char) -> bool {
         || matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`.
+/// An error and its causes. A cause whose text is there already is left out: some libraries write it into their own.
+pub fn causes(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.contains(&cause) {
+        _ if told.is_empty() => cause,
+        true => told,
+        false => format!("{told}: {cause}"),
+    })
+}
+
+/// `350 ms`, `30 s`, `4 min 10 s`, `2 h 5 min`, `9 d 4 h`.
 pub fn duration(duration: Duration) -> String {
     match (duration.as_secs(), duration.subsec_millis()) {
         (0, 1..) => return format!("{} ms", duration.as_millis()),
@@ -67,7 +76,8 @@ pub fn duration(duration: Duration) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => with(seconds / 60, "min", seconds % 60, "s"),
-        _ => with(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        3600..172_800 => with(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => with(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
     }
 }
 
@@ -108,6 +118,21 @@ mod tests {
     }
 
     #[test]
+    fn a_cause_is_said_once() {
+        let cause = || std::io::Error::other("connection refused");
+        let check = |error: anyhow::Error, expect: &str| assert_eq!(causes(&error), expect);
+        check(anyhow::Error::new(cause()).context("opening a"), "opening a: connection refused");
+        check(
+            anyhow::Error::new(cause()).context(format!("IoError {{ {} }}", cause())),
+            "IoError { connection refused }",
+        );
+        check(
+            anyhow::Error::new(cause()).context("connection refused").context("a"),
+            "a: connection refused",
+        );
+    }
+
+    #[test]
     fn durations_read_as_people_say_them() {
         let check = |ms: u64, expect: &str| assert_eq!(duration(Duration::from_millis(ms)), expect);
         check(350, "350 ms");
@@ -116,6 +141,8 @@ mod tests {
         check(59_700, "1 min");
         check(250_000, "4 min 10 s");
         check(3_600_000, "1 h");
+        check(24 * 3_600_000, "24 h");
+        check(220 * 3_600_000, "9 d 4 h");
     }
 
     #[test]

@@ -25,7 +25,7 @@ const SIZE_UNITS: [(&str, u64); 15] = [
     ("T", 1 << 40),
 ];
 
-const DURATION_UNITS: [(&str, u64); 7] = [
+const DURATION_UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
     ("ms", 1_000_000),
@@ -33,6 +33,7 @@ const DURATION_UNITS: [(&str, u64); 7] = [
     ("m", 60_000_000_000),
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
 ];
 
 /// Bytes; the error is a sentence.
@@ -44,7 +45,7 @@ pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
 
 /// Nanoseconds; the error is a sentence.
 pub fn parse_duration_ns(text: &str) -> Result<u64, String> {
-    let kind = "duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)";
+    let kind = "duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)";
     parse_as(kind, text, &DURATION_UNITS)
 }
 
@@ -146,12 +147,13 @@ mod tests {
         for minutes in ["1.5m", "1.5 min", "1.5min"] {
             assert_eq!(parse_duration(minutes), Ok(Duration::from_secs(90)));
         }
-        for other in ["30", "s", "-1s", "2d", "1 month"] {
+        assert_eq!(parse_duration("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        for other in ["30", "s", "-1s", "2 w", "1 month"] {
             assert!(parse_duration(other).is_err(), "{other}");
         }
         assert_eq!(
             parse_duration_ns("8 parsecs"),
-            Err("`8 parsecs` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)"
+            Err("`8 parsecs` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)"
                 .to_owned())
         );
     }

@@ -14,7 +14,6 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::foreign::Tool;
 use crate::workload::{Declared, Facts, Target, Workload};
 pub use example::{Written, WrittenKey};
 use spindle_base::child::RunAs;
@@ -163,12 +162,18 @@ impl WorkloadSpec {
         Some(format!("--{long}"))
     }
 
-    /// The version of the foreign tool; `None` for native workloads.
+    /// The version of the foreign tool; `None` for native workloads. Unless `runs_named`, a program that the
+    /// parameters name only has to be there, and reports no version.
     ///
     /// # Errors
     /// The tool is missing.
-    pub fn tool_version(&self, run_as: RunAs) -> Result<Option<String>> {
-        self.build_with_tools(run_as)?.tool().map(Tool::version).transpose()
+    pub fn tool_version(&self, run_as: RunAs, runs_named: bool) -> Result<Option<String>> {
+        let workload = self.build_with_tools(run_as)?;
+        let Some(tool) = workload.tool() else { return Ok(None) };
+        match runs_named || tool.program().is_usual() {
+            true => tool.version().map(Some),
+            false => tool.program().find().map(|()| None),
+        }
     }
 
     /// The workload with these parameters, or an error that names the wrong parameter.

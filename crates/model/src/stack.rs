@@ -87,6 +87,15 @@ impl StackSpec {
         }
     }
 
+    /// Upper bound of acknowledged data that a power cut loses unless a FLUSH has covered it.
+    pub fn volatile_bytes(&self) -> u64 {
+        match self {
+            _ if !self.has_volatile_cache() => 0,
+            StackSpec::Device(parameters) => parameters.write_cache_bytes(),
+            StackSpec::Layer(_, below) => below.iter().map(|branch| branch.stack.volatile_bytes()).sum(),
+        }
+    }
+
     /// A running device of `size_bytes`; the same seed gives the same history.
     pub fn build(&self, size_bytes: u64, seed: u64) -> Built {
         self.validate(size_bytes)?;

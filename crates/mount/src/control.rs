@@ -18,6 +18,8 @@ pub enum Command {
     /// Answered at once, whatever else the emulator does.
     Ping,
     Status,
+    /// Begins the statistics anew.
+    ResetStatistics,
     /// Off: requests are answered at memory speed.
     Timing {
         on: bool,

@@ -23,9 +23,10 @@ use crate::system::{
     self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
     run, unmount, wait_until, wait_until_served,
 };
+use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
-use spindle_base::Mistake;
+use spindle_base::{Mistake, near};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -53,9 +54,13 @@ pub struct DiskOptions {
 /// There is no such disk: a [`Mistake`].
 fn existing(name: &str) -> Result<PathBuf> {
     let state = state_directory(name)?;
-    let words =
-        || format!("there is no disk called {name}; `spindle disk status` lists the disks that are up");
-    ensure!(state.exists(), Mistake::new(words()));
+    if !state.exists() {
+        let up = list()?;
+        let meant = near::did_you_mean_one_of(name, up.iter().map(|known| (known.as_str(), "")));
+        let hint =
+            if meant.is_empty() { "; `spindle disk status` lists the disks that are up" } else { &meant };
+        bail!(Mistake::new(format!("there is no disk called {name}{hint}")));
+    }
     Ok(state)
 }
 
@@ -127,6 +132,15 @@ impl Disk {
     /// The emulator died, or the disk lost a write.
     pub fn statistics(&mut self) -> Result<Statistics> {
         self.client.statistics().map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// Begins the statistics anew.
+    ///
+    /// # Errors
+    /// The emulator died.
+    pub fn reset_statistics(&mut self) -> Result<()> {
+        let reset = self.client.call(&control::Command::ResetStatistics);
+        reset.map(drop).map_err(|error| self.death().unwrap_or(error))
     }
 
     /// The emulator's last log lines, if it is dead or dying.
@@ -265,6 +279,8 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
             Some(at)
         }
     };
+    // The requests so far are those of mkfs and mount.
+    client.call(&control::Command::ResetStatistics)?;
     client.call(&control::Command::Timing { on: options.timing })?;
     Ok((client, device, mount))
 }
@@ -310,7 +326,8 @@ pub fn inspect(name: &str) -> Result<(DiskOptions, Option<PathBuf>, Option<PathB
         fs::read(state.join(OPTIONS_FILE)).with_context(|| format!("reading the options of {name}"))?;
     let options = serde_json::from_slice(&text).with_context(|| format!("reading the state of {name}"))?;
     let device = loops_of(&disk_file(&state)).into_iter().next();
-    let mount = device.as_deref().and_then(|device| mounts_of(device).into_iter().next());
+    // The oldest is the disk's own; others are bind mounts of it.
+    let mount = device.as_deref().and_then(|device| mounts_of(device).pop());
     Ok((options, device, mount))
 }
 
@@ -350,7 +367,11 @@ pub fn down(name: &str) -> Result<()> {
         detach(name, device)?;
     }
     workers::relax();
-    wait_for("the loop device to be detached", || loops_of(&disk_file(&state)).is_empty())?;
+    let detached = wait_for("the loop device to be detached", || loops_of(&disk_file(&state)).is_empty());
+    detached.map_err(|error| match devices.iter().find_map(|device| users_of(device)) {
+        Some(users) => error.context(format!("{name} is in use: end the processes {users}, then try again")),
+        None => error,
+    })?;
     end_emulator(process, &state)?;
     remove(&state)
 }

@@ -74,6 +74,7 @@ struct Core<P> {
     /// Settings and counts. [`Driver::statistics`] adds the figures that are read at that moment.
     statistics: Statistics,
     lateness: Histogram<u64>,
+    counted_since: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -169,6 +170,7 @@ impl<P: Send + 'static> Driver<P> {
                 ..Statistics::default()
             },
             lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
+            counted_since: Instant::ZERO,
         };
         let shared = Shared {
             core: Mutex::new(core),
@@ -292,10 +294,17 @@ impl<P: Send + 'static> Driver<P> {
     /// Sets the cost of a request outside the model; see the module's header. Resets the statistics, because
     /// the requests so far were those of the floor's measurement.
     pub fn set_floor(&self, floor: Floor) {
+        self.shared.lock().statistics.floor = floor;
+        self.reset_statistics();
+    }
+
+    /// Begins the counts and the uptime anew. The counters of the device stay.
+    pub fn reset_statistics(&self) {
         let mut core = self.shared.lock();
-        let Statistics { timing, scheduler, transport, .. } = std::mem::take(&mut core.statistics);
+        let Statistics { timing, scheduler, transport, floor, .. } = std::mem::take(&mut core.statistics);
         core.statistics = Statistics { timing, scheduler, transport, floor, ..Statistics::default() };
         core.lateness.reset();
+        core.counted_since = self.shared.clock.now();
     }
 
     /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
@@ -309,7 +318,7 @@ impl<P: Send + 'static> Driver<P> {
         let Statistics { read, write, flush, discard, .. } = &core.statistics;
         let latency_ns = [read, write, flush, discard].map(|operation| operation.latency_ns);
         Statistics {
-            uptime_ns: self.shared.clock.now().0,
+            uptime_ns: self.shared.clock.now() - core.counted_since,
             io_flusher_refused: !realtime::has_io_flusher(),
             queue_time_ns: latency_ns.iter().sum(),
             queue_depth: core.pending.len() as u64,

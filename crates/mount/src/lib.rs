@@ -23,6 +23,7 @@ mod snapshot;
 mod statistics;
 mod store;
 mod system;
+mod users;
 mod watchdog;
 mod workers;
 pub mod zfs;

@@ -262,6 +262,7 @@ impl<P: Send + 'static> Control<P> {
                 }
             },
             Command::Timing { on } => self.driver.set_timing(on),
+            Command::ResetStatistics => self.driver.reset_statistics(),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
             Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),
             Command::Age { fill_percent, overwrite_percent, seed } => {

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Cumulative since the disk came up. The difference of two is the activity in between.
+/// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The difference of two is the activity in between.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Statistics {
-    /// Nanoseconds since the disk came up.
+    /// Nanoseconds since then.
     pub uptime_ns: u64,
     pub timing: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.

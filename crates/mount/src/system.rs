@@ -14,6 +14,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::users::users_of;
+
 /// Interval between checks of a wait.
 const POLL: Duration = Duration::from_millis(5);
 /// Number of lines of a log in an error.
@@ -199,10 +201,8 @@ pub(crate) fn unmount(at: &Path) -> Result<()> {
                 sleep(Duration::from_millis(50));
             }
             Err(rustix::io::Errno::BUSY) => {
-                bail!(
-                    "{} is in use: end the processes that have files open there, then try again",
-                    at.display()
-                )
+                let users = users_of(at).unwrap_or_else(|| "that have files open there".to_owned());
+                bail!("{} is in use: end the processes {users}, then try again", at.display())
             }
             Err(error) => return Err(error).with_context(|| format!("unmounting {}", at.display())),
         }

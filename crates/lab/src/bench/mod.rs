@@ -13,6 +13,7 @@ pub mod plan;
 pub mod raw;
 pub mod real;
 pub mod reference;
+pub mod sheet;
 pub mod table;
 pub mod target;
 pub mod validate;

@@ -41,14 +41,23 @@ pub fn sample(
     if question.place == Place::FileSystem || requests.span_bytes < question.block_bytes {
         return None;
     }
+    Some(measure(&mut VirtualTime::new(device), seed, question, requests))
+}
+
+/// As [`sample`], on a device in its present state that is large enough.
+pub fn measure(
+    driver: &mut VirtualTime<Box<dyn Device>>,
+    seed: u64,
+    question: &Question,
+    requests: Requests,
+) -> (Row, Vec<f64>) {
     let shape = shape(question, requests, seed);
-    let mut driver = VirtualTime::new(device);
     if matches!(question.access, Access::RandomWrite | Access::SequentialWrite) {
-        ClosedLoop { time_limit_ns: FILL_NS, seed: seed ^ 1, ..shape.clone() }.run(&mut driver);
+        ClosedLoop { time_limit_ns: FILL_NS, seed: seed ^ 1, ..shape.clone() }.run(driver);
     }
-    let measured = shape.run(&mut driver);
+    let measured = shape.run(driver);
     let latencies_us = latencies_us(&measured, question.access == Access::Fsync);
-    Some((row(*question, &latencies_us, measured.elapsed_ns), latencies_us))
+    (row(*question, &latencies_us, measured.elapsed_ns), latencies_us)
 }
 
 /// The closed loop that corresponds to the question.

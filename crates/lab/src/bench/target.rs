@@ -9,10 +9,9 @@ use serde::Deserialize;
 use spindle_mount::{disk, zfs};
 
 use super::plan::Abilities;
-use crate::stack::{StackFile, StackSpec, StackTable, built_in_names, built_in_stack};
+use crate::stack::{StackFile, StackSpec, StackTable, built_in_stack, suggestion};
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
-use spindle_base::near::did_you_mean;
 
 /// Size of the smallest target that all questions fit on.
 const SIZE_LOW_BYTES: u64 = 16 << 20;
@@ -118,9 +117,9 @@ impl Target {
                 Err(Mistake::new(format!("{text}: cannot be measured: {error}")))
             }
             Err(_) => {
-                let nearby = did_you_mean(text, &built_in_names().collect::<Vec<_>>());
+                let suggestion = suggestion(text, &[]);
                 Err(Mistake::new(format!(
-                    "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{nearby}"
+                    "`{text}` is neither a profile nor an emulated disk that is up nor a block device, directory or file{suggestion}"
                 )))
             }
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Error, Result};
 use clap::{Parser, Subcommand};
 
-use crate::cmd::{compare, disk, doctor, load, new, plan, report, run, server};
+use crate::cmd::{clean, compare, disk, docs, doctor, load, new, plan, report, run, server};
 use crate::host::interrupt::Interrupted;
 use spindle_base::Mistake;
 use spindle_base::passwords;
@@ -42,6 +42,12 @@ enum Command {
     Load(load::LoadArgs),
     /// List the database servers of this machine, and fetch others.
     Server(server::ServerArguments),
+    /// List what Spindle has on the disk, and remove it: snapshots, fetched servers, old results.
+    ///
+    /// Without a kind it only lists. What a run uses is never removed.
+    Clean(clean::CleanArguments),
+    /// Print a reference page: profiles, parameters, servers.
+    Docs(docs::DocsArguments),
     /// Check whether this machine can run scenarios, and how to install what is missing.
     Doctor(doctor::DoctorArguments),
 }
@@ -75,6 +81,8 @@ impl Cli {
             Command::Disk(arguments) => disk::run(arguments).map(done),
             Command::Load(arguments) => load::run(arguments).map(done),
             Command::Server(arguments) => server::run(&arguments).map(done),
+            Command::Clean(arguments) => clean::run(&arguments).map(done),
+            Command::Docs(arguments) => docs::run(&arguments).map(done),
             Command::Doctor(arguments) => doctor::run(&arguments),
         }
     }
@@ -92,7 +100,7 @@ pub fn fail(error: &Error) -> ExitCode {
         eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
         return ExitCode::from(130);
     }
-    eprintln!("spindle: {}", text::one_line(&passwords::masked(&format!("{error:#}"))));
+    eprintln!("spindle: {}", text::one_line(&passwords::masked(&text::causes(error))));
     let mistake = error.downcast_ref::<Mistake>();
     for other in mistake.iter().flat_map(|mistake| &mistake.others) {
         eprintln!("spindle: {}", text::one_line(&passwords::masked(&other.to_string())));

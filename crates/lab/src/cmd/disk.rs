@@ -2,8 +2,10 @@
 
 mod bench;
 mod clone;
-mod profile;
+mod down;
+mod list;
 mod set;
+mod show;
 mod status;
 mod up;
 
@@ -13,17 +15,15 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand};
 use spindle_model::{Ageing, LayerParameters as _};
 use spindle_mount::control::Command as ControlCommand;
-use spindle_mount::{DiskOptions, disk, real, serve, zfs};
+use spindle_mount::{DiskOptions, disk, serve};
 
 use super::alignment::{self, AlignmentArguments};
 use super::output::print_answer;
 use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
-use crate::run;
 use crate::stack::StackSpec;
 use crate::volume::emulated;
-use crate::volume::zfs_volume;
 use spindle_base::Mistake;
 
 const VALIDATE_SEED: u64 = 1;
@@ -36,6 +36,12 @@ pub struct DiskArguments {
 
 #[derive(Debug, Subcommand)]
 enum DiskCommand {
+    /// List the devices and ready-made stacks: latency, rate, cost of a flush, and what a power cut may lose.
+    List(list::ListArguments),
+    /// Show a device or stack in full: figures, published figures, and every parameter with its source or
+    /// assumption.
+    #[command(alias = "profile")]
+    Show(show::ShowArguments),
     /// Bring up an emulated disk: a block device, mounted unless it is raw, or a ZFS pool of several.
     Up(up::UpArguments),
     /// Show the disks that are up, and their statistics.
@@ -85,8 +91,6 @@ enum DiskCommand {
     Bench(bench::BenchArguments),
     /// Measure a device, and write a profile that behaves like it.
     Clone(clone::CloneArguments),
-    /// Show every parameter of a profile or stack: its value, and its source or assumption.
-    Profile(profile::ProfileArguments),
     /// Compare real time with virtual time, or a profile with a stored distribution.
     ///
     /// Without --reference, it compares the read latencies of the mounted disk with those of the model alone,
@@ -128,6 +132,8 @@ struct ValidateArguments {
 /// A mistake in the arguments, or the disk fails.
 pub fn run(arguments: DiskArguments) -> Result<()> {
     match arguments.command {
+        DiskCommand::List(arguments) => list::run(&arguments),
+        DiskCommand::Show(arguments) => show::run(&arguments),
         DiskCommand::Up(arguments) => up::run(&arguments),
         DiskCommand::Status { name, json } => status::status(name.as_deref(), json),
         DiskCommand::Timing { name, state } => {
@@ -148,11 +154,10 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
             }
             disk::connect(&name)?.call(&ControlCommand::SecureErase).map(drop)
         }
-        DiskCommand::Down { name: Some(name), .. } => down(&name),
-        DiskCommand::Down { .. } => down_all(),
+        DiskCommand::Down { name: Some(name), .. } => down::one(&name),
+        DiskCommand::Down { .. } => down::all(),
         DiskCommand::Bench(arguments) => bench::run(&arguments),
         DiskCommand::Clone(arguments) => clone::run(&arguments),
-        DiskCommand::Profile(arguments) => profile::run(&arguments),
         DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => validate(&arguments),
         DiskCommand::Serve { state_directory } => serve_disk(&state_directory),
@@ -169,42 +174,6 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
     let interrupt = Interrupt::listen()?;
     let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
     print_answer(arguments.json, &rows, || validate::table(&rows))
-}
-
-/// Takes a pool down before its disks.
-fn down(name: &str) -> Result<()> {
-    if !zfs::list()?.iter().any(|pool| pool == name) {
-        return disk::down(name);
-    }
-    zfs::down(name)?;
-    let devices = disk::list()?.into_iter().filter(|disk| zfs_volume::is_device_of(disk, name));
-    devices.into_iter().try_for_each(|disk| disk::down(&disk))
-}
-
-/// Takes pools down before their disks. It continues after a disk that cannot be taken down, and fails at the
-/// end.
-fn down_all() -> Result<()> {
-    type Down = fn(&str) -> Result<()>;
-    let lists: [(Vec<String>, Down); 3] =
-        [(zfs::list()?, zfs::down), (disk::list()?, disk::down), (real::list()?, real::down)];
-    let names: Vec<(&String, Down)> =
-        lists.iter().flat_map(|(names, down)| names.iter().map(|name| (name, *down))).collect();
-    let mut failed = Vec::new();
-    for (name, down) in &names {
-        match down(name) {
-            Ok(()) => eprintln!("{name} is down"),
-            Err(error) => {
-                eprintln!("spindle: {name}: {error:#}");
-                failed.push(name.as_str());
-            }
-        }
-    }
-    run::clear_work_directories();
-    if names.is_empty() {
-        eprintln!("no disk is up");
-    }
-    anyhow::ensure!(failed.is_empty(), "still up: {}", failed.join(", "));
-    Ok(())
 }
 
 fn serve_disk(state_directory: &std::path::Path) -> Result<()> {

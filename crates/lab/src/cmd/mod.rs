@@ -1,9 +1,11 @@
 //! Sub-commands: one file each, arguments and a `run` function.
 
 pub mod alignment;
+pub mod clean;
 pub mod cli;
 pub mod compare;
 pub mod disk;
+pub mod docs;
 pub mod doctor;
 pub mod load;
 pub mod new;

@@ -8,9 +8,11 @@ use itertools::Itertools as _;
 use serde_json::json;
 
 use crate::cmd::output::{columns, print_answer};
+use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
 use crate::report::format::plural;
+use crate::run::preflight;
 use crate::scenario::fill::{Filled, percent, size};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
@@ -26,6 +28,8 @@ pub struct PlanArguments {
     json: bool,
 }
 
+/// # Errors
+/// Whatever a run refuses before its first trial.
 pub fn run(arguments: &PlanArguments) -> Result<()> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::ReadOnly };
     let scenario = Scenario::read(&arguments.scenario, &bounds)?;
@@ -36,6 +40,15 @@ pub fn run(arguments: &PlanArguments) -> Result<()> {
                 path.display()
             );
         }
+    }
+    let blockers = emulation_blockers(&scenario);
+    match blockers.is_empty() {
+        true => preflight::check(&scenario, &arguments.scenario)?,
+        false => eprintln!(
+            "spindle: no emulated disk can be mounted here ({}), so a run answers for the storage alone, in \
+             virtual time and without a database; servers and tools are not looked for",
+            blockers.join(", ")
+        ),
     }
     let plan = plan(&scenario);
     let filled = scenario.filled();

@@ -56,11 +56,8 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
     let bounds = Bounds { memory_bytes: provenance::memory_bytes(), trust: Trust::MayRun };
     let scenario = Scenario::read(&arguments.scenario, &bounds)?;
     let plan = plan(&scenario);
-    let is_measured = |name: &String| !scenario.servers[name].facts().is_for_tests;
-    let needs_emulation = scenario.matrix.server.iter().any(is_measured)
-        && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
-    let blockers = examine::emulation_blockers();
-    if needs_emulation && !blockers.is_empty() {
+    let blockers = emulation_blockers(&scenario);
+    if !blockers.is_empty() {
         eprintln!(
             "spindle: no emulated disk can be mounted here ({}), so the table below is of the storage \
              alone, in virtual time and without a database; `spindle doctor` says what is missing",
@@ -89,6 +86,15 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         eprintln!("{count} of {trials} failed; run {them} again with --retry-failed");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The reasons why the emulated disks of a scenario cannot come up here; empty when they can, or when it has
+/// none.
+pub(super) fn emulation_blockers(scenario: &Scenario) -> Vec<&'static str> {
+    let is_measured = |name: &String| !scenario.servers[name].facts().is_for_tests;
+    let needs_emulation = scenario.matrix.server.iter().any(is_measured)
+        && scenario.stacks_in_use().iter().any(|name| scenario.stacks[*name].real().is_none());
+    if needs_emulation { examine::emulation_blockers() } else { Vec::new() }
 }
 
 /// Prints the table to standard output, and writes the page next to the records.

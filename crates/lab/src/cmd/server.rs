@@ -12,8 +12,9 @@ use crate::server::option_file;
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{Source, SourceForm, catalog};
 use spindle_base::Mistake;
+
 use spindle_base::near;
-use spindle_base::text;
+use spindle_base::text::{self, causes};
 
 #[derive(Debug, Args)]
 pub struct ServerArguments {
@@ -128,12 +129,11 @@ fn entry(
     let server = catalog::by_source(kind, source).expect("the list has known kinds only");
     let path = server.path();
     let here = path.is_ok();
-    let words = |error: &anyhow::Error| format!("{error:#}");
     let (version, problem) = match server.version() {
         Ok(version) => (Some(version), None),
-        Err(error) => (None, here.then(|| words(&error))),
+        Err(error) => (None, here.then(|| causes(&error))),
     };
-    let how = path.as_ref().err().map(|error| get.unwrap_or_else(|| words(error)));
+    let how = path.as_ref().err().map(|error| get.unwrap_or_else(|| causes(error)));
     let path = path.ok().flatten().map(|path| path.display().to_string());
     Entry { kind, scenario_version, here, version, path, get: how, problem }
 }

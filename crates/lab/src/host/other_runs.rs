@@ -42,19 +42,16 @@ pub struct RunHead {
     pub title: String,
     /// Seconds of the Unix epoch.
     pub begun_at_s: u64,
-    /// Results and servers that must stay.
-    pub uses: Vec<PathBuf>,
 }
 
 impl RunHead {
-    pub fn own(title: &str, uses: Vec<PathBuf>) -> RunHead {
+    pub fn own(title: &str) -> RunHead {
         let process_id = std::process::id();
         RunHead {
             process_id,
             started_at_ticks: proc::started_at_ticks(process_id).unwrap_or_default(),
             title: passwords::masked(title),
             begun_at_s: now_s(),
-            uses,
         }
     }
 
@@ -278,7 +275,7 @@ mod tests {
     use super::*;
 
     fn head(number: u32) -> RunHead {
-        RunHead { process_id: number, title: format!("Run {number}"), ..RunHead::own("", Vec::new()) }
+        RunHead { process_id: number, title: format!("Run {number}"), ..RunHead::own("") }
     }
 
     fn place(directory: &Path) -> Place {

@@ -60,7 +60,7 @@ struct Asked {
 
 impl Asked {
     fn new(figure: &Figure, stack: &StackSpec, seed: u64) -> Result<Asked, String> {
-        let natural_bytes = natural_bytes(stack);
+        let natural_bytes = stack.natural_bytes();
         let stack = sized(figure, stack, natural_bytes)?;
         let device_bytes = stack.size_bytes();
         let of_invalid = |invalid: Invalid| format!("{}: {}", invalid.key, invalid.problem);
@@ -292,48 +292,10 @@ impl<D: Driver> Driver for Shifted<'_, D> {
     }
 }
 
-/// The largest drive of a stack.
-struct Drive<'a> {
-    parameters: &'a Parameters,
-    capacity_bytes: u64,
-    /// Size of the stack divided by the size of this drive.
-    stack_share: f64,
-}
-
-impl Drive<'_> {
-    fn of(stack: &StackSpec) -> Option<Drive<'_>> {
-        let (size_bytes, parameters) = largest_drive(stack.tree(), stack.size_bytes())?;
-        let stack_share = stack.size_bytes() as f64 / size_bytes as f64;
-        Some(Drive { parameters, capacity_bytes: parameters.capacity_bytes()?, stack_share })
-    }
-
-    /// Size of the stack in which this drive has that size.
-    fn stack_bytes(&self, drive_bytes: u64) -> u64 {
-        (drive_bytes as f64 * self.stack_share) as u64 / 4096 * 4096
-    }
-}
-
-/// Size and parameters of the largest drive with a capacity.
-fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
-    match tree {
-        Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
-        _ => {
-            let drives =
-                tree.branches().iter().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
-            drives.max_by_key(|(_, parameters)| parameters.capacity_bytes())
-        }
-    }
-}
-
-/// Size of the stack when its drives are used whole.
-fn natural_bytes(stack: &StackSpec) -> u64 {
-    Drive::of(stack).map_or(stack.size_bytes(), |drive| drive.stack_bytes(drive.capacity_bytes))
-}
-
 /// The stack at the size for the measurement.
 fn sized(figure: &Figure, stack: &StackSpec, natural_bytes: u64) -> Result<StackSpec, String> {
     let is_no_whole_disk = |parameters: &Parameters| !matches!(parameters, Parameters::Disk(disk) if disk.stroke == Stroke::Full);
-    let size_bytes = match (Drive::of(stack), figure.state) {
+    let size_bytes = match (stack.largest_drive(), figure.state) {
         _ if !stack.tree().any_device(&is_no_whole_disk) => natural_bytes,
         (Some(drive), Some(_)) => {
             let Parameters::Flash(flash) = drive.parameters else { return Ok(stack.clone()) };

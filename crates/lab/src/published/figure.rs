@@ -215,7 +215,7 @@ impl Figure {
     }
 
     /// The conditions in a few words.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let zone = self.zone.map(|zone| match zone {
             Zone::Inner => "inner zone",
             Zone::Whole => "whole surface",

@@ -1,7 +1,6 @@
 //! Published raw I/O figures beside measured ones: data in `published/raw-*.toml`, compared as ratios.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use itertools::Itertools as _;
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::bench::{Bench, Place, Question};
 use crate::stack::{StackSpec, built_in_stack, known_deviations_of};
 pub use figure::{Cache, Figure, Operation, Over, State, Zone, built_in, parse};
-use spindle_base::Mistake;
+use spindle_base::{Mistake, near, parallel};
 pub use unit::Unit;
 
 mod ask;
@@ -57,11 +56,14 @@ impl Against {
         if name == "all" {
             return Ok(Against { figures, all: true });
         }
-        let known = figures.iter().map(|figure| &figure.profile).sorted().dedup().join(", ");
+        let known = figures.iter().map(|figure| figure.profile.clone()).sorted().dedup().collect_vec();
         figures.retain(|figure| figure.profile == name);
         if figures.is_empty() {
+            let near = near::did_you_mean_one_of(name, known.iter().map(|known| (known.as_str(), "")));
+            let hint =
+                if near.is_empty() { format!("; there are figures of {}", known.join(", ")) } else { near };
             return Err(Mistake::new(format!(
-                "--against: there are no published figures of `{name}`; there are figures of {known}; or write `all`, or give the path of a .toml file",
+                "--against: there are no published figures of `{name}`{hint}; or write `all`, or give the path of a .toml file",
             )));
         }
         Ok(Against { figures, all: false })
@@ -79,19 +81,7 @@ impl Against {
             Ok(measured) => compared(figure, Some(measured)),
             Err(missing) => without(figure, missing),
         };
-        let figures = self.in_order(&target.head().name);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let next = AtomicUsize::new(0);
-        let work = || -> Vec<(usize, Comparison)> {
-            let indices = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            indices.map_while(|index| Some((index, compare(figures.get(index)?)))).collect()
-        };
-        let answers: Vec<(usize, Comparison)> = std::thread::scope(|scope| {
-            let workers = (0..cores).map(|_| scope.spawn(work)).collect_vec().into_iter();
-            workers.flat_map(|worker| worker.join().expect("models do not panic")).collect()
-        });
-        let in_order = answers.into_iter().sorted_unstable_by_key(|(index, _)| *index);
-        in_order.map(|(_, comparison)| comparison).collect()
+        parallel::map(&self.in_order(&target.head().name), |figure| compare(figure))
     }
 
     /// Compares with existing rows of a bench. Figures with special conditions stay without a measurement.

@@ -189,10 +189,11 @@ fn against_all_lists_every_figure() {
 
 #[test]
 fn unknown_figures_are_refused() {
-    let sentence = Against::find("x25m").unwrap_err().to_string();
-    assert!(
-        sentence.starts_with(
-            "--against: there are no published figures of `x25m`; there are figures of 660p-1024,"
-        )
-    );
+    let check = |name: &str, expect: &str| {
+        let sentence = Against::find(name).unwrap_err().to_string();
+        let begin = format!("--against: there are no published figures of `{name}`; {expect}");
+        assert!(sentence.starts_with(&begin), "{sentence}");
+    };
+    check("x25m", "did you mean `x25m-80`, ");
+    check("floppy", "there are figures of 660p-1024, ");
 }

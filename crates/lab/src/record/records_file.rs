@@ -17,8 +17,10 @@ use crate::host::private_directory::PrivateDirectory;
 use spindle_base::Mistake;
 
 pub const FILE_NAME: &str = "records.jsonl";
-const LOCK_NAME: &str = "lock";
+pub(crate) const LOCK_NAME: &str = "lock";
 const PAGE_NAME: &str = "report.html";
+/// The files of a run's results.
+pub(crate) const NAMES: [&str; 2] = [FILE_NAME, PAGE_NAME];
 
 #[derive(Debug)]
 pub struct RecordsFile {
@@ -121,16 +123,33 @@ pub(crate) fn write_page(records: &Path, page: &str) -> Result<PathBuf> {
 }
 
 fn lock(place: &PrivateDirectory, directory: &Path) -> Result<File> {
+    try_lock(place, directory)?.ok_or_else(|| {
+        let words = "another spindle is running there; wait for it with --wait, or name another directory";
+        Mistake::new(format!("--output {}: {words}", directory.display())).into()
+    })
+}
+
+/// `None` if another process holds the lock.
+fn try_lock(place: &PrivateDirectory, directory: &Path) -> Result<Option<File>> {
     let file = place.file(LOCK_NAME)?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Mistake::new(format!(
-            "--output {}: another spindle is running there; wait for it, or name another directory",
-            directory.display()
-        ))
-        .into()),
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error).with_context(|| format!("locking {}", directory.join(LOCK_NAME).display())),
     }
+}
+
+/// Keeps runs out of a directory as long as the file is open. `None` if a run is in it.
+///
+/// # Errors
+/// The directory is missing, or not ours.
+pub(crate) fn hold(directory: &Path) -> Result<Option<File>> {
+    try_lock(&PrivateDirectory::open(directory)?.context("the directory was removed meanwhile")?, directory)
+}
+
+/// Whether a run is in the directory now. Nothing is created.
+pub(crate) fn is_held(directory: &Path) -> bool {
+    directory.join(LOCK_NAME).exists() && !matches!(hold(directory), Ok(Some(_)))
 }
 
 fn encode(mut line: Line) -> String {

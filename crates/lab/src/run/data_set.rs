@@ -5,11 +5,11 @@
 //! nothing again, and trials that differ only in memory or commit settings share a snapshot.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
@@ -25,13 +25,14 @@ use crate::server::{FOREIGN_TOOLS, Running, Server, Source, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::{Layout, MountRecipe};
 use crate::volume::mounts::{Mounts, MountsRequest};
+use spindle_base::text::causes;
 
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// A clean shutdown writes every dirty page. This is quick with the timing off, but the pool may be large.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
 
 const LOAD_PATIENCE: Duration = Duration::from_secs(1800);
-const SNAPSHOTS: &str = "snapshots";
+pub(crate) const SNAPSHOTS: &str = "snapshots";
 /// Mode of a directory with a database.
 const CLOSED: u32 = 0o700;
 
@@ -97,6 +98,8 @@ impl DataSets {
         let key = content_hash(&load.recipe);
         let directory = self.directory.join(&key);
         if PrivateDirectory::open(&directory)?.is_some() {
+            // The last use, for `spindle clean`: not every file system keeps times of access.
+            let _ = File::open(&directory).and_then(|opened| opened.set_modified(SystemTime::now()));
             return Ok(directory);
         }
         if let Some(failure) = self.failures.get(&key) {
@@ -118,7 +121,7 @@ impl DataSets {
                 .and_then(|()| Ok(fs::rename(&draft, &directory)?))
                 .with_context(|| format!("moving {} to {}", draft.display(), directory.display()))?,
             Err(error) => {
-                self.failures.insert(key, format!("{error:#}"));
+                self.failures.insert(key, causes(&error));
                 return Err(error);
             }
         }

@@ -8,6 +8,7 @@ mod cause;
 pub mod client;
 mod data_set;
 mod phases;
+pub mod preflight;
 mod replicas;
 mod trial;
 pub mod virtual_answer;
@@ -15,14 +16,12 @@ mod work_directory;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use itertools::Itertools as _;
 
 use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead, Turn};
-use crate::host::patience::Wait;
 use crate::host::progress::{Progress, Waiting};
 use crate::host::provenance;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
@@ -30,10 +29,11 @@ use crate::record::{BottleneckKind, Header, Provenance, Trial};
 use crate::report::format::plural;
 use crate::scenario::Scenario;
 use crate::scenario::plan::{Plan, PlannedTrial};
-use crate::server::{FOREIGN_TOOLS, Instance, Refusal, Server};
+use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
-use spindle_base::Mistake;
+pub(crate) use data_set::SNAPSHOTS;
+use preflight::{Found, Servers};
 use spindle_base::text;
 use trial::Laboratory;
 use work_directory::WorkDirectory;
@@ -77,16 +77,13 @@ pub(crate) fn check_directory(directory: &Path) -> Result<()> {
 }
 
 pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Interrupt) -> Result<Outcome> {
-    let servers = servers(scenario);
-    let tools = tools(scenario)?;
-    let versions = versions(&servers, options)?;
-    check_settings(scenario, &servers, options)?;
-    volume::check_environment()?;
+    let servers = preflight::servers(scenario);
+    let Found { versions, tools } = preflight::servers_and_tools(scenario, &servers, &options.scenario_path)?;
     let turn = options.wait.then(|| wait_for_other_runs(interrupt)).transpose()?;
     volume::clear_leftovers().context("clearing the remains of an interrupted run")?;
     work_directory::clear_leftovers();
     let work_directory = WorkDirectory::make()?;
-    check_stacks(scenario, work_directory.path(), options)?;
+    preflight::stacks(scenario, work_directory.path(), &options.scenario_path)?;
     let header = header(scenario, plan, options, &tools);
     let (mut records, kept) = RecordsFile::open(&options.directory, &header, options.resume)?;
     let mut data_sets = DataSets::open(&options.directory)?;
@@ -103,8 +100,7 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
         plan.estimate.load,
     );
     introduce(scenario, plan, left.len(), records.path(), &progress);
-    let other_runs =
-        if left.is_empty() { OtherRuns::default() } else { announce(scenario, options, &servers, &progress) };
+    let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
     drop(turn);
 
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
@@ -129,11 +125,8 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
 }
 
 /// Announces this run to others, and tells the user of those that go on already.
-fn announce(scenario: &Scenario, options: &Options, servers: &Servers, progress: &Progress) -> OtherRuns {
-    let results = std::path::absolute(&options.directory).ok();
-    let programs = servers.values().filter_map(|server| server.path().ok().flatten());
-    let head = RunHead::own(&scenario.title, results.into_iter().chain(programs).collect());
-    match OtherRuns::announce(head) {
+fn announce(scenario: &Scenario, progress: &Progress) -> OtherRuns {
+    match OtherRuns::announce(RunHead::own(&scenario.title)) {
         Ok(other_runs) => {
             for run in other_runs.look() {
                 let words = phases::other_run(&run);
@@ -161,36 +154,6 @@ fn wait_for_other_runs(interrupt: &Interrupt) -> Result<Turn> {
     Ok(turn)
 }
 
-/// Patience with a tool that is asked for its version.
-const QUESTION_PATIENCE: Duration = Duration::from_secs(60);
-
-type Servers = BTreeMap<String, Box<dyn Server>>;
-
-fn servers(scenario: &Scenario) -> Servers {
-    scenario.matrix.server.iter().map(|name| (name.clone(), scenario.servers[name].server())).collect()
-}
-
-/// Checks that need the server itself to judge its settings. Nothing is started.
-fn check_settings(scenario: &Scenario, servers: &Servers, options: &Options) -> Result<()> {
-    for (name, server) in servers {
-        let spec = &scenario.servers[name];
-        let of_replicas =
-            spec.replication.as_ref().map(|replication| ("replication.settings", &replication.settings));
-        for (key, settings) in std::iter::once(("settings", &spec.settings)).chain(of_replicas) {
-            let instance = Instance {
-                data_directory: "data".into(),
-                class_directories: BTreeMap::new(),
-                runtime_directory: "runtime".into(),
-                settings: settings.clone(),
-            };
-            server.check(&instance).map_err(|refusal| {
-                Mistake::new(format!("{}: servers.{name}.{key}: {refusal}", options.scenario_path.display()))
-            })?;
-        }
-    }
-    Ok(())
-}
-
 /// A server on these mounts. Makes its runtime directory.
 fn instance(
     mounts: &Mounts,
@@ -205,50 +168,6 @@ fn instance(
         runtime_directory: runtime_directory.to_owned(),
         settings: settings.clone(),
     })
-}
-
-/// Checks that need mkfs and mount to judge their options, and the kernel to judge a real disk.
-fn check_stacks(scenario: &Scenario, directory: &Path, options: &Options) -> Result<()> {
-    if scenario.matrix.server.iter().all(|name| scenario.servers[name].facts().is_for_tests) {
-        return Ok(());
-    }
-    for name in scenario.stacks_in_use() {
-        if let Some((key, words)) = volume::complaint(&scenario.stacks[name], directory)? {
-            let file = options.scenario_path.display();
-            bail!(Mistake::new(format!("{file}: stacks.{name}.{key}: {words}")));
-        }
-    }
-    Ok(())
-}
-
-/// Names and versions of the tools that are clients of a workload, as the tools report them.
-///
-/// # Errors
-/// A tool is missing.
-fn tools(scenario: &Scenario) -> Result<BTreeMap<String, String>> {
-    let mut tools = BTreeMap::new();
-    for name in &scenario.matrix.workload {
-        let workload = scenario.workloads[name].clone();
-        let wait = Wait { patience: QUESTION_PATIENCE, who: name, interrupt: None };
-        let version = wait.for_work(move || workload.tool_version(FOREIGN_TOOLS));
-        let version = version.with_context(|| format!("looking for the tool of workload `{name}`"))?;
-        tools.extend(version.map(|version| (name.clone(), version)));
-    }
-    Ok(tools)
-}
-
-fn versions(servers: &Servers, options: &Options) -> Result<BTreeMap<String, String>> {
-    let mut versions = BTreeMap::new();
-    for (name, server) in servers {
-        let version = server.version().map_err(|error| match error.downcast_ref::<Refusal>() {
-            Some(refusal) => {
-                Mistake::new(format!("{}: servers.{name}: {refusal}", options.scenario_path.display())).into()
-            }
-            None => error.context(format!("looking for server `{name}`")),
-        })?;
-        versions.insert(name.clone(), version);
-    }
-    Ok(versions)
 }
 
 fn header(scenario: &Scenario, plan: &Plan, options: &Options, tools: &BTreeMap<String, String>) -> Header {

@@ -28,6 +28,7 @@ use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
+use spindle_base::text::causes;
 
 /// For a server with little data; see [`patience::for_data`].
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
@@ -329,6 +330,6 @@ impl Attempt<'_, '_> {
 
 /// The context chain as one line.
 fn one_sentence(error: &anyhow::Error) -> String {
-    let text = format!("{error:#}");
+    let text = causes(error);
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" / ")
 }

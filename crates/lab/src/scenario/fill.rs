@@ -89,6 +89,16 @@ pub fn size(bytes: u64) -> String {
     if bytes.is_multiple_of(MIB) { format_size_bytes(bytes) } else { text::size(bytes) }
 }
 
+/// The filled part of a stack of the usual size, which its drive or the smallest size may prevent from being
+/// half.
+fn words_of_share(share: f64) -> &'static str {
+    match share {
+        ..0.4 => "the smallest size",
+        0.4..0.52 => "about half full",
+        _ => "the whole drive",
+    }
+}
+
 /// `54 %`, or `below 1 %`.
 pub fn percent(share: f64) -> String {
     match (share * 100.0).round() {
@@ -110,10 +120,9 @@ impl Scenario {
         let follows_data = stack.has_usual_size() && self.usual_size_bytes().is_some();
         let why = match stack.written_size_bytes().filter(|written| *written != size_bytes) {
             _ if is_real => "a real disk's free space".to_owned(),
-            _ if follows_data && share.is_some_and(|share| share > 0.52) => {
-                "no `size` is given, and the drive has no more".to_owned()
+            _ if follows_data => {
+                format!("no `size` is given: {}", share.map_or("as the data's", words_of_share))
             }
-            _ if follows_data => "no `size` is given, so the data fill half".to_owned(),
             Some(written) => format!("the scenario's {}, in whole blocks", format_size_bytes(written)),
             None if stack.has_usual_size() => "the default".to_owned(),
             None => "the scenario's".to_owned(),

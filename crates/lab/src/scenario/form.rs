@@ -1,5 +1,7 @@
 //! The form of a scenario as a JSON schema, from the declarations of its structures and of the workloads.
 
+pub mod reference;
+
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 use spindle_load::WorkloadSpec;
@@ -18,14 +20,14 @@ pub(super) fn schema(scenario: &toml::Table) -> Value {
 }
 
 /// The schema of any scenario. References are inlined, so that each property is read where it stands.
-pub(super) fn whole() -> Value {
+fn whole() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     settings.into_generator().into_root_schema_for::<ScenarioFile>().into()
 }
 
 /// The schema of a workload's table. Of an unknown kind only the kind is known.
-pub(super) fn workload(kind: &str) -> Value {
+fn workload(kind: &str) -> Value {
     let kinds = json!({ "type": "string", "enum": WorkloadSpec::kinds_that(|_| true) });
     let Some(schema) = WorkloadSpec::schema_of(kind) else {
         return json!({ "type": "object", "properties": { "kind": kinds }, "required": ["kind"] });

@@ -7,11 +7,10 @@ pub mod draft;
 mod file;
 pub mod fill;
 mod fit;
-mod form;
+pub mod form;
 mod names;
 pub mod plan;
 mod procedure;
-pub mod reference;
 mod replication;
 mod storage;
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use spindle_base::Mistake;
 use spindle_base::near;
 
+use crate::stack::suggestion;
+
 /// Names become file names, axis labels and parts of `hdd/mariadb`.
 pub(super) fn check<T>(table: &str, named: &BTreeMap<String, T>) -> Result<(), Mistake> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -24,7 +26,11 @@ pub(super) fn check<T>(table: &str, named: &BTreeMap<String, T>) -> Result<(), M
 pub(super) fn find<'a, T>(name: &str, table: &str, named: &'a BTreeMap<String, T>) -> Result<&'a T, String> {
     named.get(name).ok_or_else(|| {
         let defined: Vec<&str> = named.keys().map(String::as_str).collect();
-        format!("`{name}` is not defined under [{table}]{}", near::hint(name, &defined))
+        let hint = match table {
+            "stacks" => suggestion(name, &defined),
+            _ => near::hint(name, &defined),
+        };
+        format!("`{name}` is not defined under [{table}]{hint}")
     })
 }
 

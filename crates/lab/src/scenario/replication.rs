@@ -8,8 +8,8 @@ use super::{Scenario, ServerSpec};
 use crate::record::ReplicationMode;
 use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, catalog};
-use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
+use crate::stack::{StackSpec, suggestion};
 use spindle_base::Mistake;
 use spindle_base::near;
 use spindle_base::text;
@@ -94,7 +94,7 @@ fn storage(name: &str, file: &ScenarioFile, stacks: &BTreeMap<String, StackSpec>
         return Ok(Layout::plain(name, stack.label()));
     }
     let known: Vec<&str> = file.layouts.keys().chain(stacks.keys()).map(String::as_str).collect();
-    Err(format!("`{name}` is not defined under [layouts] or [stacks]{}", near::hint(name, &known)))
+    Err(format!("`{name}` is not defined under [layouts] or [stacks]{}", suggestion(name, &known)))
 }
 
 /// Emulated drives are made anew for each server; a real drive exists only once.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use itertools::Itertools as _;
 use spindle_base::Mistake;
 
 use super::file::{LayoutTable, ScenarioFile};
@@ -26,7 +27,7 @@ pub(super) fn add_built_in(file: &mut ScenarioFile) {
     }
 }
 
-/// Every stack table, resolved; those without a size have the usual one.
+/// Every stack table, resolved; the mistakes of all tables are told at once. Those without a size have the usual one.
 pub(super) fn stacks(
     tables: &BTreeMap<String, StackTable>,
     usual_bytes: Option<u64>,
@@ -39,7 +40,8 @@ pub(super) fn stacks(
         }
     };
     let resolve = |entry| resolve(entry).map_err(|mistake| mistake.under(&format!("stacks.{}", entry.0)));
-    tables.iter().map(resolve).collect()
+    let (stacks, mistakes): (BTreeMap<_, _>, Vec<_>) = tables.iter().map(resolve).partition_result();
+    Mistake::all(mistakes).map_or(Ok(stacks), Err)
 }
 
 /// The storage of the cells: the stacks or the layouts of the matrix.

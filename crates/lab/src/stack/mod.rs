@@ -14,7 +14,7 @@ mod spec;
 mod table;
 mod values;
 
-pub use built_in::{PROFILES, built_in_names, built_in_stack, ready_made_names};
+pub use built_in::{PROFILES, built_in_names, built_in_stack, ready_made_names, suggestion};
 pub use canonical::served_device;
 pub use data_starts::{LVM_DATA_STARTS_BYTES, PARTITION_STARTS_BYTES};
 pub use explained::{Explained, Explanation};

@@ -14,20 +14,36 @@ use serde::Deserialize;
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
 use spindle_base::near;
-use spindle_model::{Field, Parameters};
+use spindle_model::parameter::Declared as _;
+use spindle_model::{Field, Parameters, declare};
 
 use super::built_in::{PROFILES, built_in_stack, unknown};
+use super::explained::{Explanation, explanations};
 use super::values::{self, Entries, Form};
 use deviations::KnownDeviation;
 
 /// Size limit of a profile's file.
 const TEXT_BYTES_MOST: u64 = 1 << 20;
 
+declare! {
+    /// Facts about the device that its behaviour does not depend on.
+    #[derive(Debug, Clone, PartialEq)]
+    pub(super) struct About {
+        /// Year in which the device came to market; of a cloud volume, the year of the terms that the profile
+        /// describes. A device for tests has none.
+        pub year: Option<u64> = Count "year" in 1956..=2100;
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     pub name: String,
     /// The emulated device in one sentence.
     pub summary: String,
+    /// Year in which the device came to market; of a cloud volume, the year of its terms.
+    pub year: Option<u64>,
+    /// The year with its origin.
+    pub about: Vec<Explanation>,
     pub parameters: Parameters,
     /// Parameters without a source, as sentences.
     pub assumptions: Vec<String>,
@@ -42,6 +58,7 @@ struct ProfileFile {
     kind: String,
     summary: String,
     parameters: toml::Table,
+    year: Option<toml::Value>,
     #[serde(default, alias = "misses")]
     known_deviations: Vec<KnownDeviation>,
 }
@@ -72,12 +89,17 @@ impl Profile {
             let hint = near::hint(&file.kind, Parameters::KINDS);
             return Err(Mistake::at("kind", format!("`{}` is not known{hint}", file.kind)));
         };
+        let about = file.year.map(|year| ("year".to_owned(), year)).into_iter().collect::<toml::Table>();
+        let about = values::read(about, Form::Sourced, &About::fields(), &[])?;
+        let About { year } = About::from_values(values::values(&about))?;
         let under = |mistake: Mistake| mistake.under("parameters");
         let entries = values::read(file.parameters, Form::Sourced, &fields, &[]).map_err(under)?;
         let parameters = Parameters::from_values(&file.kind, values::values(&entries));
         Ok(Profile {
             name: name.to_owned(),
             summary: file.summary,
+            year,
+            about: explanations(&About::fields(), &values::values(&about), &about),
             parameters: parameters.map_err(Mistake::from).map_err(under)?,
             assumptions: assumptions(&fields, &entries),
             known_deviations: file.known_deviations,

@@ -3,13 +3,14 @@
 use spindle_model::parameter::Step;
 use spindle_model::{Declared as _, Field, Kind, Layer, Parameters, Style, Value};
 
+use super::profile::About;
 use super::resolve::pool::PoolKeys;
 
 const HEAD: &str = "# Parameters of devices and layers
 
-`spindle disk profile --reference` prints this page from the declarations that read the files. A profile (`profiles/*.toml`) gives a
+`spindle docs parameters` prints this page from the declarations that read the files. A profile (`profiles/*.toml`) gives a
 device its parameters, each with a source or an assumption; a stack table (`[stacks.NAME]`) gives a layer its own, and a
-device other values. `spindle disk profile NAME` shows what a profile or a stack has, and why.
+device other values. `spindle disk show NAME` shows what a profile or a stack has, and why.
 ";
 
 /// The page in Markdown.
@@ -20,6 +21,8 @@ pub fn page() -> String {
         let fields = Parameters::fields_of(kind).expect("a kind has fields");
         section(&mut text, &format!("`kind = \"{kind}\"`"), &fields);
     }
+    text.push_str("\n## Profiles\n\nBesides `kind`, `summary` and `[parameters]`, a profile may have:\n");
+    section(&mut text, "Every kind of device", &About::fields());
     text.push_str("\n## Layers\n\nEvery layer has `on`, the name of the stack that it is on.\n");
     for kind in Layer::kinds() {
         let also = kind.names[1..].iter().map(|name| format!(", also `\"{name}\"`")).collect::<String>();

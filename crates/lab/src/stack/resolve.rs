@@ -11,12 +11,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use spindle_base::Mistake;
-use spindle_base::near::did_you_mean;
 use spindle_base::units::parse_size_bytes;
 use spindle_model::{Field, StackSpec as Tree};
 use spindle_mount::FileSystem;
 
-use super::built_in::{built_in_names, find};
+use super::built_in::{find, suggestion};
 use super::explained::{Explained, ExplainedBelow, Explanation};
 use super::spec::{PoolSpec, StackSpec};
 use super::table::{COMMON_KEYS, StackTable};
@@ -160,12 +159,9 @@ impl Context<'_> {
             return Err(self.whole(key, format!("makes the whole stack more than {DEPTH_MOST} stacks deep")));
         }
         let Some(table) = find(name, self.tables) else {
-            let mut known: Vec<&str> = self.tables.keys().map(String::as_str).collect();
-            built_in_names().for_each(|name| known.push(name));
-            return Err(Mistake::at(
-                key,
-                format!("there is no stack `{name}`{}", did_you_mean(name, &known)),
-            ));
+            let own: Vec<&str> = self.tables.keys().map(String::as_str).collect();
+            let suggestion = suggestion(name, &own);
+            return Err(Mistake::at(key, format!("there is no stack `{name}`{suggestion}")));
         };
         if table.path.is_some() {
             return Err(Mistake::at(key, format!("`{name}` is a real disk, and layers are emulated")));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use spindle_base::units::parse_size_bytes;
-use spindle_model::{Device, StackSpec as Tree};
+use spindle_model::{Device, Parameters, StackSpec as Tree};
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting};
 
@@ -39,7 +39,47 @@ pub struct PoolSpec {
     pub arc_bytes: u64,
 }
 
+/// The largest drive of a stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Drive<'a> {
+    pub parameters: &'a Parameters,
+    pub capacity_bytes: u64,
+    /// Size of the stack divided by the size of this drive.
+    stack_share: f64,
+}
+
+impl Drive<'_> {
+    /// Size of the stack in which this drive has that size.
+    pub fn stack_bytes(&self, drive_bytes: u64) -> u64 {
+        (drive_bytes as f64 * self.stack_share) as u64 / 4096 * 4096
+    }
+}
+
+/// Size and parameters of the largest drive with a capacity.
+fn largest_drive(tree: &Tree, size_bytes: u64) -> Option<(u64, &Parameters)> {
+    match tree {
+        Tree::Device(parameters) => parameters.capacity_bytes().map(|_| (size_bytes, parameters)),
+        _ => {
+            let drives =
+                tree.branches().iter().filter_map(|branch| largest_drive(&branch.stack, branch.size_bytes));
+            drives.max_by_key(|(_, parameters)| parameters.capacity_bytes())
+        }
+    }
+}
+
 impl StackSpec {
+    /// The largest of its drives that have a capacity.
+    pub fn largest_drive(&self) -> Option<Drive<'_>> {
+        let (size_bytes, parameters) = largest_drive(&self.tree, self.size_bytes())?;
+        let stack_share = self.size_bytes() as f64 / size_bytes as f64;
+        Some(Drive { parameters, capacity_bytes: parameters.capacity_bytes()?, stack_share })
+    }
+
+    /// Size of the stack when its drives are used whole.
+    pub fn natural_bytes(&self) -> u64 {
+        self.largest_drive().map_or(self.size_bytes(), |drive| drive.stack_bytes(drive.capacity_bytes))
+    }
+
     pub fn head(&self) -> &StackHead {
         &self.head
     }

@@ -1,11 +1,10 @@
-//! Serde reader and writer for values of declared parameters: the single reader of profiles, stack tables and
-//! the emulator's input. An undeclared key, a unit of the wrong kind and an unknown word are serde's errors,
-//! with their path.
+//! Reader and writer for values of declared parameters: the single reader of profiles, stack tables and the
+//! emulator's input. All keys that are not declared and all invalid values of a table are told at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 use spindle_base::Mistake;
 use spindle_base::explain::explain;
@@ -34,6 +33,20 @@ pub enum Origin {
     },
     /// The default; nothing gives it.
     Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Source(source) => write!(formatter, "source: {source}"),
+            Origin::Assumption(why) => write!(formatter, "assumption: {why}"),
+            Origin::Given => formatter.write_str("given"),
+            Origin::Default => formatter.write_str("default"),
+            Origin::Override { of, instead_of, reason } => {
+                write!(formatter, "{reason}; {of} has {}", instead_of.as_deref().unwrap_or("none"))
+            }
+        }
+    }
 }
 
 /// A value of a table.
@@ -81,7 +94,7 @@ pub(super) enum Form {
 /// Reads a table of declared keys. `others` are keys that are read elsewhere.
 ///
 /// # Errors
-/// The key is not declared, or its value is invalid.
+/// Every key that is not declared, and every value that is invalid.
 pub(super) fn read<'de, D>(
     table: D,
     form: Form,
@@ -91,12 +104,21 @@ pub(super) fn read<'de, D>(
 where
     D: Deserializer<'de>,
 {
-    let mut track = serde_path_to_error::Track::new();
-    let deserializer = serde_path_to_error::Deserializer::new(table, &mut track);
-    Table { form, fields, others }.deserialize(deserializer).map_err(|error: D::Error| {
-        let message = error.to_string();
-        explain(&track.path().to_string(), message.lines().next().unwrap_or_default())
-    })
+    let table = toml::Table::deserialize(table).map_err(|error| Mistake::new(error.to_string()))?;
+    let known: Vec<&str> =
+        fields.iter().map(|field| field.key.as_ref()).chain(others.iter().copied()).collect();
+    let mut mistakes = Vec::new();
+    let mut entries = Entries::new();
+    for (key, written) in table {
+        match fields.iter().find(|field| field.key == key) {
+            None => mistakes.push(Mistake::at(&key, format!("unknown key{}", near::hint(&key, &known)))),
+            Some(field) => match entry(form, field, written) {
+                Ok(entry) => _ = entries.insert(key, entry),
+                Err(mistake) => mistakes.push(mistake.under(&key)),
+            },
+        }
+    }
+    Mistake::all(mistakes).map_or(Ok(entries), Err)
 }
 
 /// The values without their origins.
@@ -133,50 +155,6 @@ pub fn toml_text(written: &Written) -> String {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Table<'a> {
-    form: Form,
-    fields: &'a [Field],
-    others: &'a [&'a str],
-}
-
-impl<'de> DeserializeSeed<'de> for Table<'_> {
-    type Value = Entries;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entries, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Table<'_> {
-    type Value = Entries;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a table of parameters")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Entries, M::Error> {
-        let mut entries = Entries::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let Some(field) = self.fields.iter().find(|field| field.key == key) else {
-                let known = self.fields.iter().map(|field| field.key.as_ref());
-                let known: Vec<&str> = known.chain(self.others.iter().copied()).collect();
-                let known = near::list(&known);
-                return Err(M::Error::custom(format!("unknown field `{key}`, expected one of {known}")));
-            };
-            let entry = map.next_value_seed(Cell { form: self.form, field })?;
-            entries.insert(key, entry);
-        }
-        Ok(entries)
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Cell<'a> {
-    form: Form,
-    field: &'a Field,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sourced {
@@ -185,27 +163,25 @@ struct Sourced {
     assumption: Option<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Cell<'_> {
-    type Value = Entry;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Entry, D::Error> {
-        let of_sourced = |Sourced { value, source, assumption }| {
-            Ok::<_, D::Error>((value, origin(source, assumption).map_err(D::Error::custom)?))
-        };
-        let (value, origin) = match self.form {
-            Form::Sourced => of_sourced(Sourced::deserialize(deserializer)?)?,
-            Form::Plain | Form::Either => match toml::Value::deserialize(deserializer)? {
-                table @ toml::Value::Table(_) if self.form == Form::Either => {
-                    let sourced = Sourced::deserialize(table);
-                    of_sourced(sourced.map_err(|error| D::Error::custom(error.message()))?)?
-                }
-                value => (value, Origin::Given),
-            },
-        };
-        let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let value = parse(self.field, &value).map_err(D::Error::custom)?;
-        Ok(Entry { value, written, origin })
-    }
+fn entry(form: Form, field: &Field, written: toml::Value) -> Result<Entry, Mistake> {
+    let (value, origin) = match (form, written) {
+        (Form::Sourced | Form::Either, table @ toml::Value::Table(_)) => {
+            let Sourced { value, source, assumption } =
+                Sourced::deserialize(table).map_err(|error| explain("", error.message()))?;
+            (value, origin(source, assumption).map_err(Mistake::new)?)
+        }
+        (Form::Sourced, value) => {
+            let right = format!("{} = {{ value = {value}, source = \"...\" }}", field.key);
+            let words = format!(
+                "needs its origin; write `{right}`, or `assumption = \"why\"` in place of the source"
+            );
+            return Err(Mistake::new(words));
+        }
+        (Form::Plain | Form::Either, value) => (value, Origin::Given),
+    };
+    let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let value = parse(field, &value).map_err(Mistake::new)?;
+    Ok(Entry { value, written, origin })
 }
 
 /// Requires an origin: an unverifiable number must not pass for a fact.

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use spindle_mount::real::Place;
-use spindle_mount::{Statistics, disk, size_refusal, zfs};
+use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
 
 use self::emulated::{EmulatedVolume, Wishes};
 use self::real::RealVolume;
@@ -21,6 +21,7 @@ use self::zfs_volume::ZfsVolume;
 use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
+use spindle_base::child::find_program;
 
 /// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
 /// nothing emulates.
@@ -103,10 +104,24 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
             "`zfs` needs zfs-fuse, which is not installed: on Debian, `apt-get install zfs-fuse` does it";
         return Ok(Some(("file_system", words.to_owned())));
     }
-    match stack.formatting() {
+    let is_directory = matches!(stack.real(), Some(Place::Directory { .. }));
+    match stack.formatting().filter(|_| !is_directory) {
+        Some(Formatting { file_system, .. })
+            if file_system != FileSystem::None && find_program(mkfs(file_system)).is_none() =>
+        {
+            let words = format!(
+                "needs {}, which is not installed; `spindle doctor` says what installs it",
+                mkfs(file_system)
+            );
+            Ok(Some(("file_system", words)))
+        }
         Some(formatting) => formatting.complaint(stack.head().size_bytes, directory),
         None => Ok(None),
     }
+}
+
+fn mkfs(file_system: FileSystem) -> String {
+    format!("mkfs.{}", file_system.name())
 }
 
 /// The part of [`complaint`] that needs no attempt: a size that no disk can have, or an option for mkfs or

@@ -97,6 +97,8 @@ impl ZfsVolume {
             // Nobody retries later, and the next trial has a pool of the same name.
             pool.insist();
         }
+        // The requests so far are those of `zpool`.
+        disks.iter_mut().try_for_each(|part| part.disk.reset_statistics())?;
         Ok(ZfsVolume { pool, disks })
     }
 }

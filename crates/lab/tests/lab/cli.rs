@@ -166,7 +166,7 @@ fn a_load_with_a_bad_option_is_refused() {
     check("tpcc --rate -5", "error: invalid value '-5' for '--rate <RATE>': write a whole number from 1 on");
     check(
         "tpcc --duration -3s",
-        "error: invalid value '-3s' for '--duration <DURATION>': `-3s` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)",
+        "error: invalid value '-3s' for '--duration <DURATION>': `-3s` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)",
     );
     check("tpcc --preset tpc", "error: invalid value 'tpc' for '--preset <PRESET>'");
     check(
@@ -386,7 +386,7 @@ fn help_of_run() {
 #[test]
 fn help_names_every_sub_command() {
     let help = spindle(&["--help"]);
-    for name in ["run", "plan", "report", "compare", "load", "doctor"] {
+    for name in ["run", "plan", "report", "compare", "clean", "load", "doctor"] {
         assert!(
             help.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))),
             "{name} in {help}"
@@ -409,6 +409,10 @@ fn the_plan_of_the_mock_scenario() {
     cell    server  workload  storage
     first   mock
     second  mock
+
+    stack   size  filled  why this size
+    first   1 GB  -       the scenario's 1 GB, in whole blocks
+    second  1 GB  -       the scenario's 1 GB, in whole blocks
 
     4 trials in 2 shuffled blocks, start warm-fast: 100 ms warm-up, 100 ms settling, 1.2 s measured
     about 5.7 s (1.4 s a trial, 0 s to load), seed 1

@@ -188,14 +188,53 @@ fn a_name_or_a_mount_point_in_use_is_refused() {
 }
 
 #[test]
+fn a_disk_hides_the_content_of_a_directory_only_when_asked() {
+    let Some(bench) = Bench::new() else { return };
+    let file = bench.path("at/letter");
+    fs::create_dir(bench.path("at")).unwrap();
+    fs::write(&file, "text").unwrap();
+    let at = bench.path("at");
+    let up = ["disk", "up", "null", "--size", "1 GiB", "--name", "over", "--at", at.to_str().unwrap()];
+    let words = bench.talk(&up, 2);
+    assert!(words.contains("holds one entry, which the disk would hide"), "{words}");
+    bench.text(&[&up[..], &["--over"]].concat());
+    assert!(!file.exists());
+    bench.down("over");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+    bench.assert_clean();
+}
+
+#[test]
+fn the_requests_of_mkfs_are_not_in_the_statistics() {
+    let Some(bench) = Bench::new() else { return };
+    let disk = bench.up("null", "fresh", &[]);
+    let count = || {
+        let statistics = &bench.json(&["disk", "status", "fresh", "--json"])[0]["statistics"];
+        let of = |operation: &str| statistics[operation]["count"].as_u64().unwrap();
+        ["read", "write", "discard"].map(of).iter().sum::<u64>()
+    };
+    // A mounted file system may write its log.
+    assert!(count() < 10, "{}", count());
+    let mut file = fs::File::create(Path::new(disk["mount"].as_str().unwrap()).join("file")).unwrap();
+    std::io::Write::write_all(&mut file, &[1; 1 << 20]).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    assert!(count() > 0);
+    bench.down("fresh");
+    bench.assert_clean();
+}
+
+#[test]
 fn a_file_system_in_use_is_not_taken_down() {
     let Some(bench) = Bench::new() else { return };
     let disk = bench.up("null", "busy", &[]);
     let file = fs::File::create(Path::new(disk["mount"].as_str().unwrap()).join("open")).unwrap();
     let words = bench.talk(&["disk", "down", "busy"], 1);
-    assert!(words.contains("is in use: end the processes"), "{words}");
+    let user = format!("({}), then try again", std::process::id());
+    assert!(words.contains("is in use: end the processes ") && words.contains(&user), "{words}");
     drop(file);
-    bench.down("busy");
+    let words = bench.talk(&["disk", "down", "busy"], 0);
+    assert_eq!(words, format!("busy is down; it was mounted on {}\n", disk["mount"].as_str().unwrap()));
     bench.assert_clean();
 }
 

@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up should panic")]
 
 mod adapter;
+mod clean;
 mod cli;
 mod disk_bench;
+mod disk_list;
 mod disk_profile;
 mod emulated;
 mod emulated_support;
@@ -23,6 +25,7 @@ mod mysql_old;
 mod new;
 mod oltp_scripts;
 mod passwords;
+mod plan;
 mod planted;
 mod postgres;
 mod postgres_run;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::emulated_support::{self, kill};
@@ -181,7 +182,7 @@ fn a_resumed_run_does_not_load_again() {
     bench.run(&[], 0);
     let snapshots = bench.results().join("snapshots");
     let listing = || -> Vec<_> {
-        let entry = |entry: fs::DirEntry| (entry.file_name(), entry.metadata().unwrap().modified().unwrap());
+        let entry = |entry: fs::DirEntry| (entry.file_name(), entry.metadata().unwrap().ino());
         let mut all: Vec<_> = fs::read_dir(&snapshots).unwrap().map(|found| entry(found.unwrap())).collect();
         all.sort();
         all

@@ -2,6 +2,7 @@
 
 use crate::emulated_support::{Bench, scenario};
 use crate::in_check_all;
+use spindle_lab::record::Warning;
 
 #[test]
 fn commits_of_sqlite_reach_the_disk_and_the_database_is_verified() {
@@ -47,6 +48,10 @@ fn fixed_work_ends_its_trial_and_fails_it_beyond_its_time_limit() {
     };
     let (list, long) = (find("card/list"), find("card/long"));
     let measurement = list.measurement.as_ref().unwrap_or_else(|| panic!("{:?}", list.error));
+    // 16 MiB of tables on 2 GiB.
+    let is_nearly_empty =
+        |warning: &Warning| matches!(warning, Warning::NearlyEmptyDisk { stack, .. } if stack == "card");
+    assert!(list.warnings.iter().any(is_nearly_empty), "{:?}", list.warnings);
     let metric = &measurement.metric;
     assert!(metric.lower_is_better && metric.value > 0.0, "{metric:?}");
     assert!(metric.value <= measurement.duration_s && measurement.duration_s < 5.0, "{metric:?}");

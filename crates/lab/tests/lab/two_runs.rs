@@ -1,6 +1,6 @@
 //! Two runs on one machine: each sees the other, or waits for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal};
@@ -10,14 +10,14 @@ use crate::emulated_support::{self, kill};
 use crate::run_mock::{Bench, GOOD, scenario};
 use crate::wait_until;
 
-fn start(bench: &Bench, locks: &PathBuf, more: &[&str]) -> Child {
+fn start(bench: &Bench, locks: &Path, more: &[&str]) -> Child {
     let mut command = bench.command(&["run", "test.toml", "--output", "results"]);
     command.args(more).env("SPINDLE_LOCK_DIRECTORY", locks);
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Runs that are announced in the directory.
-fn announced(locks: &PathBuf) -> usize {
+pub(crate) fn announced(locks: &Path) -> usize {
     let entries = std::fs::read_dir(locks).into_iter().flatten().flatten();
     entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "run")).count()
 }

@@ -13,6 +13,7 @@ mod process;
 pub(crate) mod sysbench;
 
 use std::fmt::Debug;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use anyhow::Result;
 pub(crate) use process::{Ended, Process, execute};
 
 use crate::protocol::{Endpoint, KindSummary, Second};
-use spindle_base::child::RunAs;
+use spindle_base::child::{RunAs, find_program};
 
 /// Known deviations of every foreign tool.
 pub const DEVIATIONS: &[&str] = &[
@@ -52,6 +53,24 @@ pub struct Program<'a> {
     pub run_as: RunAs,
     /// True if a line of its output reports a failure, whatever the exit code.
     pub is_complaint: fn(&str) -> bool,
+}
+
+impl Program<'_> {
+    /// Whether it is the tool by its own name, and not a program that a file names.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.path == Path::new(self.name)
+    }
+
+    /// Looks for the program without running it.
+    ///
+    /// # Errors
+    /// There is no such program; the message names the package.
+    pub(crate) fn find(self) -> Result<()> {
+        match find_program(self.path) {
+            Some(_) => Ok(()),
+            None => Err(process::missing(self, ErrorKind::NotFound.into())),
+        }
+    }
 }
 
 /// A program that drives a load.

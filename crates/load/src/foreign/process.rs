@@ -88,7 +88,7 @@ fn read_errors(mut errors: ChildStderr) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
+pub(super) fn missing(program: Program<'_>, error: std::io::Error) -> anyhow::Error {
     let Program { path, package, run_as, .. } = program;
     let path = path.display();
     match (error.kind(), run_as) {

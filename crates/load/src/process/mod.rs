@@ -13,6 +13,7 @@ use crate::catalog::WorkloadSpec;
 use crate::protocol::{Endpoint, Event};
 use crate::runner::{self, Run};
 use spindle_base::child::RunAs;
+use spindle_base::text::causes;
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct RunSpec {
@@ -65,7 +66,7 @@ fn serve(
             runner::serve(run, &workload, commands, events)
         }
         Err(error) => {
-            runner::send(&mut events, &Event::Fatal { message: format!("{error:#}") })?;
+            runner::send(&mut events, &Event::Fatal { message: causes(&error) })?;
             Err(error)
         }
     }

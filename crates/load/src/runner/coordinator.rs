@@ -17,6 +17,7 @@ use super::window::{Window, second};
 
 use crate::protocol::{Command, Event, Summary};
 use crate::workload::Workload;
+use spindle_base::text::causes;
 
 /// How long a stop waits for transactions in progress before it abandons them.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +68,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
         self.stop.store(true, Ordering::Relaxed);
         if let Err(error) = &result {
             // Sending may fail because the parent is gone, which may be the cause of this error.
-            let _ = self.send(&Event::Fatal { message: format!("{error:#}") });
+            let _ = self.send(&Event::Fatal { message: causes(error) });
         } else if self.started {
             self.join();
         }
@@ -124,7 +125,7 @@ impl<'a, Output: Write> Coordinator<'a, Output> {
                         run(client, &shared, &messages);
                     }
                     Err(error) => {
-                        let _ = messages.send(Message::Fatal(format!("{error:#}")));
+                        let _ = messages.send(Message::Fatal(causes(&error)));
                     }
                 }
             };

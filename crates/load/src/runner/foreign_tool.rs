@@ -11,6 +11,7 @@ use super::conversation::{CommandLine, read_commands, send};
 use crate::foreign::{Ended, Length, Process, Program, Tool};
 use crate::protocol::{Command, Event, Second, Summary};
 use crate::workload::Workload;
+use spindle_base::text::causes;
 
 /// A measurement this soon after `Ready` still finds the database untouched: a cold start has no unmeasured
 /// run.
@@ -68,7 +69,7 @@ pub(super) fn serve<Output: Write>(
     let result = load.begin(commands, sender).and_then(|()| load.obey(&messages));
     if let Err(error) = &result {
         // Sending may fail because the parent is gone, which may be the cause of this error.
-        let _ = send(&mut load.events, &Event::Fatal { message: format!("{error:#}") });
+        let _ = send(&mut load.events, &Event::Fatal { message: causes(error) });
     }
     result
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 pub use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
@@ -47,12 +47,23 @@ pub fn pragma(connection: &Connection, name: &str) -> Result<Option<String>> {
     }
 }
 
+/// The names of all pragmas.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn pragmas(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare("PRAGMA pragma_list").context("PRAGMA pragma_list")?;
+    let names = statement.query_map([], |row| row.get(0)).context("PRAGMA pragma_list")?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Opens or creates the file with these pragmas.
 ///
 /// # Errors
 /// The file is not a database, or a pragma is refused.
 pub fn open(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Connection> {
-    let connection = Connection::open(path).with_context(|| format!("opening {}", path.display()))?;
+    let connection =
+        Connection::open(path).map_err(in_words).with_context(|| format!("opening {}", path.display()))?;
     connection.busy_timeout(PATIENCE)?;
     connection.authorizer(Some(no_other_file));
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -63,9 +74,18 @@ pub fn open(path: &Path, pragmas: &BTreeMap<String, String>) -> Result<Connectio
         ensure!(!value.contains(';'), "PRAGMA {name} = {value}: is more than a value");
         connection
             .execute_batch(&format!("PRAGMA {name} = {value}"))
+            .map_err(in_words)
             .with_context(|| format!("PRAGMA {name} = {value}"))?;
     }
     Ok(connection)
+}
+
+/// The sentence of SQLite. The cause behind it says the same in other words.
+fn in_words(error: Error) -> anyhow::Error {
+    match error {
+        Error::SqliteFailure(_, Some(words)) => anyhow!(words),
+        other => other.into(),
+    }
 }
 
 /// sqlite.org/c3ref/set_authorizer.html. A plain VACUUM attaches a database without a name.

@@ -55,6 +55,11 @@ pub trait DeviceParameters: Described {
         WriteCache::Off
     }
 
+    /// Size limit of acknowledged data in that cache.
+    fn write_cache_bytes(&self) -> u64 {
+        0
+    }
+
     /// A running device; parameters and size are valid.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use crate::published::bench_file::{self, BenchFile, Header, Line};
 use crate::published::{self, Against, Comparison};
 use crate::stack::StackSpec;
 use spindle_base::Mistake;
+use spindle_base::text::causes;
 use spindle_base::units::parse_size_bytes;
 
 const SECONDS_QUICK: u64 = 2;
@@ -207,7 +208,7 @@ fn with_fio(
     };
     let measured = real::measure(target, &questions, options, &interrupt, &mut on_row);
     if let Err(error) = &measured {
-        file.append(&Line::Error { error: format!("{error:#}") })?;
+        file.append(&Line::Error { error: causes(error) })?;
     }
     bench.notes = measured?;
     if !abilities.raw_writes && !abilities.file_writes {

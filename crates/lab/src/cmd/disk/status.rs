@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_base::histogram;
+use spindle_base::text;
 use spindle_base::units::format_size_bytes;
 use spindle_mount::{OperationStatistics, Statistics, disk, zfs};
 
@@ -39,7 +40,7 @@ pub(super) fn status(only: Option<&str>, json: bool) -> Result<()> {
         let (options, device, mount) = disk::inspect(&name)?;
         let answer = disk::connect(&name).and_then(|mut client| client.statistics());
         let answer = answer.and_then(|all| Ok((activity(&all)?, all)));
-        let error = answer.as_ref().err().map(|error| format!("{error:#}"));
+        let error = answer.as_ref().err().map(text::causes);
         let (statistics, all) = answer.ok().unzip();
         let of_pool = |pool: &&String| zfs_volume::is_device_of(&name, pool);
         let mount = mount.or(pools.iter().find(of_pool).map(|pool| zfs::mount_of(pool)).transpose()?);

@@ -1,6 +1,6 @@
 //! `spindle disk up`: an emulated disk, or a ZFS pool on several disks, that stays up.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -22,9 +22,12 @@ pub(super) struct UpArguments {
     /// Size of the disk, for example `20G` [default: 20 GB, or the drive's capacity].
     #[arg(long)]
     size: Option<String>,
-    /// Mount point [default: a directory of its own].
+    /// Mount point: an empty directory, or one that is then made [default: a directory of its own].
     #[arg(long, value_name = "DIRECTORY")]
     at: Option<PathBuf>,
+    /// Also mount over a directory that is not empty. Its content is hidden until the disk is down.
+    #[arg(long, requires = "at")]
+    over: bool,
     /// `xfs`, `ext4`, `btrfs`, `zfs`, or `none` for a raw block device [default: `xfs`, or `zfs` if the stack
     /// is a pool].
     #[arg(long, value_name = "TYPE")]
@@ -69,6 +72,9 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
         spill_directory: &std::env::temp_dir(),
         die_with_parent: false,
     };
+    if let Some(at) = arguments.at.as_deref().filter(|_| !arguments.over) {
+        refuse_content(at)?;
+    }
     if let Some(pool) = stack.pool() {
         return pool_up(arguments, &stack, pool, &wishes);
     }
@@ -77,6 +83,25 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
     tell(arguments, &stack, &disk.name, &disk, disk.mount.as_ref())?;
     disk.leave_up();
     Ok(())
+}
+
+/// # Errors
+/// The directory holds something that the mount would hide.
+fn refuse_content(at: &Path) -> Result<(), Mistake> {
+    // A directory that is missing is made later, and another mount is refused later.
+    let count = std::fs::read_dir(at).map_or(0, Iterator::count);
+    let entries = if count == 1 { "one entry".to_owned() } else { format!("{count} entries") };
+    match count {
+        0 => Ok(()),
+        _ => Err(Mistake::of_flag(
+            "at",
+            format!(
+                "{} holds {entries}, which the disk would hide: name an empty directory, or add `--over` to \
+                 mount over them",
+                at.display()
+            ),
+        )),
+    }
 }
 
 fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {

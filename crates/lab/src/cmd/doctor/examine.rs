@@ -1,7 +1,7 @@
 //! Checks this machine for Spindle's requirements. Each check states its finding, or the command that helps.
 
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use itertools::Itertools as _;
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::host::provenance;
 use crate::server::{Kind, Program, catalog, package};
+use spindle_base::child::find_program;
 use spindle_base::text;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -174,14 +175,9 @@ fn fetched_servers() -> Check {
     check("fetched servers", false, passed, detail)
 }
 
-/// Path of a program. Administrators' programs are often outside a user's PATH.
+/// Path of a program.
 fn found(name: &str) -> Option<String> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/usr/local/bin"].map(PathBuf::from))
-        .map(|directory| directory.join(name))
-        .find(|candidate| candidate.is_file())
-        .map(|found| found.display().to_string())
+    find_program(name).map(|found| found.display().to_string())
 }
 
 #[cfg(test)]

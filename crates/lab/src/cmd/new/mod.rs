@@ -24,13 +24,20 @@ use crate::run;
 use crate::scenario::draft::{Draft, DraftStack, Precision};
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
-use crate::server::{Source, Trust, catalog};
+use crate::server::{Advised, Source, Trust, catalog};
 
 /// A disk of today's servers, and of a cloud.
 const STORAGE: &str = "hdd-7200,ebs-gp3";
 const DATA: &str = "1 GiB";
 
+const EXAMPLES: &str = "\
+Examples:
+  spindle new
+  spindle new my.toml --server postgresql --storage hdd-7200,ebs-gp3 --workload tpcc --data 2G --precision quick
+  spindle new mine.toml --storage /mnt/ssd,ebs-gp3,my-profile.toml --workload fsync-loop";
+
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct NewArguments {
     /// File to write.
     #[arg(default_value = "spindle.toml")]
@@ -214,13 +221,12 @@ impl Answers<'_> {
             }
             return Ok(server.workload(kind, 0)?);
         }
-        self.answer(
-            ("data", given),
-            "How large shall the database be? The server's cache gets an eighth of it.",
-            Vec::new,
-            DATA,
-            |text| server.workload(kind, data_bytes(text)?),
-        )
+        let has_cache = server.kind.advice.iter().any(|advice| advice.value == Advised::ShareOfData);
+        let cache = if has_cache { " The server's cache gets an eighth of it." } else { "" };
+        let question = format!("How large shall the database be?{cache}");
+        self.answer(("data", given), &question, Vec::new, DATA, |text| {
+            server.workload(kind, data_bytes(text)?)
+        })
     }
 }
 

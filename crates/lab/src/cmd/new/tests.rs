@@ -67,6 +67,16 @@ fn the_cache_is_a_part_of_the_data_and_of_the_memory() {
     assert_eq!(pool(8 << 30, 1 << 30), "\"510M\"");
 }
 
+#[test]
+fn a_title_with_one_storage_is_no_choice() {
+    let title = |storage: &str| {
+        let text = draft("sqlite", storage, "scan", Precision::Quick).text();
+        text.lines().find_map(|line| line.strip_prefix("title = ")).unwrap().to_owned()
+    };
+    assert_eq!(title("ebs-gp3"), "\"scan on sqlite and ebs-gp3\"");
+    assert_eq!(title("ebs-gp3,pm9a3"), "\"scan on sqlite: ebs-gp3 or pm9a3?\"");
+}
+
 #[track_caller]
 fn check_storage(given: &str, expect: &str) {
     let stacks = offers::storage_list(given).map_err(|mistake| mistake.to_string());

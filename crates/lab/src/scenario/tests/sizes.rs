@@ -84,6 +84,21 @@ fn a_usual_size_is_never_refused() {
 }
 
 #[test]
+fn a_size_that_is_not_half_full_says_why() {
+    let why = |text: &str| parsed(text).filled()[0].why.clone();
+    let text = GOOD.replace("size = \"20 GB\"\n", "");
+    assert_eq!(why(&text), "no `size` is given: about half full");
+    let few = text.replace("warehouses = 10", "warehouses = 1");
+    assert_eq!(
+        why(&few.replace("kind = \"mariadb\"", "kind = \"sqlite\"").replace("innodb_", "x_")),
+        "no `size` is given: the smallest size"
+    );
+    let small = "profile = \"x25m-80\"\ndata_space = \"2 GB\"\nraw_capacity = \"2.2 GB\"";
+    assert_eq!(why(&text.replace("profile = \"hdd-7200\"", small)), "no `size` is given: the whole drive");
+    assert_eq!(why(GOOD), "the scenario's 20 GB, in whole blocks");
+}
+
+#[test]
 fn a_nearly_empty_disk_is_told_with_the_remedy() {
     let warnings = |text: &str| -> Vec<String> {
         parsed(text).filled().iter().filter_map(|filled| filled.warning()).collect()

@@ -21,6 +21,7 @@ use crate::server::settings::{MemorySetting, Refusal, Settings};
 use crate::server::source::{Source, SourceForm};
 use crate::server::verbs::{Kind, Server};
 use crate::server::{mysql, postgres};
+use spindle_base::text::causes;
 
 const USER: OwnUser = OwnUser(61_419);
 /// Directories of administrators' programs, which a user's PATH often lacks.
@@ -160,9 +161,7 @@ impl Ways for ByCommands {
             || run_command(&mut commands.command(&commands.ready, instance), "ready", instance).is_ok();
         match is_ready {
             // The database belongs to the load, which creates it in the same way.
-            true => {
-                connect_and_create_database(endpoint).map(drop).map_err(|error| Some(format!("{error:#}")))
-            }
+            true => connect_and_create_database(endpoint).map(drop).map_err(|error| Some(causes(&error))),
             false => Err(None),
         }
     }

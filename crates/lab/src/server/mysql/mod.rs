@@ -152,9 +152,14 @@ impl Mysql {
         Ok((program, release))
     }
 
+    /// Whether the program is named by a scenario that is only read.
+    fn may_not_run(&self) -> bool {
+        self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_))
+    }
+
     /// For a server that is missing or must not be asked, the newest known release.
     fn release(&self) -> Release {
-        if self.trust == Trust::ReadOnly && matches!(self.source, Source::Program(_)) {
+        if self.may_not_run() {
             return Release::newest(self.flavour);
         }
         self.program().map_or_else(|_| Release::newest(self.flavour), |(_, release)| release)
@@ -178,6 +183,10 @@ impl Server for Mysql {
 
     fn memory_settings(&self) -> Vec<MemorySetting> {
         MEMORY_SETTINGS.to_vec()
+    }
+
+    fn special_settings(&self) -> Vec<(&'static str, Vec<String>)> {
+        settings::special()
     }
 
     /// The default is one file in MariaDB and two in MySQL.
@@ -204,6 +213,9 @@ impl Server for Mysql {
         check_socket(&socket(instance))?;
         files::check(&self.release(), &instance.settings)?;
         check_memory(&instance.settings, &MEMORY_SETTINGS)?;
+        if self.may_not_run() {
+            return Ok(());
+        }
         // A missing server is not the settings' fault and is reported elsewhere.
         self.program()
             .map_or(Ok(()), |(program, release)| check_names(&program, &release, &instance.settings))

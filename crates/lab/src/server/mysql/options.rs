@@ -8,7 +8,7 @@ use super::files::is_plain;
 use super::program::Program;
 use super::release::{self, Flavour, Release};
 use crate::server::process::log::quote;
-use crate::server::settings::{Refusal, Settings};
+use crate::server::settings::{Refusal, Settings, plain_name, unknown_setting};
 
 /// Options against MySQL's defaults: a listener for a second protocol, a directory that only packages make,
 /// and the refusal of the loader's rows.
@@ -46,6 +46,25 @@ pub(super) fn value_for<'a>(release: &Release, value: &'a str) -> &'a str {
     }
 }
 
+/// The setting that a line refuses: `unknown variable 'NAME=VALUE'`, or `unknown option '--NAME'`.
+fn unknown_name(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("unknown variable '").or_else(|| line.split_once("unknown option '"))?;
+    let name = rest.split(['=', '\'']).next()?.trim_start_matches('-');
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// The server's own list of its settings; empty if it gives none.
+fn names(program: &Program) -> Vec<String> {
+    let mut command = Command::new(&program.path);
+    command.arg("--no-defaults").args(program.options()).args(["--help", "--verbose"]);
+    let Ok(output) = USER.ask(&mut command) else { return Vec::new() };
+    let text = String::from_utf8_lossy(&output.stdout);
+    // A table of names and values follows the descriptions, under a line of dashes.
+    let table = text.lines().skip_while(|line| !line.starts_with("-----")).skip(1);
+    let names = table.map_while(|line| line.split_whitespace().next());
+    names.map(plain_name).collect()
+}
+
 /// Lets the server itself read the settings, without starting; it is the authority on its names and values.
 pub(super) fn check_names(program: &Program, release: &Release, settings: &Settings) -> Result<(), Refusal> {
     /// Expected complaint: the server looks for plugins in tables that do not exist.
@@ -69,10 +88,31 @@ pub(super) fn check_names(program: &Program, release: &Release, settings: &Setti
     if output.status.success() && !lines.clone().any(complains) {
         return Ok(());
     }
+    if let Some(name) = lines.clone().find_map(unknown_name) {
+        let written = settings.keys().find(|written| plain_name(written) == plain_name(name));
+        let written = written.map_or(name, String::as_str);
+        return Err(unknown_setting(written, &program.name(), &names(program)));
+    }
     let passed_over = lines.clone().find(|line| line.contains(PASSED_OVER));
     let words = match passed_over.and_then(|line| line.split_once(": ")) {
         Some((_, words)) => words.to_owned(),
         None => quote(&lines.collect::<Vec<_>>().join("\n")),
     };
     Err(Refusal(format!("the server refuses them: {words}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_found_in_the_servers_complaint() {
+        let check = |line: &str, expect| assert_eq!(unknown_name(line), expect, "{line}");
+        check(
+            "0 [ERROR] mariadbd: unknown variable 'innodb_bufer_pool_size=96M'",
+            Some("innodb_bufer_pool_size"),
+        );
+        check("[ERROR] mysqld: unknown option '--skip-inodb'", Some("skip-inodb"));
+        check("[ERROR] mysqld: Error while setting value 'x' to 'y'", None);
+    }
 }

@@ -8,7 +8,9 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::telemetry::MysqlTelemetry;
 use crate::server::settings::{self, Refusal, Settings, has, plain_name};
+use crate::server::telemetry::Telemetry as _;
 
 /// See `settings.toml`.
 #[derive(Debug, Deserialize)]
@@ -83,6 +85,37 @@ pub(super) fn check(settings: &Settings) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// The lists of `settings.toml` by their treatment, in any spelling. A family ends with `*`.
+pub(super) fn special() -> Vec<(&'static str, Vec<String>)> {
+    let Known { own, own_families, placing, prefixes, filters, .. } = &*KNOWN;
+    let families = |names: &Names| names.iter().map(|name| format!("{name}*")).collect::<Names>();
+    let loading = KNOWN.loading.iter().map(|(name, value)| format!("{name} = {value}"));
+    let decided = [KNOWN.decided.keys().cloned().collect(), families(filters)].concat();
+    vec![
+        (
+            "refused: the server is private, so Spindle decides them",
+            [own.clone(), families(own_families)].concat(),
+        ),
+        ("refused: a layout decides the location of files", placing.clone()),
+        (
+            "refused with a path in the value: a layout decides the location of files",
+            KNOWN.file_names.clone(),
+        ),
+        ("refused prefixes of a setting's own name", families(prefixes)),
+        ("refused with replicas: Spindle decides them", decided),
+        ("shape the files, so that databases with other values are loaded apart", KNOWN.shaping.clone()),
+        (
+            "choose the engine of the tables, so that databases with other values are loaded apart",
+            KNOWN.for_tables.clone(),
+        ),
+        ("have these values while a database is loaded", loading.collect()),
+        (
+            "say whether a commit waits for its logs",
+            MysqlTelemetry.commit_settings().iter().map(|&name| name.to_owned()).collect(),
+        ),
+    ]
 }
 
 #[cfg(test)]

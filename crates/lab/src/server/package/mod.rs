@@ -16,6 +16,9 @@ pub const MYSQL: &str = "mysql";
 /// Directory of unpacked servers, instead of the user's or the machine's cache.
 pub const CACHE_VARIABLE: &str = "SPINDLE_CACHE_DIRECTORY";
 
+/// What `tools/install` unpacks, by the directories in the cache.
+const UNPACKED: [&str; 2] = ["mysql", "myrocks"];
+
 /// A server for Linux on x86-64.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -124,6 +127,23 @@ pub fn cache_directory() -> Result<PathBuf> {
     Ok(home.join(".cache/spindle"))
 }
 
+/// Directories of the cache that hold a server each, unfinished downloads included.
+///
+/// # Errors
+/// The cache cannot be read.
+pub(crate) fn cached() -> Result<Vec<PathBuf>> {
+    let Ok(cache) = cache_directory() else { return Ok(Vec::new()) };
+    let servers = cache.join("servers");
+    let entries = match std::fs::read_dir(&servers) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        read => read
+            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>())
+            .with_context(|| format!("reading {}", servers.display()))?,
+    };
+    let unpacked = UNPACKED.map(|name| cache.join(name));
+    Ok(entries.into_iter().chain(unpacked).filter(|path| path.is_dir() && !path.is_symlink()).collect())
+}
+
 /// The current MySQL, if `tools/install mysql` has unpacked it.
 pub fn unpacked_mysql() -> Option<PathBuf> {
     let program = cache_directory().ok()?.join("mysql/usr/sbin/mysqld");
@@ -138,7 +158,7 @@ pub(crate) fn examine_cache() -> (Vec<String>, usize) {
         let directory = cache.join("servers").join(format!("{}-{}", package.kind, package.release));
         (directory, format!("spindle server get {}", package.name()))
     });
-    let unpacked = ["mysql", "myrocks"].map(|name| {
+    let unpacked = UNPACKED.map(|name| {
         let directory = cache.join(name);
         let command = format!("rm -r {} && tools/install {name}", directory.display());
         (directory, command)

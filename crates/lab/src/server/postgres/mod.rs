@@ -115,6 +115,10 @@ impl Server for Postgres {
         MEMORY_SETTINGS.to_vec()
     }
 
+    fn special_settings(&self) -> Vec<(&'static str, Vec<String>)> {
+        settings::special()
+    }
+
     fn redo_bytes(&self, settings: &Settings) -> Option<u64> {
         Some(settings::log_bytes(settings))
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use super::USER;
 use super::log::quote;
-use crate::server::settings::{Refusal, Settings};
+use crate::server::settings::{Refusal, Settings, unknown_setting};
 
 /// Directories of programs outside the PATH; of several versions the newest is used.
 const INSTALLED: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/pgsql"];
@@ -84,9 +84,25 @@ pub(super) fn check_settings(settings: &Settings) -> Result<(), Refusal> {
     };
     // If the server cannot be asked, its start reports the fault.
     match ask() {
+        Ok(Some(words)) if unknown_name(&words).is_some() => {
+            let name = unknown_name(&words).unwrap_or_default();
+            Err(unknown_setting(name, "PostgreSQL", &names(&program)))
+        }
         Ok(Some(words)) => Err(Refusal(format!("the server refuses them: {words}"))),
         Ok(None) | Err(_) => Ok(()),
     }
+}
+
+/// The setting that the words refuse: `unrecognized configuration parameter "NAME"`.
+fn unknown_name(words: &str) -> Option<&str> {
+    words.split_once("unrecognized configuration parameter \"")?.1.split('"').next()
+}
+
+/// The server's own list of its settings; empty if it gives none.
+fn names(program: &Path) -> Vec<String> {
+    let output = USER.ask(Command::new(program).arg("--describe-config"));
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines().filter_map(|line| Some(line.split('\t').next()?.to_owned())).collect()
 }
 
 /// Major version, as the server writes it into its directory: 15 of

@@ -4,9 +4,11 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::telemetry::PostgresTelemetry;
 use crate::server::settings::{
     self, MemorySetting, Refusal, Settings, check_memory, has, plain_name, setting,
 };
+use crate::server::telemetry::Telemetry as _;
 
 /// See `settings.toml`. A scenario must not name a setting of `own` or `fixed`.
 #[derive(Debug, Deserialize)]
@@ -62,6 +64,21 @@ pub(super) fn log_bytes(settings: &Settings) -> u64 {
 fn size_bytes(text: &str, unit_bytes: u64) -> Option<u64> {
     let suffixes = [("B", 1), ("kB", 1 << 10), ("MB", 1 << 20), ("GB", 1 << 30), ("TB", 1 << 40)];
     settings::size_bytes(text, unit_bytes, &suffixes)
+}
+
+/// The lists of `settings.toml` by their treatment.
+pub(super) fn special() -> Vec<(&'static str, Vec<String>)> {
+    let refused = KNOWN.own.iter().chain(KNOWN.fixed.keys()).cloned().collect();
+    let loading = KNOWN.loading.iter().map(|(name, value)| format!("{name} = {value}"));
+    vec![
+        ("refused: the server is private, so Spindle decides them", refused),
+        ("shape the files, so that databases with other values are loaded apart", KNOWN.shaping.clone()),
+        ("have these values while a database is loaded", loading.collect()),
+        (
+            "say whether a commit waits for its logs",
+            PostgresTelemetry.commit_settings().iter().map(|&name| name.to_owned()).collect(),
+        ),
+    ]
 }
 
 #[cfg(test)]

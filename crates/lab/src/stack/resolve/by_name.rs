@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use spindle_base::Mistake;
-use spindle_base::near::did_you_mean;
 
 use super::pool;
-use crate::stack::built_in::{find, ready_made};
+use crate::stack::built_in::{find, ready_made, suggestion};
 use crate::stack::spec::StackSpec;
 use crate::stack::table::{COMMON_KEYS, StackFile, StackTable};
 
@@ -69,8 +68,7 @@ impl StackFile {
     pub fn resolve(&self, file: &str, name: &str) -> Result<StackSpec, Mistake> {
         let Some(table) = find(name, &self.stacks) else {
             let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
-            let near = did_you_mean(name, &known);
-            let message = format!("there is no stack `{name}`{near}; there are {}", known.join(", "));
+            let message = format!("there is no stack `{name}`{}", suggestion(name, &known));
             return Err(Mistake::at(file, message));
         };
         StackSpec::resolve(name, &table, &self.stacks)

@@ -26,6 +26,30 @@ fn every_built_in_profile_is_valid_and_says_what_it_assumes() {
 }
 
 #[test]
+fn every_device_that_was_sold_has_a_year_with_an_origin() {
+    for (name, _) in PROFILES {
+        let profile = Profile::find(name).unwrap();
+        assert_eq!(profile.year.is_none(), ["null", "flash-285us-4ch"].contains(name), "{name}");
+        assert_eq!(profile.about.len(), usize::from(profile.year.is_some()), "{name}");
+    }
+}
+
+#[test]
+fn a_year_may_be_absent_but_needs_an_origin_and_bounds() {
+    let year = PROFILES.iter().find(|(name, _)| *name == "hdd-7200").unwrap().1;
+    let year = year.lines().find(|line| line.starts_with("year = ")).unwrap();
+    check_profile((year, ""), "accepted");
+    check_profile(
+        (year, "year = { value = 2010 }"),
+        "my.toml: year: needs a `source`, or an `assumption` that says why this value",
+    );
+    check_profile(
+        (year, "year = { value = 10, source = \"x\" }"),
+        "my.toml: year: is 10, must be 1956 to 2100",
+    );
+}
+
+#[test]
 fn a_number_without_a_source_is_refused() {
     check_profile(
         (r#", source = "Seagate Barracuda XT: 64 MB""#, ""),
@@ -46,7 +70,7 @@ fn a_wrong_unit_is_refused() {
     check_profile(
         ("\"8.5 ms\"", "\"8.5 MB\""),
         "my.toml: parameters.seek_average: `8.5 MB` is not a duration; write for example \"8.5 ms\" or \"30 s\" \
-         (ns, us, ms, s, min, h)",
+         (ns, us, ms, s, min, h, d)",
     );
 }
 
@@ -125,7 +149,7 @@ fn read_retries_have_both_keys_or_none() {
 
 #[test]
 fn broken_toml_is_named_with_its_line() {
-    let sentence = profile_with(("kind = \"disk\"", "kind = disk"));
+    let sentence = profile_with(("kind = \"disk\"", "kind = = \"disk\""));
     assert!(sentence.starts_with("my.toml: line 4: not valid TOML: "), "{sentence}");
 }
 

@@ -21,16 +21,22 @@ file_system = "ext4"
 "#;
 
 #[test]
-fn a_missing_profile_lists_the_near_names() {
+fn an_unknown_profile_is_answered_with_near_names() {
     check_stack(
         "[stacks.a]\nprofile = \"x25m\"",
         "a",
-        &format!(
-            "s.toml: stacks.a.profile: there is no profile or stack `x25m`; did you mean `x25m-80`?; profiles are {}; \
-             stacks are {}; or give the path of a .toml file",
-            PROFILES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
-            ready_made_names().collect::<Vec<_>>().join(", ")
-        ),
+        "s.toml: stacks.a.profile: there is no profile or stack `x25m`; did you mean `x25m-80`, `x25m-160`, \
+         `x25m-80-g1` or `x25m-80-used`?",
+    );
+    check_stack(
+        "[stacks.a]\nprofile = \"tape\"",
+        "a",
+        "s.toml: stacks.a.profile: there is no profile or stack `tape`; `spindle disk list` shows them all",
+    );
+    check_stack(
+        "[stacks.a]\nlayer = \"partition\"\non = \"tape\"",
+        "a",
+        "s.toml: stacks.a.on: there is no stack `tape`; known here: `a`; `spindle disk list` shows the ready-made ones",
     );
 }
 

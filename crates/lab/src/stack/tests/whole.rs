@@ -130,9 +130,3 @@ fn a_pool_is_told_with_its_devices() {
     assert_eq!(below, [("log", "agility3-1g"), ("cache", "agility3-1g")]);
     assert!(explained.table().contains("cache: another of the same as `log`"), "{}", explained.table());
 }
-
-#[test]
-fn the_reference_page_is_up_to_date() {
-    let page = include_str!("../../../../../docs/parameters.md");
-    assert!(page == reference::page(), "run `spindle disk profile --reference > docs/parameters.md`");
-}

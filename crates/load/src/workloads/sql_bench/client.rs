@@ -13,6 +13,7 @@ use crate::sql::{Class, Session, SqlError, Statement, connect, describe};
 use crate::values;
 use crate::workload::{Client, Failure, Outcome};
 use spindle_base::random::Random;
+use spindle_base::text::causes;
 
 pub(super) struct ListClient {
     endpoint: Endpoint,
@@ -135,7 +136,7 @@ impl ListClient {
             }
             Action::Connect => match connect(&self.endpoint) {
                 Ok(_) => Ok(()),
-                Err(error) => Err(SqlError { class: Class::Fatal, message: format!("{error:#}") }),
+                Err(error) => Err(SqlError { class: Class::Fatal, message: causes(&error) }),
             },
             Action::Refused(text) => match self.session.execute(text) {
                 Err(error) if error.class == Class::Duplicate => Ok(()),

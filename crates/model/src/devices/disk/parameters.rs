@@ -109,6 +109,10 @@ impl DeviceParameters for DiskParameters {
         self.write_cache
     }
 
+    fn write_cache_bytes(&self) -> u64 {
+        self.cache_bytes
+    }
+
     fn build(&self, size_bytes: u64, seed: u64) -> Built {
         Ok(Box::new(Disk::new(self.clone(), size_bytes, seed)))
     }

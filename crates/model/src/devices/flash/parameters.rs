@@ -112,6 +112,10 @@ impl DeviceParameters for FlashParameters {
         self.write_cache
     }
 
+    fn write_cache_bytes(&self) -> u64 {
+        self.buffer_bytes
+    }
+
     fn build(&self, size_bytes: u64, seed: u64) -> Built {
         Ok(Box::new(Flash::new(self.clone(), size_bytes, seed)))
     }

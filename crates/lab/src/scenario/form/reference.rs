@@ -4,7 +4,7 @@ use serde_json::Value;
 use spindle_base::form::{example, types, words};
 use spindle_load::WorkloadSpec;
 
-use super::form::{whole, workload};
+use super::{whole, workload};
 
 const HEAD: &str = "# The keys of a scenario
 

@@ -1,5 +1,5 @@
 //! A new scenario as text: what `spindle new` writes. The facts come from the declarations of servers and
-//! workloads; the layout of the file is `draft.toml.template`.
+//! workloads; the layout of the file is `scenario.toml.template`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use spindle_load::Written;
 
 use crate::server::{Advice, Advised, Kind, Source, Trust};
 
-const TEMPLATE: &str = include_str!("draft.toml.template");
+const TEMPLATE: &str = include_str!("scenario.toml.template");
 /// Columns of a comment.
 const WIDTH: usize = 110;
 /// The server's cache as a part of the data.
@@ -97,7 +97,7 @@ impl Draft {
         let [warm_up, settle, measure] = self.precision.phases_s().map(seconds);
         let is_once = self.workload.spec.facts().is_done_once;
         let content = json!({
-            "title": format!("{kind} on {}: {}?", self.server, self.names().join(" or ")),
+            "title": self.title(),
             "question": self.question(),
             "stacks": self.stacks,
             "server": {
@@ -125,6 +125,14 @@ impl Draft {
 
     fn names(&self) -> Vec<&str> {
         self.stacks.iter().map(|stack| stack.name.as_str()).collect()
+    }
+
+    fn title(&self) -> String {
+        let (kind, server, names) = (self.workload.spec.kind(), &self.server, self.names());
+        match names.as_slice() {
+            [name] => format!("{kind} on {server} and {name}"),
+            names => format!("{kind} on {server}: {}?", names.join(" or ")),
+        }
     }
 
     fn question(&self) -> String {
