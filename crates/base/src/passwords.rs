@@ -52,6 +52,11 @@ pub fn masked(text: &str) -> String {
     IN_PROSE.apply(text)
 }
 
+/// A single value, which may be a whole URL.
+pub fn masked_value(text: &str) -> String {
+    if is_url(text) { WHOLE.apply(text) } else { masked(text) }
+}
+
 /// The text of a scenario, with the passwords of its URLs hidden. TOML delimits each URL exactly, whatever
 /// the password contains.
 pub fn masked_scenario(text: &str) -> String {

@@ -97,7 +97,7 @@ pub fn fail(error: &Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if error.is::<Interrupted>() {
-        eprintln!("spindle: interrupted; finished trials are kept, and the same command goes on from there");
+        eprintln!("spindle: interrupted");
         return ExitCode::from(130);
     }
     eprintln!("spindle: {}", text::one_line(&passwords::masked(&text::causes(error))));

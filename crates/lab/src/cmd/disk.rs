@@ -3,7 +3,7 @@
 mod bench;
 mod clone;
 mod down;
-mod list;
+pub(super) mod list;
 mod set;
 mod show;
 mod status;

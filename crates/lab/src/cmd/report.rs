@@ -7,12 +7,11 @@ use clap::Args;
 
 use crate::cmd::output::{allows_colour, check_output_file, print};
 use crate::host::private_directory::write_beside;
-use crate::record::input::records_path;
 use crate::report::{self, Format};
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Records file that `spindle run` wrote (JSON lines).
+    /// Records file that `spindle run` wrote (JSON lines), or its directory.
     pub records: PathBuf,
     /// Layout of the report.
     #[arg(long, value_enum, default_value = "html")]
@@ -26,6 +25,7 @@ pub struct ReportArguments {
 /// Unusable records and an invalid output are mistakes of the user.
 pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
     arguments.output.as_deref().map_or(Ok(()), check_output_file)?;
+    let path = report::records_path(&arguments.records);
     let records = report::read(&arguments.records)?;
     let terminal = std::io::stdout().is_terminal();
     let colour = terminal && arguments.output.is_none() && allows_colour();
@@ -38,7 +38,7 @@ pub fn run(arguments: &ReportArguments) -> anyhow::Result<()> {
         }
         // On a terminal, half a megabyte of HTML goes to a file.
         None if terminal && arguments.format == Format::Html => {
-            let beside = records_path(&arguments.records).with_extension("html");
+            let beside = path.with_extension("html");
             write_beside(&beside, &text)?;
             println!("{}", beside.display());
         }

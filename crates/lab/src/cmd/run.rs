@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::cmd::doctor::examine;
 use crate::cmd::output::{allows_colour, check_output_directory, print};
-use crate::host::interrupt::Interrupt;
+use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
 use crate::record::records_file::{self, Resume};
@@ -77,7 +77,13 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         refuse_foreign_link(Path::new(run::RESULTS))?;
     }
     run::check_directory(&options.directory)?;
-    let outcome = run::run(&scenario, &plan, &options, &interrupt)?;
+    let outcome = match run::run(&scenario, &plan, &options, &interrupt) {
+        Err(error) if error.is::<Interrupted>() => {
+            eprintln!("spindle: interrupted; {}", how_to_go_on(&options, plan.trials.len()));
+            return Ok(ExitCode::from(130));
+        }
+        result => result?,
+    };
     let measured = plan.trials.len() - outcome.trials_failed;
     show(&outcome.records)?;
     if outcome.trials_failed > 0 && !arguments.retry_failed {
@@ -86,6 +92,17 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         eprintln!("{count} of {trials} failed; run {them} again with --retry-failed");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is kept of a run that the user stopped, and the way to the rest.
+fn how_to_go_on(options: &run::Options, trials_total: usize) -> String {
+    let done = report::read(&options.directory).map_or(0, |records| records.trials.len());
+    // The same option would delete what is kept.
+    let command = if options.resume.fresh { "the same command without --fresh" } else { "the same command" };
+    match done {
+        0 => "no trial is done yet; the same command begins again".to_owned(),
+        _ => format!("{done} of {trials_total} trials are done and kept; {command} goes on from there"),
+    }
 }
 
 /// The reasons why the emulated disks of a scenario cannot come up here; empty when they can, or when it has

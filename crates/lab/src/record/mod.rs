@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::host::provenance::Machine;
 
@@ -145,6 +146,24 @@ pub struct ScenarioHead {
     pub trials_per_cell: u32,
     pub start: StartState,
     pub seed: u64,
+    /// `None` in earlier records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<ExperimentHead>,
+}
+
+/// What the cells measure besides their storage, with all defaults filled in: JSON by the scenario's names.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct ExperimentHead {
+    pub servers: BTreeMap<String, Value>,
+    pub workloads: BTreeMap<String, Value>,
+    /// The procedure of a trial.
+    pub run: Value,
+}
+
+impl ExperimentHead {
+    pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.servers.values_mut().chain(self.workloads.values_mut()).chain([&mut self.run])
+    }
 }
 
 /// State of the server's memory at the start of the measured window.

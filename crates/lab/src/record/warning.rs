@@ -50,10 +50,10 @@ pub enum Warning {
     ReplicaBehind { replica: String, catch_up_s: Option<f64>, waited_s: f64 },
     /// A replica did not answer the question for its progress, asked once a second.
     ReplicaSilent { replica: String, share: f64 },
-    /// The metric counts too few events. Derived when records are read, never stored.
-    FewEvents { events: u64, duration_s: f64 },
     /// Another run of Spindle went on during the measured window.
     OtherRun { title: String },
+    /// The metric counts too few events. Derived when records are read, never stored.
+    FewEvents { events: u64, duration_s: f64 },
 }
 
 /// A measured window in which `events` give a rate with a bearable error; `None` without an event.
@@ -130,9 +130,9 @@ impl Warning {
                 ("replica behind", catch_up_s.unwrap_or(f64::INFINITY))
             }
             Warning::ReplicaSilent { share, .. } => ("replica silent", *share),
-            Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
             Warning::NearlyEmptyDisk { share, .. } => ("nearly empty disk", 1.0 - share),
             Warning::OtherRun { .. } => ("another run", 0.0),
+            Warning::FewEvents { events, .. } => ("few transactions", -(*events as f64)),
         }
     }
 
@@ -192,7 +192,6 @@ impl Warning {
                 "{replica} did not answer in {:.0} % of the seconds, so its lag is unknown then: it stood still, or waited for its storage.",
                 share * 100.0
             ),
-            Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::NearlyEmptyDisk { stack, size_bytes, share } => format!(
                 "The data fill {:.0} % of the {} of `{stack}`: a short-stroked disk and an empty SSD look faster than a full one. \
                  Leave `size` out to fill half.",
@@ -203,6 +202,7 @@ impl Warning {
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
                  measure again alone, with `spindle run --fresh --wait`.",
             ),
+            Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::HostDiskReads { major_faults } => format!(
                 "The emulated data did not fit in this machine's memory ({major_faults} reads of the real disk), so latencies \
                  include the real disk: use a smaller data set."

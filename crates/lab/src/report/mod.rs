@@ -12,7 +12,7 @@ mod markdown;
 mod text;
 mod view;
 
-pub use crate::record::input::{Records, parse, read};
+pub use crate::record::input::{Records, parse, read, records_path};
 pub(crate) use html::{filled, script_safe};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};

@@ -1,10 +1,12 @@
 //! Checks capacity: servers in this machine's memory, databases on their stacks.
 
+pub mod fill;
+
 use std::collections::BTreeMap;
 
-use super::fill::{APART_BYTES, ServerFiles};
 use super::{Bounds, Scenario, ServerSpec};
 use crate::record::FileClass;
+use fill::{APART_BYTES, ServerFiles};
 use spindle_base::Mistake;
 use spindle_base::text;
 

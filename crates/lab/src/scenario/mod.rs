@@ -4,8 +4,8 @@
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
 pub mod draft;
+mod experiment;
 mod file;
-pub mod fill;
 mod fit;
 pub mod form;
 mod names;
@@ -30,6 +30,7 @@ use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
+pub use fit::fill;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
 
@@ -196,6 +197,7 @@ impl Scenario {
             trials_per_cell: self.run.trials,
             start: self.run.start,
             seed: self.run.seed,
+            experiment: Some(experiment::head(self)),
         }
     }
 }

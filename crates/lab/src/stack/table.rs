@@ -21,7 +21,7 @@ pub struct StackTable {
     /// The stack below the layer, or a list of them.
     #[schemars(example = "x25m-80")]
     pub on: Option<On>,
-    /// Emulated size.
+    /// Emulated size. Without one, the largest loaded database fills half of it.
     #[schemars(extend("format" = "size"), example = "20 GB")]
     pub size: Option<String>,
     /// `xfs` (the default), `ext4`, `btrfs`, `none`, or `zfs` with the keys of a pool.

@@ -4,6 +4,8 @@ use std::io::Write as _;
 use std::process::{Output, Stdio};
 
 use insta::assert_snapshot;
+use spindle_lab::server::catalog;
+use spindle_load::WorkloadSpec;
 
 use crate::emulated_support::Bench;
 use crate::in_check_all;
@@ -81,6 +83,29 @@ fn what_is_not_given_is_asked_by_lists() {
     let said = answered(&bench, &given, "2\n8 MB\nmany\n100 MB\n\n");
     assert_snapshot!(said);
     assert!(bench.path("my.toml").exists());
+}
+
+#[test]
+fn a_run_accepts_every_workload_of_every_server_of_this_machine() {
+    let Some(bench) = in_check_all(Bench::new) else { return };
+    let here = bench.json(&["server", "list", "--json"]);
+    let here = here.as_array().unwrap().iter().filter(|entry| entry["version"].is_string());
+    let mut pairs = 0;
+    for entry in here {
+        let kind = entry["kind"].as_str().unwrap();
+        let version = entry["scenario_version"].as_str();
+        let server = version.map_or_else(|| kind.to_owned(), |version| format!("{kind}-{version}"));
+        let runs = catalog::find(kind).unwrap().accepted_workloads();
+        let has_example = |workload: &&&str| WorkloadSpec::facts_of(workload).unwrap().example.is_some();
+        for workload in runs.iter().filter(has_example) {
+            let given = ["--force", "--server", &server, "--workload", workload, "--precision", "quick"];
+            let said = bench.text(&[&["new", "my.toml"], &given[..]].concat());
+            assert!(said.contains("is written") && !said.contains("not yet"), "{said}");
+            pairs += 1;
+        }
+    }
+    // SQLite and the directory are everywhere.
+    assert!(pairs >= 10, "{pairs}");
 }
 
 #[test]

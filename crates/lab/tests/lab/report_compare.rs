@@ -1,6 +1,8 @@
 //! `spindle compare`: within a file, between cells, between files.
 
+use crate::emulated_support;
 use crate::report_support::*;
+use crate::run_mock::{Bench, GOOD, scenario};
 use spindle_base::Mistake;
 use spindle_lab::report::compare::{Comparisons, Format, Side, sides, within};
 
@@ -24,6 +26,8 @@ x25-m to hdd-7200: ratio 22.6 (21.7 to 23.6), faster; 9,334 to 413 new-order tra
   minute, 3 trials each, paired by block
 iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order transactions per
   minute, 3 trials each, paired by block
+note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
+  them
 ");
 }
 
@@ -34,6 +38,8 @@ fn two_cells_of_one_run_are_paired() {
     insta::assert_snapshot!(text(&comparisons), @r"
 iodrive to x25-m: ratio 1.53 (1.47 to 1.59), faster; 14,256 to 9,334 new-order transactions per
   minute, 3 trials each, paired by block
+note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
+  them
 ");
 }
 
@@ -49,6 +55,8 @@ x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no differenc
   9,334 new-order transactions per minute, 3 trials each, Welch, unpaired
 iodrive (run.jsonl) to iodrive (run.jsonl): ratio 1.00 (0.953 to 1.05), no difference shown; 14,256
   to 14,256 new-order transactions per minute, 3 trials each, Welch, unpaired
+note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
+  them
 note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
 ");
 }
@@ -69,7 +77,7 @@ fn one_trial_has_no_verdict() {
     let records = file(&[DISK, FLASH], 1, |_, _| {});
     let comparisons = within(&side(&records, None)).expect("two cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 22.8 (no interval), not tested; 9,312 to 409 new-order transactions per
+x25-m to hdd-7200: ratio 22.8 (no interval), too few trials; 9,312 to 409 new-order transactions per
   minute, 1 trial each, ratio only
 note: one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials
   are kept
@@ -97,8 +105,8 @@ fn two_trials_have_no_verdict_unless_they_agree() {
     });
     let comparisons = within(&side(&records, None)).expect("two cells");
     insta::assert_snapshot!(text(&comparisons), @r"
-x25-m to hdd-7200: ratio 44.9 (0.00800 to 252,424), not tested; 22,791 to 409 new-order transactions
-  per minute, 2 trials each, paired by block
+x25-m to hdd-7200: ratio 44.9 (0.00800 to 252,424), too few trials; 22,791 to 409 new-order
+  transactions per minute, 2 trials each, paired by block
 note: two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials
   are kept
 ");
@@ -182,6 +190,8 @@ iodrive to hdd-7200: ratio 34.5 (34.1 to 35.0), faster; 14,256 to 413 new-order 
   minute, 3 trials each, paired by block
 note: hdd-7200 and x25-m differ in storage (`hdd-7200`, `x25-m`) and in server (`mariadb`,
   `postgres`): the ratio is of all of it together
+note: iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains
+  them
 ");
 }
 
@@ -193,6 +203,8 @@ fn a_comparison_is_a_table_for_documents_and_programs() {
 | cell | baseline | metric | ratio | 95 % interval | verdict | trials |
 |---|---|---|--:|---|---|--:|
 | iodrive | x25-m | new-order transactions per minute | 1.53 | 1.47 to 1.59 | faster | 3 |
+
+* iodrive has warnings: CPU saturated, late; \`spindle report run.jsonl --format text\` explains them
 ");
     insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r"
 baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,method,notes
@@ -220,4 +232,24 @@ fn a_run_is_named_by_its_directory_and_a_cell_by_its_label_or_alone() {
     check("RUN:hdd-7200", Some("iodrive"), "iodrive to hdd-7200: ratio");
     check("RUN:hdd-7200", Some("x25-n"), "RUN: has no cell `x25-n`; did you mean `x25-m`?");
     check("RUN:hdd-7200", Some("gone.jsonl"), "gone.jsonl: cannot be read");
+}
+
+#[test]
+fn runs_that_differ_in_their_storage_are_compared_and_those_of_other_workloads_are_not() {
+    let bench = Bench::new(&scenario(1, GOOD, "100 ms"));
+    bench.run(&[], 0);
+    let other = |output: &str, from: &str, to: &str| {
+        let text = scenario(1, GOOD, "100 ms");
+        assert!(text.contains(from), "{from}");
+        bench.write("other.toml", &text.replace(from, to));
+        assert!(
+            emulated_support::Bench::run(&bench, &["run", "other.toml", "--output", output]).status.success()
+        );
+    };
+    other("sizes", "size = \"2 GB\"", "size = \"3 GB\"");
+    let told = bench.text(&["compare", "results", "sizes"]);
+    assert!(told.starts_with("a (sizes) to a (results): ratio "), "{told}");
+    other("latency", "latency_us = 500", "latency_us = 900");
+    let told = bench.talk(&["compare", "results", "latency"], 2);
+    assert!(told.contains("(latency_us: 500 against 900)"), "{told}");
 }

@@ -242,7 +242,7 @@ fn check_interruption(stop: Signal) {
     bench.wait_for_lines(2);
     kill(Pid::from_child(&child), stop);
     let stderr = bench.finish(child, 130);
-    assert!(stderr.contains("the same command goes on"), "{stderr}");
+    assert!(stderr.contains("of 4 trials are done and kept; the same command goes on"), "{stderr}");
     bench.check_nothing_left();
     let (_, before) = bench.read();
     assert!((1..4).contains(&before.len()), "{} trials", before.len());

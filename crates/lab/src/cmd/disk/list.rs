@@ -28,7 +28,7 @@ pub(super) struct ListArguments {
 /// The parts of the list, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Group {
+pub(in crate::cmd) enum Group {
     CurrentDevices,
     EarlierDevices,
     ReadyMadeStacks,
@@ -36,7 +36,7 @@ enum Group {
 }
 
 impl Group {
-    fn title(self) -> &'static str {
+    pub(in crate::cmd) fn title(self) -> &'static str {
         match self {
             Group::CurrentDevices => "Current devices",
             Group::EarlierDevices => "Earlier devices",
@@ -44,6 +44,14 @@ impl Group {
             Group::TestDevices => "Test devices",
         }
     }
+}
+
+/// A device or a ready-made stack, without figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cmd) struct Listed {
+    pub name: &'static str,
+    pub group: Group,
+    pub year: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -68,20 +76,27 @@ pub(super) fn run(arguments: &ListArguments) -> Result<()> {
     print_answer(arguments.json, &entries, || table(&entries))
 }
 
-/// Groups in order; in a group the fastest first.
-fn entries() -> Result<Vec<Entry>, Mistake> {
-    let profiles: Vec<Profile> = PROFILES.iter().map(|(name, _)| Profile::find(name)).try_collect()?;
-    let newest = profiles.iter().filter_map(|profile| profile.year).max().unwrap_or_default();
+/// Groups in order; in a group the newest first.
+pub(in crate::cmd) fn listed() -> Result<Vec<Listed>, Mistake> {
+    let year = |name: &'static str| Profile::find(name).map(|profile| (name, profile.year));
+    let profiles: Vec<(&str, Option<u64>)> = PROFILES.iter().map(|(name, _)| year(name)).try_collect()?;
+    let newest = profiles.iter().filter_map(|(_, year)| *year).max().unwrap_or_default();
     let group = |year: Option<u64>| match year {
         None => Group::TestDevices,
         Some(year) if year + CURRENT_YEARS >= newest => Group::CurrentDevices,
         Some(_) => Group::EarlierDevices,
     };
-    let devices = profiles.iter().map(|profile| (profile.name.as_str(), group(profile.year), profile.year));
-    let stacks = ready_made_names().map(|name| (name, Group::ReadyMadeStacks, None));
-    let listed = devices.chain(stacks).collect_vec();
+    let devices = profiles.into_iter().map(|(name, year)| Listed { name, group: group(year), year });
+    let stacks = ready_made_names().map(|name| Listed { name, group: Group::ReadyMadeStacks, year: None });
+    Ok(devices.chain(stacks).sorted_by_key(|listed| (listed.group, Reverse(listed.year))).collect())
+}
+
+/// Groups in order; in a group the fastest first.
+fn entries() -> Result<Vec<Entry>, Mistake> {
     let entries: Result<Vec<Entry>, Mistake> =
-        parallel::map(&listed, |(name, group, year)| entry(name, *group, *year)).into_iter().collect();
+        parallel::map(&listed()?, |listed| entry(listed.name, listed.group, listed.year))
+            .into_iter()
+            .collect();
     let speed =
         |entry: &Entry| Reverse(entry.sheet.map_or(0, |sheet| sheet.reads_per_second.unwrap_or(0.0) as u64));
     Ok(entries?.into_iter().sorted_by_key(|entry| (entry.group, speed(entry))).collect())

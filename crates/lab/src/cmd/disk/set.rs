@@ -5,7 +5,7 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Set {
     /// Set a parameter of the profile or stack, for example --set flush_commit="20 ms"; repeatable. `spindle
-    /// disk profile NAME` shows the keys.
+    /// disk show NAME` shows the keys.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse)]
     set: Vec<(String, toml::Value)>,
 }

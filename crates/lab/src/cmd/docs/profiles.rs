@@ -10,8 +10,9 @@ const HEAD: &str = "# Profiles and ready-made stacks
 
 `spindle docs profiles` prints this page from the files in [profiles/](../profiles/) and [stacks/](../stacks/).
 A name goes into the matrix of a scenario (`stack = [\"NAME\"]`), into `profile = \"NAME\"` of a stack table, and
-into `spindle disk up NAME`. `spindle disk profile NAME` shows every parameter with its source or assumption.
-[devices.md](devices.md) says what is modelled, [parameters.md](parameters.md) has the keys.
+into `spindle disk up NAME`. `spindle disk list` shows the figures of all, `spindle disk show NAME` every parameter of
+one with its source or assumption. [devices.md](devices.md) says what is modelled, [parameters.md](parameters.md) has
+the keys.
 ";
 
 /// In the kind of a device whose stack has another name than its profile.
@@ -29,7 +30,7 @@ pub(super) fn page() -> String {
         let of_kind = profiles.iter().filter(|profile| profile.parameters.kind() == *kind);
         text.push_str(&format!("\n### `kind = \"{kind}\"`\n\n"));
         text.push_str(&table(
-            ["profile", "device", "capacity", "parameters with a source"],
+            ["profile", "device", "year", "capacity", "parameters with a source"],
             of_kind.map(row),
         ));
     }
@@ -61,14 +62,15 @@ fn stack(name: &str) -> StackSpec {
     stack.expect("a test resolves every ready-made stack")
 }
 
-fn row(profile: &Profile) -> [String; 4] {
+fn row(profile: &Profile) -> [String; 5] {
     let stack = stack(&profile.name);
     let parameters = &stack.explained().parameters;
     let sourced = parameters.iter().filter(|row| matches!(row.origin, Origin::Source(_))).count();
     let capacity = parameters.iter().find(|row| row.key == "capacity");
     let sourced = format!("{sourced} of {}", parameters.len());
     let capacity = capacity.map_or_else(|| "any".to_owned(), |row| row.value.clone());
-    [format!("`{}`", profile.name), profile.summary.clone(), capacity, sourced]
+    let year = profile.year.map_or_else(|| "-".to_owned(), |year| year.to_string());
+    [format!("`{}`", profile.name), profile.summary.clone(), year, capacity, sourced]
 }
 
 /// What is on top: a pool, a layer, or a device.

@@ -8,6 +8,8 @@ use spindle_base::{Mistake, text};
 /// An entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Offer {
+    /// Heading of the neighbours that share it; empty for none.
+    pub group: &'static str,
     pub name: String,
     pub about: String,
 }
@@ -66,12 +68,18 @@ fn shortened(text: &str) -> String {
 
 fn list(offers: &[Offer]) -> String {
     let width = offers.iter().map(|offer| offer.name.chars().count()).max().unwrap_or(0);
-    let line = |(offer, number): (&Offer, usize)| {
+    let mut text = String::new();
+    let mut group = "";
+    for (offer, number) in offers.iter().zip(1..) {
+        if offer.group != group {
+            group = offer.group;
+            text.push_str(&format!("{group}\n"));
+        }
         let about = shortened(&text::one_line(&offer.about));
         let line = format!("{number:>4}  {:width$}  {about}", offer.name);
-        line.trim_end().to_owned() + "\n"
-    };
-    offers.iter().zip(1..).map(line).collect()
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    text
 }
 
 /// The answer with names in place of numbers. An empty answer is the default.
@@ -96,10 +104,20 @@ fn named(answer: &str, offers: &[Offer], default: &str) -> Result<String, Mistak
 mod tests {
     use super::*;
 
+    fn offer(group: &'static str, name: &str, about: &str) -> Offer {
+        Offer { group, name: name.to_owned(), about: about.to_owned() }
+    }
+
+    #[test]
+    fn neighbours_of_a_group_have_one_heading() {
+        let offers = [offer("New", "a", "x"), offer("New", "b", "y"), offer("Old", "long", "")];
+        assert_eq!(list(&offers), "New\n   1  a     x\n   2  b     y\nOld\n   3  long\n");
+    }
+
     #[track_caller]
     fn check(input: &str, expect: &str, screen: &str) {
         let offers = [("mariadb", "here"), ("sqlite", "built in")];
-        let offers = offers.map(|(name, about)| Offer { name: name.to_owned(), about: about.to_owned() });
+        let offers = offers.map(|(name, about)| offer("", name, about));
         let mut questions = Questions { input: input.as_bytes(), output: Vec::new() };
         let accept = |answer: &str| match answer.split(',').find(|name| name.starts_with("my")) {
             Some(name) => Err(Mistake::new(format!("`{name}` is not known"))),

@@ -18,9 +18,10 @@ use spindle_load::WorkloadSpec;
 
 use self::ask::{Offer, Questions};
 use self::offers::ServerChoice;
+use crate::cmd::doctor::examine;
 use crate::cmd::output::print;
 use crate::host::provenance;
-use crate::run;
+use crate::run::{self, preflight};
 use crate::scenario::draft::{Draft, DraftStack, Precision};
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
@@ -248,7 +249,7 @@ fn name_of(precision: Precision) -> String {
 
 fn workload_offer(server: &ServerChoice, kind: &str) -> Offer {
     let about = server.workload(kind, 1 << 30).map_or_else(|mistake| mistake.message, |known| known.about);
-    Offer { name: kind.to_owned(), about }
+    Offer { group: "", name: kind.to_owned(), about }
 }
 
 /// Each with the time that it would take.
@@ -259,7 +260,7 @@ fn precisions(draft: impl Fn(Precision) -> Draft) -> Vec<Offer> {
         let scenario = read(&draft(*precision), Path::new("x.toml"));
         let time = scenario.map(|scenario| text::duration(plan(&scenario).estimate.total));
         let time = time.map_or_else(|_| String::new(), |time| format!("about {time}: "));
-        Offer { name: name_of(*precision), about: format!("{time}{help}") }
+        Offer { group: "", name: name_of(*precision), about: format!("{time}{help}") }
     };
     Precision::value_variants().iter().map(offer).collect()
 }
@@ -271,18 +272,19 @@ fn next(file: &Path, draft: &Draft, scenario: &Scenario) -> String {
     let data = draft.workload.spec.data();
     let data = data.map_or_else(String::new, |data| format!(", {} ({})", data.words, text::size(data.bytes)));
     let names: Vec<&str> = draft.stacks.iter().map(|stack: &DraftStack| stack.name.as_str()).collect();
+    // Without the means to emulate a disk, a run looks for no server, and `plan` says so.
+    let is_possible = examine::emulation_blockers().is_empty();
+    let missing = is_possible.then(|| preflight::check(scenario, file).err()).flatten();
+    let missing = missing.map_or_else(String::new, |error| format!("  not yet   {error:#}\n"));
     let source = draft.version.clone().map_or(Source::Installed, Source::Version);
-    let version = (draft.kind.make)(&source, Trust::MayRun).map(|server| server.version());
-    let server = match version {
-        Some(Ok(version)) => format!("{}: {version}", draft.server),
-        Some(Err(error)) => format!("{}, which is not here yet: {error:#}", draft.server),
-        None => draft.server.clone(),
-    };
+    let version = (draft.kind.make)(&source, Trust::MayRun).and_then(|server| server.version().ok());
+    let version = version.map_or_else(String::new, |version| format!(": {version}"));
     let (file_name, report) = (file.display(), run::default_directory(scenario).join("report.html"));
     format!(
-        "{file_name} is written\n\n  server    {server}\n  storage   {}\n  workload  {}{data}\n  time      {} {}: \
-         {} trials of {}, and {} to load\n\nnext:\n  spindle plan {file_name}\n  spindle run {file_name}\n  \
+        "{file_name} is written\n\n  server    {}{version}\n  storage   {}\n  workload  {}{data}\n  time      {} {}: \
+         {} trials of {}, and {} to load\n{missing}\nnext:\n  spindle plan {file_name}\n  spindle run {file_name}\n  \
          the report will be {}\n",
+        draft.server,
         names.join(", "),
         draft.workload.spec.kind(),
         if scenario.run.once { "at most" } else { "about" },

@@ -6,12 +6,13 @@ use spindle_base::{Mistake, near};
 use spindle_load::{WorkloadSpec, Written};
 
 use super::ask::Offer;
+use crate::cmd::disk::list::{self, Group, Listed};
 use crate::cmd::server;
 use crate::scenario::draft::DraftStack;
 use crate::server::catalog::KINDS;
 use crate::server::package::{self, PACKAGES, Package};
 use crate::server::{Kind, SourceForm, catalog};
-use crate::stack::{PROFILES, StackSpec, ready_made_names};
+use crate::stack::StackSpec;
 
 /// A server by the name of its option: its kind, or the name of a fetched one (`mysql-5.6`).
 #[derive(Debug, Clone)]
@@ -86,7 +87,7 @@ pub(super) fn servers() -> Vec<(Offer, bool)> {
         let get = entry.problem.or(entry.get).unwrap_or_default();
         let here = entry.version.is_some();
         let about = entry.version.unwrap_or_else(|| format!("not here: {get}"));
-        (Offer { name, about }, here)
+        (Offer { group: "", name, about }, here)
     };
     let mut entries = server::entries();
     let place = |entry: &server::Entry| KINDS.iter().position(|kind| kind.name == entry.kind);
@@ -94,14 +95,15 @@ pub(super) fn servers() -> Vec<(Offer, bool)> {
     entries.into_iter().map(offer).collect()
 }
 
-/// Every profile and ready-made stack.
+/// Every profile and ready-made stack, current devices first.
 pub(super) fn storages() -> Vec<Offer> {
-    let profiles = PROFILES.iter().map(|(name, _)| *name).filter(|name| *name != "null");
-    let offer = |name: &str| {
-        let about = built_in(name).map_or_else(|mistake| mistake.to_string(), |stack| about(&stack));
-        Offer { name: name.to_owned(), about }
+    let offer = |listed: Listed| {
+        let about = built_in(listed.name).map_or_else(|mistake| mistake.message, |stack| about(&stack));
+        let about = listed.year.map_or_else(|| about.clone(), |year| format!("{year}  {about}"));
+        Offer { group: listed.group.title(), name: listed.name.to_owned(), about }
     };
-    profiles.chain(ready_made_names()).map(offer).collect()
+    let listed = list::listed().expect("a test reads every profile").into_iter();
+    listed.filter(|listed| listed.group != Group::TestDevices).map(offer).collect()
 }
 
 fn built_in(name: &str) -> Result<StackSpec, Mistake> {

@@ -2,8 +2,8 @@
 //! states them.
 //!
 //! A ratio is about storage only if everything else is equal. The values are compared generically, so a new
-//! key of a workload or a server needs no line here. Defaults and old names are resolved by the workload's own
-//! reader.
+//! key of a workload or a server needs no line here. Earlier records have the scenario's text only; there,
+//! defaults and old names are resolved by the workload's own reader.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -14,7 +14,7 @@ use spindle_base::text;
 use spindle_base::units::{parse_duration_ns, parse_size_bytes};
 use spindle_load::WorkloadSpec;
 
-use crate::record::{Cell, Header, ReplicationHead};
+use crate::record::{Cell, ExperimentHead, Header, ReplicationHead, spelling};
 
 /// Two values of one key.
 #[derive(Debug, Clone, Serialize, PartialEq, Eq)]
@@ -38,8 +38,13 @@ struct Experiment {
 
 /// Differences between two cells of different scenarios. `None` if a scenario cannot be read.
 pub(super) fn differences(left: (&Header, &Cell), right: (&Header, &Cell)) -> Option<Vec<Difference>> {
-    let (left, right) = (Experiment::of(left.0, left.1)?, Experiment::of(right.0, right.1)?);
-    Some(left.differences(&right))
+    // One source for both, because the text of a scenario leaves defaults out.
+    let is_recorded = left.0.scenario.experiment.is_some() && right.0.scenario.experiment.is_some();
+    let of = |(header, cell): (&Header, &Cell)| {
+        let head = header.scenario.experiment.clone().filter(|_| is_recorded);
+        Experiment::of(&head.or_else(|| from_text(header, cell))?, cell)
+    };
+    Some(of(left)?.differences(&of(right)?))
 }
 
 /// The axes of the matrix in which two cells of one scenario differ, if they are several.
@@ -59,32 +64,16 @@ pub(super) fn axes(left: &Cell, right: &Cell) -> Option<String> {
 }
 
 impl Experiment {
-    fn of(header: &Header, cell: &Cell) -> Option<Experiment> {
-        let scenario: toml::Table = header.scenario.text.parse().ok()?;
-        let table = |kind: &str, name: &str| scenario.get(kind)?.get(name).cloned();
-        let workload = table("workloads", &cell.workload)?;
-        let spec = WorkloadSpec::deserialize(workload.clone()).ok();
-        let workload = match &spec {
-            Some(spec) => serde_json::to_value(spec).ok()?,
-            None => serde_json::to_value(workload).ok()?,
-        };
-        // Without a table, the server is the machine's default, and the cell has its kind.
-        let server = table("servers", &cell.server).and_then(|server| serde_json::to_value(server).ok());
-        let server = with_replication(server.unwrap_or(json!({"kind": cell.server})), cell);
-        let mut run = serde_json::to_value(scenario.get("run")?).ok()?;
-        let fields = run.as_object_mut()?;
-        // More trials or another seed are more of the same experiment.
-        fields.retain(|key, _| !["trials", "seed"].contains(&key.as_str()));
-        fields.entry("settle").or_insert("0 s".into());
-        let of_kit = spec.as_ref().and_then(|spec| spec.warm_up()).map(text::duration);
-        fields.entry("warm_up").or_insert(of_kit.unwrap_or("0 s".to_owned()).into());
+    fn of(head: &ExperimentHead, cell: &Cell) -> Option<Experiment> {
         let flat = |value: &Value| {
             let mut leaves = BTreeMap::new();
             flatten("", value, &mut leaves);
             leaves
         };
+        let server = with_replication(head.servers.get(&cell.server)?.clone(), cell);
+        let workload = head.workloads.get(&cell.workload)?;
         Some(Experiment {
-            parts: [("workload", flat(&workload)), ("server", flat(&server)), ("run", flat(&run))],
+            parts: [("workload", flat(workload)), ("server", flat(&server)), ("run", flat(&head.run))],
         })
     }
 
@@ -113,6 +102,30 @@ impl Experiment {
         }
         differences
     }
+}
+
+/// The experiment of a cell of earlier records, from the scenario's text.
+fn from_text(header: &Header, cell: &Cell) -> Option<ExperimentHead> {
+    let scenario: toml::Table = header.scenario.text.parse().ok()?;
+    let table = |kind: &str, name: &str| serde_json::to_value(scenario.get(kind)?.get(name)?).ok();
+    let workload = table("workloads", &cell.workload)?;
+    let spec = WorkloadSpec::deserialize(&workload).ok();
+    // Without a table, the server is the machine's default, and the cell has its kind.
+    let server = table("servers", &cell.server).unwrap_or(json!({"kind": cell.server}));
+    let mut run = serde_json::to_value(scenario.get("run")?).ok()?;
+    let fields = run.as_object_mut()?;
+    // More trials or another seed are more of the same experiment.
+    fields.retain(|key, _| !["trials", "seed"].contains(&key.as_str()));
+    fields.insert("start".to_owned(), spelling(&header.scenario.start).into());
+    fields.entry("settle").or_insert("0 s".into());
+    let of_kit = spec.as_ref().and_then(|spec| spec.warm_up()).map(text::duration);
+    fields.entry("warm_up").or_insert(of_kit.unwrap_or("0 s".to_owned()).into());
+    let workload = spec.as_ref().map_or(Ok(workload), serde_json::to_value).ok()?;
+    Some(ExperimentHead {
+        servers: BTreeMap::from([(cell.server.clone(), server)]),
+        workloads: BTreeMap::from([(cell.workload.clone(), workload)]),
+        run,
+    })
 }
 
 /// Replaces the table of replicas by the resolved one. The replicas' storage may differ, their number not.

@@ -51,7 +51,8 @@ impl Comparisons {
         let mut notes: Vec<String> = Vec::new();
         let experiment =
             self.experiment.iter().map(|difference| format!("different experiments: {difference}"));
-        for note in of_pairs.chain(experiment).chain(self.differences.iter().cloned()) {
+        let of_runs = self.warnings.iter().chain(&self.differences).cloned();
+        for note in of_pairs.chain(experiment).chain(of_runs) {
             if !notes.contains(&note) {
                 notes.push(note);
             }

@@ -22,8 +22,8 @@ use experiment::Difference;
 pub use layout::Format;
 pub use side::{Side, sides};
 
-/// The verdict of too few trials, whatever their interval is.
-const NOT_TESTED: &str = "not tested";
+/// The verdict where trials are too few, whatever their interval is.
+const TOO_FEW_TRIALS: &str = "too few trials";
 
 /// One pair of cells.
 #[derive(Debug, Clone, Serialize)]
@@ -58,6 +58,8 @@ pub struct Comparisons {
     pub pairs: Vec<Pair>,
     /// Differences of the experiments, which the user allowed.
     pub experiment: Vec<Difference>,
+    /// Warnings of the compared cells, as sentences.
+    pub warnings: Vec<String>,
     /// Other differences between two files, as sentences.
     pub differences: Vec<String>,
 }
@@ -75,7 +77,8 @@ pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
     let first = side.cell().unwrap_or(first);
     let others = cells.iter().filter(|cell| cell.name != first.name);
     let pairs = others.map(|other| pair((side, first), (side, other), true)).collect();
-    Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), differences: Vec::new() })
+    let warnings = warnings(side, &cells.iter().collect_vec());
+    Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), warnings, differences: Vec::new() })
 }
 
 /// Compares two named cells, or the cells that two files share.
@@ -105,7 +108,9 @@ pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, M
     let mut differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
     differences.retain(|(name, _)| !experiment.iter().any(|difference| difference.key == *name));
     let differences = differences.into_iter().map(|(_, sentence)| sentence).collect();
-    Ok(Comparisons { pairs: named(pairs), experiment, differences })
+    let mut warned = warnings(left, &chosen.iter().map(|(cell, _)| *cell).collect_vec());
+    warned.extend(warnings(right, &chosen.iter().map(|(_, cell)| *cell).collect_vec()));
+    Ok(Comparisons { pairs: named(pairs), experiment, warnings: warned, differences })
 }
 
 /// The pairs to compare: the named cells, or those of equal names.
@@ -171,7 +176,7 @@ fn pair((left, baseline): (&Side, &Cell), (right, candidate): (&Side, &Cell), sa
     let is_open = |ratio: &&mut Ratio| !["faster", "slower"].contains(&ratio.verdict.as_str());
     let few = too_few_trials(baseline_samples.len().min(candidate_samples.len()));
     let few = ratio.as_mut().filter(is_open).zip(few).map(|(ratio, words)| {
-        NOT_TESTED.clone_into(&mut ratio.verdict);
+        TOO_FEW_TRIALS.clone_into(&mut ratio.verdict);
         words
     });
     Pair {
@@ -203,6 +208,18 @@ fn name(side: &Side, cell: &Cell, samples: &[Sample]) -> Name {
         trials: samples.len(),
         mean: spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>()),
     }
+}
+
+/// One sentence for each of the cells whose trials have warnings.
+fn warnings(side: &Side, cells: &[&Cell]) -> Vec<String> {
+    let view = report::View::new(&side.records);
+    let warned = view.cells.iter().filter(|cell| !cell.warnings.is_empty());
+    let chosen = warned.filter(|warned| cells.iter().any(|cell| cell.name == warned.name));
+    let words = |cell: &report::CellView| {
+        let (file, name, warnings) = (&side.file, &cell.name, cell.warnings.join(", "));
+        format!("{name} has warnings: {warnings}; `spindle report {file} --format text` explains them")
+    };
+    chosen.map(words).collect()
 }
 
 /// Shows labels if every cell has one of its own.

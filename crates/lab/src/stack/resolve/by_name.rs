@@ -28,7 +28,7 @@ impl StackSpec {
             )));
         }
         if let Some(key) = set.keys().find(|key| COMMON_KEYS.contains(&key.as_str())) {
-            let message = "is no parameter of a device or a layer; `spindle disk profile NAME` shows those";
+            let message = "is no parameter of a device or a layer; `spindle disk show NAME` shows those";
             return Err(Mistake::at(format!("--set {key}"), message));
         }
         let base = ready_made(name);

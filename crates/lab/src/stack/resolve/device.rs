@@ -67,7 +67,7 @@ fn refuse_unknown_keys(profile: &str, table: &StackTable, of_table: &[Field]) ->
     match table.keys.keys().find(|key| nearest(key, known.iter().copied()).is_none()) {
         Some(key) if !of_table.is_empty() => {
             let message =
-                format!("unknown key; `spindle disk profile {}` shows the keys that it can have", profile);
+                format!("unknown key; `spindle disk show {}` shows the keys that it can have", profile);
             Err(Mistake::at(key, message))
         }
         _ => Ok(()),

@@ -13,7 +13,7 @@ fn device(keys: &str) -> String {
     format!("[stacks.a]\nprofile = \"x25m-80\"\n{keys}")
 }
 
-/// The assumption about a key, and the row in `spindle disk profile`.
+/// The assumption about a key, and the row in `spindle disk show`.
 #[track_caller]
 fn check_marked(text: &str, key: &str, assumption: &str, row: &str) {
     let stack = stack(text);
@@ -170,7 +170,7 @@ fn one_command_sets_parameters_without_a_file() {
     );
     assert_eq!(
         refused("size", "20 GB"),
-        "--set size: is no parameter of a device or a layer; `spindle disk profile NAME` shows those"
+        "--set size: is no parameter of a device or a layer; `spindle disk show NAME` shows those"
     );
 }
 

@@ -219,7 +219,7 @@ fn a_data_space_needs_flash() {
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",
         "a",
-        "s.toml: stacks.a.data_space: unknown key; `spindle disk profile hdd-7200` shows the keys that it can have",
+        "s.toml: stacks.a.data_space: unknown key; `spindle disk show hdd-7200` shows the keys that it can have",
     );
 }
 

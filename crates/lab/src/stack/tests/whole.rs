@@ -88,6 +88,17 @@ fn the_emulator_builds_every_built_in_stack_unchanged() {
 }
 
 #[test]
+fn every_built_in_stack_can_have_the_smallest_usual_size() {
+    for name in built_in_names() {
+        let table = built_in_stack(name).unwrap();
+        let stack = StackSpec::resolve_with(name, &table, &Default::default(), Some(512 << 20)).unwrap();
+        assert!(stack.has_usual_size() != table.size.is_some(), "{name}");
+        assert!((512 << 20..=1 << 30).contains(&stack.size_bytes()), "{name}: {}", stack.size_bytes());
+        assert_eq!(stack.build(1).size_bytes(), stack.size_bytes(), "{name}");
+    }
+}
+
+#[test]
 fn the_emulator_refuses_an_unknown_stack() {
     let served = stack(ARRAY).to_served();
     let refusal = |text: &str| served_device(text, 1 << 30, 1).err().unwrap().to_string();

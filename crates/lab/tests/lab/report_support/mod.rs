@@ -118,6 +118,7 @@ fn header(shapes: &[Shape], trial_count: u32) -> Header {
             trials_per_cell: trial_count,
             start: StartState::WarmFast,
             seed: 42,
+            experiment: None,
         },
         cells: shapes
             .iter()

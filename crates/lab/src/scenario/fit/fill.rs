@@ -11,8 +11,8 @@ use spindle_base::Mistake;
 use spindle_base::text;
 use spindle_base::units::format_size_bytes;
 
-use super::{Scenario, ServerSpec, storage};
 use crate::record::FileClass;
+use crate::scenario::{Scenario, ServerSpec, storage};
 use crate::stack::StackTable;
 
 /// A server's default redo log is part of its empty files: MariaDB's is 96 MiB, MySQL's from 8.0.30 is 100
@@ -174,7 +174,7 @@ fn round_up(bytes: u64) -> u64 {
 
 /// Gives every stack without a size the usual one. Stacks are resolved before servers, whose files are part of
 /// it.
-pub(super) fn size_stacks(
+pub(in crate::scenario) fn size_stacks(
     scenario: &mut Scenario,
     tables: &BTreeMap<String, StackTable>,
 ) -> Result<(), Mistake> {

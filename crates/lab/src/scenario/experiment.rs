@@ -1,0 +1,70 @@
+//! What a scenario measures besides its storage, for the records. Two runs are compared by it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use spindle_base::units::format_duration_ns;
+
+use super::{Scenario, ServerSpec, content_hash};
+use crate::record::{ExperimentHead, spelling};
+use crate::server::Source;
+
+/// A longer text, such as a workload's statements, is recorded as its hash.
+const TEXT_BYTES_MAX: usize = 200;
+
+pub(super) fn head(scenario: &Scenario) -> ExperimentHead {
+    let servers = scenario.matrix.server.iter();
+    let workloads = scenario.matrix.workload.iter();
+    ExperimentHead {
+        servers: servers.map(|name| (name.clone(), server(&scenario.servers[name]))).collect(),
+        workloads: workloads.map(|name| (name.clone(), value(&scenario.workloads[name]))).collect(),
+        run: run(scenario),
+    }
+}
+
+/// The replicas' storage is that of the cells.
+fn server(spec: &ServerSpec) -> Value {
+    let mut server = value(spec);
+    if let Some(replication) = &spec.replication {
+        server["replication"] = json!({"settings": replication.settings});
+    }
+    if let Source::Adapter(commands) = &spec.source {
+        server["adapter"] = hash(commands);
+    }
+    server
+}
+
+fn run(scenario: &Scenario) -> Value {
+    let run = &scenario.run;
+    let duration = |duration: std::time::Duration| {
+        format_duration_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    };
+    let mut head = json!({
+        "start": spelling(&run.start),
+        "warm_up": duration(run.warm_up),
+        "settle": duration(run.settle),
+        "measure": if run.once { "once".to_owned() } else { duration(run.measure) },
+    });
+    if run.once {
+        head["at_most"] = duration(run.measure).into();
+    }
+    head
+}
+
+fn value(plain: &impl Serialize) -> Value {
+    let mut value = serde_json::to_value(plain).expect("plain data always becomes JSON");
+    shorten(&mut value);
+    value
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > TEXT_BYTES_MAX => *value = hash(text),
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+fn hash(content: &impl Serialize) -> Value {
+    format!("content {}", content_hash(content)).into()
+}
