@@ -22,6 +22,9 @@ pub struct ParameterHead {
     pub key: String,
     /// With its unit.
     pub value: String,
+    /// Whether the stack's table gives it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_given: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,10 +133,13 @@ impl PartHead {
         self.parameters.iter().find(|row| row.key == key).map(|row| row.value.as_str())
     }
 
-    /// `(fill 50 %, overwrite 300 %)`.
+    /// What the stack's table gives: `(fill 50 %, overwrite 300 %)`.
     fn given(&self) -> String {
         let words = |row: &ParameterHead| format!("{} {}", row.key.replace('_', " "), row.value);
-        format!("({})", self.parameters.iter().map(words).collect::<Vec<_>>().join(", "))
+        format!(
+            "({})",
+            self.parameters.iter().filter(|row| row.is_given).map(words).collect::<Vec<_>>().join(", ")
+        )
     }
 }
 
@@ -145,6 +151,7 @@ mod tests {
         let parameter = |(key, value): &(&str, &str)| ParameterHead {
             key: (*key).to_owned(),
             value: (*value).to_owned(),
+            is_given: true,
         };
         let part_below = |(key, count, part): &(&str, usize, PartHead)| PartBelow {
             key: (*key).to_owned(),

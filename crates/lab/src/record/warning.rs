@@ -8,7 +8,7 @@ use spindle_stats::error_of_count;
 
 use super::Measurement;
 
-/// A figure of fewer events is marked: chance alone moves it by more than a quarter ([`error_of_count`]).
+/// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
 /// Events of the window that the warning recommends: chance moves their rate by a fifth.
 const ENOUGH_EVENTS: u64 = 100;
@@ -81,7 +81,7 @@ fn few_events(events: u64, duration_s: f64) -> String {
     let percent = |events: u64| format!("{:.0} %", error_of_count(events) * 100.0);
     format!(
         "Only {events} of the transactions that the figure counts ended in the measured window of {window}: chance \
-         alone moves it by {}. Set `measure = \"{}\"`: at this rate about {ENOUGH_EVENTS} end in it ({}).",
+         alone can move it by {}. Set `measure = \"{}\"`: at this rate about {ENOUGH_EVENTS} end in it ({}).",
         percent(events),
         rounded_up(needed_s),
         percent(ENOUGH_EVENTS)
@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn the_window_that_is_needed_follows_from_the_rate() {
-        insta::assert_snapshot!(few_events(1, 3.0), @r#"Only 1 of the transactions that the figure counts ended in the measured window of 3 s: chance alone moves it by 196 %. Set `measure = "5 min"`: at this rate about 100 end in it (20 %)."#);
-        insta::assert_snapshot!(few_events(39, 30.0), @r#"Only 39 of the transactions that the figure counts ended in the measured window of 30 s: chance alone moves it by 31 %. Set `measure = "80 s"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(1, 3.0), @r#"Only 1 of the transactions that the figure counts ended in the measured window of 3 s: chance alone can move it by 196 %. Set `measure = "5 min"`: at this rate about 100 end in it (20 %)."#);
+        insta::assert_snapshot!(few_events(39, 30.0), @r#"Only 39 of the transactions that the figure counts ended in the measured window of 30 s: chance alone can move it by 31 %. Set `measure = "80 s"`: at this rate about 100 end in it (20 %)."#);
         insta::assert_snapshot!(few_events(0, 3.0), @r#"None of the transactions that the figure counts ended in the measured window of 3 s: the figure says nothing. Set `measure = "30 s"` or more."#);
     }
 }

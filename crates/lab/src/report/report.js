@@ -62,7 +62,7 @@
       xAxis: axis({ type: 'value', min: 0, splitNumber: narrow(element) ? 2 : 5, label: { formatter: short } }),
       yAxis: [
         axis({ type: 'category', data: names, inverse: true, label: labels, splitLine: { show: false } }),
-        axis({ type: 'category', data: cells.map(cell => number(cell.mean)), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
+        axis({ type: 'category', data: cells.map(cell => number(cell.mean) + (cell.has_few_events ? '†' : '')), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
       ],
       series,
     });

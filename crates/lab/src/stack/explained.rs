@@ -59,7 +59,11 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
 impl Explained {
     /// The explanation in a record, which has the origins of the values as assumptions.
     pub(super) fn part(&self) -> PartHead {
-        let parameter = |row: &Explanation| ParameterHead { key: row.key.clone(), value: row.value.clone() };
+        let parameter = |row: &Explanation| ParameterHead {
+            key: row.key.clone(),
+            value: row.value.clone(),
+            is_given: matches!(row.origin, Origin::Given | Origin::Override { .. }),
+        };
         let below = |below: &ExplainedBelow| PartBelow {
             key: below.key.clone(),
             count: below.count,

@@ -126,7 +126,7 @@ fn replicas_are_measured_and_end_with_what_the_primary_has() {
         assert!(page.contains("replica 2 (card)"), "{page}");
     }
     let page = report::render(&records, report::Format::Html, false).unwrap();
-    assert!(page.contains("card/async, replica 1: on hdd"), "the replica's disk is not on the page");
+    assert!(page.contains("card, async, replica 1: on hdd"), "the replica's disk is not on the page");
 }
 
 /// A run in which a test interferes with its servers.

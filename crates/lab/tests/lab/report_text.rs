@@ -138,8 +138,11 @@ fn labelled(trial_count: u32, edit: impl Fn(&mut Trial, &Shape)) -> String {
             cell.label = label.to_owned();
             let mut parameters = vec![("policy", "write-back"), ("battery_out_at", "0 s")];
             parameters.truncate(if label == "battery good" { 1 } else { 2 });
-            let parameter =
-                |(key, value): (&str, &str)| ParameterHead { key: key.to_owned(), value: value.to_owned() };
+            let parameter = |(key, value): (&str, &str)| ParameterHead {
+                key: key.to_owned(),
+                value: value.to_owned(),
+                is_given: true,
+            };
             cell.mounts[0].stack.part = Some(PartHead {
                 name: cell.name.clone(),
                 kind: "cache".to_owned(),
@@ -153,7 +156,7 @@ fn labelled(trial_count: u32, edit: impl Fn(&mut Trial, &Shape)) -> String {
 #[test]
 fn every_format_has_the_labels_and_the_parameters_that_differ() {
     let text = labelled(3, |_, _| {});
-    let differs = "“battery, dead” differs from “battery good” only in: battery out at 0 s instead of none.";
+    let differs = "The storage of “battery, dead” differs from that of “battery good” only in: battery out at 0 s instead of none.";
     for format in [Format::Text, Format::Md, Format::Html] {
         let page = render(&text, format);
         let flowing = page.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -200,7 +203,7 @@ fn a_figure_of_few_transactions_is_marked_in_every_format() {
         assert!(page.contains(mark), "{format:?}: {page}");
     }
     let view = View::new(&records(&text));
-    insta::assert_snapshot!(view.warnings[0].sentence, @r#"Only 5 of the transactions that the figure counts ended in the measured window of 1 min: chance alone moves it by 88 %. Set `measure = "20 min"`: at this rate about 100 end in it (20 %)."#);
+    insta::assert_snapshot!(view.warnings[0].sentence, @r#"Only 5 of the transactions that the figure counts ended in the measured window of 1 min: chance alone can move it by 88 %. Set `measure = "20 min"`: at this rate about 100 end in it (20 %)."#);
     assert_eq!(view.warnings[0].trial_count, 3);
 }
 

@@ -18,6 +18,7 @@ struct CellCharts {
     name: String,
     values: Vec<f64>,
     mean: Option<f64>,
+    has_few_events: bool,
     interval: Option<(f64, f64)>,
     curve: Vec<(f64, f64)>,
     shares: Option<std::collections::BTreeMap<String, f64>>,
@@ -71,6 +72,7 @@ impl Charts {
                 name: cell.title.clone(),
                 values: cell.trials.iter().map(|trial| rounded(trial.value)).collect(),
                 mean: throughput.map(|throughput| throughput.mean),
+                has_few_events: cell.has_few_events,
                 interval: throughput.and_then(|t| t.interval).map(|interval| (interval.low, interval.high)),
                 curve: cell.latency.as_ref().map_or_else(Vec::new, |latency| {
                     latency.curve.iter().map(|(nines, ms)| (rounded(*nines), rounded(*ms))).collect()

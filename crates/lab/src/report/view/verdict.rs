@@ -38,6 +38,9 @@ impl VerdictView {
     }
 }
 
+/// Parameters that a sentence names.
+const DIFFERENCES_MOST: usize = 8;
+
 fn all_failed(count: usize) -> String {
     match count {
         1 => "the only trial failed".to_owned(),
@@ -56,9 +59,14 @@ fn details(
     let baseline = cells.iter().find(|cell| Some(cell.name.as_str()) == baseline);
     let differing = cells.iter().filter(|cell| !cell.differences.is_empty());
     details.extend(differing.zip(std::iter::repeat(baseline)).filter_map(|(cell, baseline)| {
-        let (cell_title, baseline) = (the_first(&cell.title), the(&baseline?.title));
-        let list = format::list(cell.differences.iter().map(ToString::to_string));
-        Some(format!("{cell_title} differs from {baseline} only in: {list}."))
+        let (title, baseline) = (the(&cell.title), the(&baseline?.title));
+        let mut list: Vec<String> = cell.differences.iter().map(ToString::to_string).collect();
+        if list.len() > DIFFERENCES_MOST {
+            let more = list.split_off(DIFFERENCES_MOST).len();
+            list.push(format::plural(more, "further parameter"));
+        }
+        let list = format::list(list);
+        Some(format!("The storage of {title} differs from that of {baseline} only in: {list}."))
     }));
     let few: Vec<String> =
         measured.iter().filter(|cell| cell.has_few_events).map(|cell| the(&cell.title)).collect();

@@ -141,3 +141,30 @@ fn a_pool_is_told_with_its_devices() {
     assert_eq!(below, [("log", "agility3-1g"), ("cache", "agility3-1g")]);
     assert!(explained.table().contains("cache: another of the same as `log`"), "{}", explained.table());
 }
+
+#[test]
+fn a_summary_tells_what_is_out_of_order() {
+    let check = |keys: &str, expect: &str| {
+        let summary = stack(&format!("[stacks.a]\n{keys}\non = \"barracuda-160\"")).head().summary.clone();
+        assert!(summary.starts_with(expect), "{summary}");
+    };
+    let cache = "layer = \"cache\"\npolicy = \"write-back\"\ncache = \"1 MiB\"\n";
+    let controller = "A controller with 1 MiB of battery-backed cache, write-back";
+    check(cache, &format!("{controller}, on: "));
+    check(
+        &format!("{cache}battery_out_at = \"0 s\""),
+        &format!("{controller} (its battery is out, so it writes through), on: "),
+    );
+    check(
+        &format!("{cache}battery_out_at = \"20 s\"\nbattery_back_at = \"80 s\""),
+        &format!(
+            "{controller} (its battery is out from 20 s until 80 s, and it writes through meanwhile), on: "
+        ),
+    );
+    let array = "layer = \"raid\"\nlevel = 6\nmembers = 4\nchunk = \"4 KiB\"\n";
+    check(array, "RAID 6 of 4, chunk 4 KiB, of: ");
+    check(
+        &format!("{array}missing_members = [1]\nrebuilding_members = [2]"),
+        "RAID 6 of 4, degraded (1 missing, 1 being rebuilt), chunk 4 KiB, of: ",
+    );
+}

@@ -226,10 +226,11 @@ impl LayerParameters for RaidParameters {
         let (level, chunk) = (self.level as u64, format_size_bytes(self.chunk_bytes));
         let absent = [("missing", &self.missing_members), ("being rebuilt", &self.rebuilding_members)];
         let absent = absent.into_iter().filter(|(_, members)| !members.is_empty());
-        let absent: String =
-            absent.map(|(state, members)| format!(", {} of them {state}", members.len())).collect();
-        let degraded = if absent.is_empty() { "" } else { ", degraded" };
-        format!("RAID {level} of {}{absent}{degraded}, chunk {chunk}, of: {}", below.len(), below[0].summary)
+        let absent: Vec<String> =
+            absent.map(|(state, members)| format!("{} {state}", members.len())).collect();
+        let state =
+            if absent.is_empty() { String::new() } else { format!(", degraded ({})", absent.join(", ")) };
+        format!("RAID {level} of {}{state}, chunk {chunk}, of: {}", below.len(), below[0].summary)
     }
 
     fn build(&self, below: Vec<Box<dyn Device>>, _size_bytes: u64, _seed: u64) -> Built {
