@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_wrong_unit_is_told() {
-        let expect = "run.measure: `3 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h)";
+        let expect = "run.measure: `3 sec` is not a duration; write for example \"8.5 ms\" or \"30 s\" (ns, us, ms, s, min, h, d)";
         check("title = 'a'\n[run]\ntrials = 3\nmeasure = '3 sec'", &[expect]);
     }
 

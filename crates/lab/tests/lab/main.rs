@@ -20,6 +20,7 @@ mod hostile_storage;
 mod hostile_text;
 mod layout;
 mod mariadb;
+mod mistakes;
 mod mysql_new;
 mod mysql_old;
 mod new;

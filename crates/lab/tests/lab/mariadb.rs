@@ -186,12 +186,12 @@ fn the_server_reports_the_users_settings_and_runs_as_a_user_without_an_account()
 }
 
 #[test]
-fn an_unknown_setting_is_refused_in_the_servers_words() {
+fn an_unknown_setting_is_refused_with_the_nearest_that_there_is() {
     BED.check_refused(
         "inodb_flush_method",
         "O_DIRECT",
         true,
-        "unknown variable 'inodb_flush_method=O_DIRECT'",
+        "mariadbd has no such setting; did you mean `innodb_flush_method`?",
     );
 }
 

@@ -161,12 +161,12 @@ fn the_log_lies_in_the_directory_of_its_class_also_after_a_move() {
 }
 
 #[test]
-fn an_unknown_setting_is_refused_in_the_servers_words() {
+fn an_unknown_setting_is_refused_with_the_nearest_that_there_is() {
     BED.check_refused(
         "shard_buffers",
         "64MB",
         true,
-        "unrecognized configuration parameter \"shard_buffers\"",
+        "PostgreSQL has no such setting; did you mean `shared_buffers`?",
     );
 }
 

@@ -89,9 +89,13 @@ pub(super) fn check_names(program: &Program, release: &Release, settings: &Setti
         return Ok(());
     }
     if let Some(name) = lines.clone().find_map(unknown_name) {
-        let written = settings.keys().find(|written| plain_name(written) == plain_name(name));
-        let written = written.map_or(name, String::as_str);
-        return Err(unknown_setting(written, &program.name(), &names(program)));
+        let known = names(program);
+        // A wrong value stops InnoDB, and then its names are unknown too: they are not the mistake.
+        if !known.contains(&plain_name(name)) {
+            let written = settings.keys().find(|written| plain_name(written) == plain_name(name));
+            let written = written.map_or(name, String::as_str);
+            return Err(unknown_setting(written, &program.name(), &known));
+        }
     }
     let passed_over = lines.clone().find(|line| line.contains(PASSED_OVER));
     let words = match passed_over.and_then(|line| line.split_once(": ")) {
