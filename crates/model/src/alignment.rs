@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::parameter::Invalid;
+use crate::parameter::{Invalid, format_size_bytes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
@@ -53,7 +53,7 @@ impl Alignment {
             ("extent_alignment", self.extent_alignment_bytes),
         ] {
             if value == 0 || value > 1 << 40 {
-                let problem = format!("is {value} bytes, must be 1 to {}", 1_u64 << 40);
+                let problem = format!("is {}, must be 1 B to 1 TiB", format_size_bytes(value));
                 return Err(Invalid::new(key, problem));
             }
         }

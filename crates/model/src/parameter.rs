@@ -69,22 +69,6 @@ pub enum Kind {
     Group,
 }
 
-impl Kind {
-    /// The unit that follows the number in a sentence about bounds.
-    pub fn unit(self) -> &'static str {
-        match self {
-            Kind::Size => " bytes",
-            Kind::Duration => " ns",
-            Kind::Rate => " bytes/s",
-            Kind::Rotation => " rpm",
-            Kind::Percent => " %",
-            Kind::Share => " of a million",
-            Kind::PerSecond => "/s",
-            Kind::Count | Kind::Switch | Kind::Choice | Kind::Name | Kind::List | Kind::Group => "",
-        }
-    }
-}
-
 /// Which numbers within the bounds are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Step {
@@ -139,22 +123,25 @@ impl Field {
     /// A value out of bounds.
     pub fn check(&self, value: &Value) -> Result<(), Invalid> {
         let Value::Number(number) = *value else { return Ok(()) };
-        let unit = self.kind.unit();
+        let said = self.kind.text(number);
+        let text = |number| self.kind.text(number);
         let invalid = |problem| Err(Invalid::new(self.key.clone(), problem));
         match self.step {
             Step::OneOf(known) if !known.contains(&number) => {
-                let known: Vec<String> = known.iter().map(u64::to_string).collect();
+                let known: Vec<String> = known.iter().copied().map(text).collect();
                 let (last, others) = known.split_last().expect("a choice has choices");
-                invalid(format!("is {number}{unit}, must be {} or {last}", others.join(", ")))
+                invalid(format!("is {said}, must be {} or {last}", others.join(", ")))
             }
-            Step::PowerOfTwo if !number.is_power_of_two() => {
-                invalid(format!("is {number}{unit}, must be a power of two, {} to {}", self.least, self.most))
-            }
+            Step::PowerOfTwo if !number.is_power_of_two() => invalid(format!(
+                "is {said}, must be a power of two, {} to {}",
+                text(self.least),
+                text(self.most)
+            )),
             Step::MultipleOf(step) if !number.is_multiple_of(step) => {
-                invalid(format!("is {number}{unit}, must be a multiple of {step}"))
+                invalid(format!("is {said}, must be a multiple of {}", text(step)))
             }
             Step::OneOf(_) => Ok(()),
-            _ => within(self.key.clone(), number, self.least, self.most, unit),
+            _ => within(self.key.clone(), number, self.least, self.most, self.kind),
         }
     }
 
@@ -170,12 +157,13 @@ pub(crate) fn within(
     value: u64,
     low: u64,
     high: u64,
-    unit: &str,
+    kind: Kind,
 ) -> Result<(), Invalid> {
     if (low..=high).contains(&value) {
         return Ok(());
     }
-    Err(Invalid::new(key, format!("is {value}{unit}, must be {low} to {high}{unit}")))
+    let [value, low, high] = [value, low, high].map(|number| kind.text(number));
+    Err(Invalid::new(key, format!("is {value}, must be {low} to {high}")))
 }
 
 pub(crate) fn at_least(
@@ -183,12 +171,13 @@ pub(crate) fn at_least(
     value: u64,
     other_key: &str,
     other: u64,
-    unit: &str,
+    kind: Kind,
 ) -> Result<(), Invalid> {
     if value >= other {
         return Ok(());
     }
-    Err(Invalid::new(key, format!("is {value}{unit}, must be at least `{other_key}`, {other}{unit}")))
+    let [value, other] = [value, other].map(|number| kind.text(number));
+    Err(Invalid::new(key, format!("is {value}, must be at least `{other_key}`, {other}")))
 }
 
 pub(crate) fn at_most(
@@ -196,12 +185,13 @@ pub(crate) fn at_most(
     value: u64,
     other_key: &str,
     other: u64,
-    unit: &str,
+    kind: Kind,
 ) -> Result<(), Invalid> {
     if value <= other {
         return Ok(());
     }
-    Err(Invalid::new(key, format!("is {value}{unit}, must be at most `{other_key}`, {other}{unit}")))
+    let [value, other] = [value, other].map(|number| kind.text(number));
+    Err(Invalid::new(key, format!("is {value}, must be at most `{other_key}`, {other}")))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::device::Built;
 use crate::devices::{Parameters, WriteCache};
 use crate::layers::Layer;
-use crate::parameter::Invalid;
+use crate::parameter::{Invalid, format_size_bytes};
 use crate::request::SECTOR_BYTES;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ impl StackSpec {
     /// Whether a stack of this size can be built; the error names the key and the bound.
     pub fn validate(&self, size_bytes: u64) -> Result<(), Invalid> {
         if size_bytes == 0 || !size_bytes.is_multiple_of(SECTOR_BYTES) {
-            let problem = format!("is {size_bytes} bytes, must be a multiple of {SECTOR_BYTES} above zero");
+            let problem = format!("is {size_bytes} B, must be a multiple of {SECTOR_BYTES} B above zero");
             return Err(Invalid::new("size", problem));
         }
         match self {
@@ -47,7 +47,11 @@ impl StackSpec {
                 StackSpec::Device(_) => "the drive's capacity",
                 StackSpec::Layer(..) => "what the stack below has room for",
             };
-            let problem = format!("is {size_bytes} bytes, must be at most {what}, {most} bytes");
+            let problem = format!(
+                "is {}, must be at most {what}, {}",
+                format_size_bytes(size_bytes),
+                format_size_bytes(most)
+            );
             return Err(Invalid::new("size", problem));
         }
         self.branches().iter().try_for_each(|branch| branch.stack.validate(branch.size_bytes))

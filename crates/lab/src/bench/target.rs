@@ -12,6 +12,7 @@ use super::plan::Abilities;
 use crate::stack::{StackFile, StackSpec, StackTable, built_in_stack, suggestion};
 use spindle_base::Mistake;
 use spindle_base::explain::read_toml;
+use spindle_base::units::format_size_bytes;
 
 /// Size of the smallest target that all questions fit on.
 const SIZE_LOW_BYTES: u64 = 16 << 20;
@@ -86,8 +87,10 @@ impl Target {
         }
         match target.size_bytes() {
             Some(size_bytes) if size_bytes < SIZE_LOW_BYTES => Err(Mistake::new(format!(
-                "`{}` has {size_bytes} bytes, must have at least {SIZE_LOW_BYTES} to be measured",
-                name.text
+                "`{}` has {}, must have at least {} to be measured",
+                name.text,
+                format_size_bytes(size_bytes),
+                format_size_bytes(SIZE_LOW_BYTES)
             ))),
             _ => Ok(target),
         }
@@ -294,7 +297,7 @@ mod tests {
         );
         assert_eq!(
             complaint("null", Some("1 MiB"), true),
-            "`null` has 1048576 bytes, must have at least 16777216 to be measured"
+            "`null` has 1 MiB, must have at least 16 MiB to be measured"
         );
     }
 

@@ -11,13 +11,12 @@ use crate::cmd::output::{columns, print_answer};
 use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
-use crate::report::format::plural;
 use crate::run::preflight;
 use crate::scenario::fill::{Filled, percent, size};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
-use spindle_base::text;
+use spindle_base::text::{self, plural};
 
 #[derive(Debug, Args)]
 pub struct PlanArguments {

@@ -13,14 +13,13 @@ use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
 use crate::record::records_file::{self, Resume};
-use crate::report::format::plural;
 use crate::report::{self, Format};
 use crate::run;
 use crate::run::virtual_answer;
 use crate::scenario::plan::plan;
 use crate::scenario::{Bounds, Scenario};
 use crate::server::Trust;
-use spindle_base::text;
+use spindle_base::text::{self, plural};
 
 const ENVIRONMENT: &str = "\
 Environment:

@@ -15,7 +15,7 @@ use super::figure::{Cache, Figure, Operation, State, Zone};
 use super::unit::Sample;
 use crate::bench::raw::{FILL_NS, REQUEST_COUNT, SEQUENTIAL_COUNT, TIME_LIMIT_NS, latencies_us};
 use crate::stack::StackSpec;
-use spindle_base::units::{parse_duration_ns, parse_size_bytes};
+use spindle_base::units::{format_size_bytes, parse_duration_ns, parse_size_bytes};
 
 /// Before they are counted, writes fill at most the size of a fresh drive divided by this, so that a small
 /// drive stays fresh. SLC caches are smaller than that.
@@ -69,7 +69,11 @@ impl Asked {
         let size_bytes = |size: &String| parse_size_bytes(size).expect("checked when the file was read");
         let used_bytes = figure.size.as_ref().map_or(natural_bytes, size_bytes);
         if used_bytes > natural_bytes {
-            return Err(format!("size: is {used_bytes} bytes, and the device has {natural_bytes}"));
+            return Err(format!(
+                "size: is {}, and the device has {}",
+                format_size_bytes(used_bytes),
+                format_size_bytes(natural_bytes)
+            ));
         }
         let share = used_bytes as f64 / natural_bytes as f64;
         let span_bytes = ((device_bytes as f64 * share) as u64).min(device_bytes);

@@ -249,7 +249,7 @@ impl Figure {
             let Some(size) = size else { continue };
             let bytes = parse_size_bytes(size).map_err(|problem| anyhow!("{key}: {problem}"))?;
             let is_whole = bytes > 0 && bytes.is_multiple_of(512);
-            ensure!(is_whole, "{key}: is {bytes} bytes, must be a multiple of 512 above zero");
+            ensure!(is_whole, "{key}: is {bytes} B, must be a multiple of 512 B above zero");
         }
         if let Some(burst) = &self.burst {
             let burst_ns = parse_duration_ns(burst).map_err(|problem| anyhow!("burst: {problem}"))?;
@@ -437,7 +437,7 @@ mod tests {
         );
         check_refused("over = { threads = 4 }\n", "unit: is \"us mean\", must be \"ratio\" with `over`");
         check_refused("beside = \"flush\"\n", "beside: is \"flush\", must be \"fsync\"");
-        check_refused("size = \"1 B\"\n", "size: is 1 bytes, must be a multiple of 512 above zero");
+        check_refused("size = \"1 B\"\n", "size: is 1 B, must be a multiple of 512 B above zero");
         let flush = figure("").replace("random-read", "flush");
         assert!(complaint(&flush).ends_with("writes: is missing, and the operation is \"flush\""));
         let ratio = figure("over = { threads = 0 }\n").replace("us mean", "ratio");

@@ -78,11 +78,6 @@ pub fn the_first(label: &str) -> String {
     words.strip_prefix("the ").map_or(words.clone(), |label| format!("The {label}"))
 }
 
-/// `1 trial`, `2 trials`.
-pub fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use spindle_base::text::one_line;
+use spindle_base::text::{one_line, plural};
 
 use super::{StorageView, View, format, text::bottleneck};
 
@@ -17,7 +17,7 @@ pub(super) fn page(view: &View) -> String {
     let warnings: Vec<String> = view
         .warnings
         .iter()
-        .map(|w| format!("{} ({}): {}", w.title, format::plural(w.trial_count, "trial"), w.sentence))
+        .map(|w| format!("{} ({}): {}", w.title, plural(w.trial_count, "trial"), w.sentence))
         .collect();
     titled(&mut page, "Storage", &view.storages);
     titled(&mut page, "Storage activity", &activity(view));

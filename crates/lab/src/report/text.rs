@@ -6,7 +6,7 @@ use itertools::Itertools as _;
 
 use super::{CellView, Quantiles, Ratio, View, format};
 
-use spindle_base::text::one_line;
+use spindle_base::text::{one_line, plural};
 
 const WIDTH: usize = 100;
 
@@ -24,7 +24,7 @@ pub(super) fn page(view: &View, colour: bool) -> String {
     let _ = writeln!(page, "\n{}", bold(&wrapped(&view.verdict.sentence, "")));
     let sentences = view.verdict.details.iter().chain(&view.replication).map(|text| format!("- {text}"));
     let warnings = view.warnings.iter().map(|warning| {
-        let trials = format::plural(warning.trial_count, "trial");
+        let trials = plural(warning.trial_count, "trial");
         format!("warning: {} ({trials}): {}", warning.title, warning.sentence)
     });
     let failures = view.failures.iter().map(|failure| {
@@ -56,7 +56,7 @@ fn capitalized(text: &str) -> String {
 
 fn trials(view: &View) -> String {
     match view.cells.iter().map(|cell| cell.trials.len()).all_equal_value() {
-        Ok(count) => format!("{} each", format::plural(count, "trial")),
+        Ok(count) => format!("{} each", plural(count, "trial")),
         Err(_) => {
             let count = |cell: &CellView| format!("{} of {}", cell.trials.len(), format::the(&cell.title));
             format!("trials: {}", view.cells.iter().map(count).format(", "))

@@ -310,10 +310,10 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
         "disk up null --name real",
         "spindle: a disk cannot be called \"real\": the directory about real disks has that name",
     );
-    check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 to 100 %");
+    check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 % to 100 %");
     check_refused(
         "disk alignment --extent-alignment 2TiB",
-        "spindle: --extent-alignment: is 2199023255552 bytes, must be 1 to 1099511627776",
+        "spindle: --extent-alignment: is 2 TiB, must be 1 B to 1 TiB",
     );
     check_refused(
         "disk bench null --virtual --output a-file",

@@ -161,7 +161,7 @@ fn a_plan_shows_how_full_the_data_make_each_stack() {
     half     640 MiB  41 %    no `size` is given: about half full
     empty    20 GB    1 %     the scenario's 20 GB, in whole blocks
     ebs-gp3  640 MiB  41 %    no `size` is given: about half full
-    freshly loaded: 100 MiB of data (1 warehouses), and 160 MiB of the server's own files and redo log
+    freshly loaded: 100 MiB of data (1 warehouse), and 160 MiB of the server's own files and redo log
     ");
     assert_snapshot!(told, @"spindle: warning: stacks.empty: the data fill 1 % of 20 GB: a short-stroked disk and an empty SSD look faster than a full one; leave `size` out to fill half");
     assert!(plan.contains("honouring FLUSH. With seek_average = 12 ms instead of 8.5 ms."), "{plan}");

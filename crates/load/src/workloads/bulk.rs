@@ -21,6 +21,7 @@ use crate::workload::{
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
+use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -73,7 +74,7 @@ impl Declared for Spec {
     /// space.
     fn data(&self) -> Option<Data> {
         let rows = u64::from(self.rows) * u64::from(self.terminals);
-        let words = format!("{} tables of {} rows", self.terminals, self.rows);
+        let words = format!("{} of {} rows", plural(self.terminals as usize, "table"), self.rows);
         Some(Data { words, bytes: 2 * rows * ROW_BYTES })
     }
 

@@ -18,6 +18,7 @@ use crate::workload::{
 };
 use spindle_base::child::RunAs;
 use spindle_base::histogram;
+use spindle_base::text::plural;
 
 const MIB: f64 = 1_048_576.0;
 
@@ -135,7 +136,7 @@ fn yes() -> bool {
 
 impl Declared for Spec {
     fn data(&self) -> Option<Data> {
-        let words = format!("{} files of {} MiB together", self.files, self.total_mib);
+        let words = format!("{} of {} MiB together", plural(self.files as usize, "file"), self.total_mib);
         Some(Data { words, bytes: self.total_bytes() })
     }
 

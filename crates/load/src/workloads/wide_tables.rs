@@ -27,6 +27,7 @@ use crate::workload::{
 };
 use spindle_base::child::RunAs;
 use spindle_base::random::Random;
+use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -104,7 +105,7 @@ const DEVIATIONS: &[&str] = &[
 
 impl Declared for Spec {
     fn data(&self) -> Option<Data> {
-        let words = format!("{} tables of {} rows", self.tables, self.rows());
+        let words = format!("{} of {} rows", plural(self.tables as usize, "table"), self.rows());
         Some(Data { words, bytes: u64::from(self.tables) * u64::from(self.rows()) * ROW_BYTES })
     }
 

@@ -30,7 +30,7 @@ pub use parameters::{LatencyQuantiles, VolumeParameters};
 use crate::device::{Fate, WriteFate};
 use crate::devices::{DeviceParameters, transfer_ns};
 use crate::layered::{Base, Layered};
-use crate::parameter::{Invalid, within};
+use crate::parameter::{Invalid, Kind, within};
 use crate::request::{Operation, Request, SECTOR_BYTES};
 use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
@@ -110,9 +110,9 @@ impl Volume {
     /// sector, or above the capacity.
     pub fn new(parameters: VolumeParameters, size_bytes: u64, seed: u64) -> Result<Volume, Invalid> {
         parameters.validate()?;
-        within("size", size_bytes, SECTOR_BYTES, parameters.capacity_bytes, " bytes")?;
+        within("size", size_bytes, SECTOR_BYTES, parameters.capacity_bytes, Kind::Size)?;
         if !size_bytes.is_multiple_of(SECTOR_BYTES) {
-            let problem = format!("is {size_bytes} bytes, must be a multiple of {SECTOR_BYTES}");
+            let problem = format!("is {size_bytes} B, must be a multiple of {SECTOR_BYTES} B");
             return Err(Invalid::new("size", problem));
         }
         let operations = BurstRate::new(

@@ -36,7 +36,7 @@ use crate::children::{Child, request, sector_request};
 use crate::device::{Counters, Device, Fate, WriteFate};
 use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
-use crate::parameter::{Invalid, within};
+use crate::parameter::{Invalid, Kind, within};
 use crate::request::{Completion, Operation, Request, RequestId, SECTOR_BYTES};
 use crate::requests::{Slot, Submitted};
 use crate::rng::Rng;
@@ -137,7 +137,7 @@ impl IntentLog {
     ) -> Result<IntentLog, Invalid> {
         parameters.validate()?;
         let log_bytes = parameters.log_bytes.unwrap_or(fast.size_bytes());
-        within("log", log_bytes, 1 << 20, fast.size_bytes(), " bytes")?;
+        within("log", log_bytes, 1 << 20, fast.size_bytes(), Kind::Size)?;
         Ok(IntentLog {
             state: State::default(),
             parameters,

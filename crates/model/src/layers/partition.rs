@@ -30,7 +30,8 @@ impl LayerParameters for PartitionParameters {
             return Ok(());
         }
         let bound = format_size_bytes(below_bytes[0]);
-        let problem = format!("is {offset_bytes} bytes, must be below the size of the device below, {bound}");
+        let offset = format_size_bytes(offset_bytes);
+        let problem = format!("is {offset}, must be below the size of the device below, {bound}");
         Err(Invalid::new("offset", problem))
     }
 

@@ -57,7 +57,7 @@ mod tests;
 
 use crate::device::{Counters, Device, PowerCut};
 use crate::layers::Ageing;
-use crate::parameter::Invalid;
+use crate::parameter::{Invalid, format_size_bytes};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId};
 use crate::requests::{Requests, Slot, put};
 use crate::time::Instant;
@@ -148,8 +148,11 @@ impl Raid {
         let smallest_bytes = members.iter().map(|member| member.size_bytes()).min().unwrap_or(0);
         let layout = Layout::new(parameters.level, members.len(), parameters.chunk_bytes, smallest_bytes);
         if layout.size_bytes == 0 {
-            let problem =
-                format!("has {smallest_bytes} bytes, must be at least `chunk`, {}", parameters.chunk_bytes);
+            let problem = format!(
+                "has {}, must be at least `chunk`, {}",
+                format_size_bytes(smallest_bytes),
+                format_size_bytes(parameters.chunk_bytes)
+            );
             return Err(Invalid::new("members", problem));
         }
         let mut members = Members::new(members);
@@ -223,8 +226,11 @@ impl Raid {
             return Err(Invalid::new("member", format!("{member} is still in use")));
         }
         if device.size_bytes() < self.layout.member_bytes {
-            let problem =
-                format!("has {} bytes, must have at least {}", device.size_bytes(), self.layout.member_bytes);
+            let problem = format!(
+                "has {}, must have at least {}",
+                format_size_bytes(device.size_bytes()),
+                format_size_bytes(self.layout.member_bytes)
+            );
             return Err(Invalid::new("member", problem));
         }
         self.members.list[member] = Member::new(device);

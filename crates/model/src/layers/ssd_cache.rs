@@ -45,7 +45,7 @@ use crate::children::sector_request;
 use crate::device::{Device, WriteFate};
 use crate::layered::{Base, Layered};
 use crate::layers::LayerParameters;
-use crate::parameter::{Invalid, within};
+use crate::parameter::{Invalid, Kind, within};
 use crate::request::{Completion, Operation, Outcome, Request, RequestId, SECTOR_BYTES};
 use crate::requests::{Slot, Submitted};
 use crate::time::Instant;
@@ -136,7 +136,7 @@ impl SsdCache {
     ) -> Result<SsdCache, Invalid> {
         parameters.validate()?;
         let cache_bytes = parameters.cache_bytes.unwrap_or(fast.size_bytes());
-        within("cache", cache_bytes, parameters.block_bytes, fast.size_bytes(), " bytes")?;
+        within("cache", cache_bytes, parameters.block_bytes, fast.size_bytes(), Kind::Size)?;
         let promotion = match parameters.promotion {
             Promotion::AtRate { bytes_per_s } => Some(TokenBucket::new(bytes_per_s, bytes_per_s)),
             Promotion::Never | Promotion::Always => None,

@@ -81,10 +81,10 @@ fn values_make_the_struct_from_which_they_came() {
 #[test]
 fn a_value_that_cannot_be_is_refused_with_its_key_and_bound() {
     check_refused(&[], "`capacity` is missing; about 1 KiB");
-    check_refused(&[("capacity", Value::Number(3))], "`capacity` is 3 bytes, must be a multiple of 2");
-    check_refused(&[("capacity", Value::Number(0))], "`capacity` is 0 bytes, must be 1 to 1000000 bytes");
+    check_refused(&[("capacity", Value::Number(3))], "`capacity` is 3 B, must be a multiple of 2 B");
+    check_refused(&[("capacity", Value::Number(0))], "`capacity` is 0 B, must be 1 B to 1 MB");
     check_refused(&[("capacity", Value::Switch(true))], "`capacity` has a value of another kind");
-    check_refused(&[CAPACITY, ("iops", Value::Number(10))], "`iops` is 10/s, must be 1 to 9/s");
+    check_refused(&[CAPACITY, ("iops", Value::Number(10))], "`iops` is 10/s, must be 1/s to 9/s");
     check_refused(&[CAPACITY, ("wheel_turn", Value::Number(1))], "`wheel_count` is missing");
     check_refused(&[CAPACITY, ("speed", Value::Number(1))], "`speed` is unknown");
 }

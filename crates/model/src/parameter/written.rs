@@ -21,6 +21,16 @@ pub enum Style {
     Canonical,
 }
 
+impl Kind {
+    /// The number in the unit that gives the shortest text: `20 GiB`.
+    pub fn text(self, number: u64) -> String {
+        match self {
+            Kind::PerSecond => format!("{number}/s"),
+            _ => write(self, number, Style::Shortest).to_string(),
+        }
+    }
+}
+
 impl Field {
     /// Text that reads back as the same value.
     pub fn written(&self, value: &Value, style: Style) -> Written {

@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::host::other_runs;
 use crate::host::private_directory::PrivateDirectory;
 use crate::record::records_file;
-use crate::report::format::plural;
 use crate::run::SNAPSHOTS;
 use crate::server::package;
+use spindle_base::text::plural;
 
 /// A younger unfinished download may still go on.
 const DOWNLOAD_PATIENCE: Duration = Duration::from_secs(3600);

@@ -21,7 +21,7 @@ use crate::published::{self, Against, Comparison};
 use crate::stack::StackSpec;
 use spindle_base::Mistake;
 use spindle_base::text::causes;
-use spindle_base::units::parse_size_bytes;
+use spindle_base::units::{format_size_bytes, parse_size_bytes};
 
 const SECONDS_QUICK: u64 = 2;
 const SECONDS_FULL: u64 = 10;
@@ -248,9 +248,14 @@ fn file_bytes(arguments: &BenchArguments) -> Result<Option<u64>, Mistake> {
     let bytes = arguments.size.as_deref().map(parse_size_bytes).transpose();
     let bytes = bytes.map_err(|problem| Mistake::of_flag("size", problem))?;
     match bytes.filter(|bytes| *bytes < FILE_LOW_BYTES) {
-        Some(bytes) => {
-            Err(Mistake::of_flag("size", format!("is {bytes} bytes, must be at least {FILE_LOW_BYTES}")))
-        }
+        Some(bytes) => Err(Mistake::of_flag(
+            "size",
+            format!(
+                "is {}, must be at least {}",
+                format_size_bytes(bytes),
+                format_size_bytes(FILE_LOW_BYTES)
+            ),
+        )),
         None => Ok(bytes),
     }
 }

@@ -125,6 +125,6 @@ fn a_server_or_workload_that_cannot_be_is_refused_with_the_nearest() {
     check_server(
         "sqlite",
         "tpcc",
-        "--data: 10.5 MB is less than the smallest database of this workload, 104.9 MB (1 warehouses)",
+        "--data: 10.5 MB is less than the smallest database of this workload, 104.9 MB (1 warehouse)",
     );
 }

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::super::{comma, markdown};
 use super::{Comparisons, Name, Pair};
-use crate::report::format::{optional, plural};
+use crate::report::format::optional;
 use crate::report::{Ratio, wrapped};
+use spindle_base::text::plural;
 
 /// How a comparison is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

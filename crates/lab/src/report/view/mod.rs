@@ -30,6 +30,7 @@ use self::verdict::VerdictView;
 use self::warnings::WarningView;
 use super::{Records, advice, format};
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
+use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct View {
@@ -202,7 +203,7 @@ fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     for cell in cells {
         let found = cell.trials.len() + cell.failed_count;
         if found < planned {
-            let (title, found) = (format::the_first(&cell.title), format::plural(found, "trial"));
+            let (title, found) = (format::the_first(&cell.title), plural(found, "trial"));
             notes.push(format!("{title} has {found} of {planned}: the run stopped early."));
         }
         if cell.throughput.is_some() && cell.latency.is_none() {

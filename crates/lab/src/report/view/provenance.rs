@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::record::Provenance;
 use crate::report::{Records, format};
+use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize)]
 pub struct Setting {
@@ -45,7 +46,7 @@ pub(super) fn origins(records: &Records) -> Vec<Setting> {
         setting("kernel", &machine.kernel),
         setting(
             "processor",
-            format!("{}, {}", machine.cpu_model, format::plural(machine.cpu_count as usize, "core")),
+            format!("{}, {}", machine.cpu_model, plural(machine.cpu_count as usize, "core")),
         ),
         setting("memory", format::bytes(machine.memory_bytes)),
         setting("seed of the run", header.scenario.seed.to_string()),

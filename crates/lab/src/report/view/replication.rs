@@ -8,6 +8,7 @@ use crate::record::{
     Cell, Header, Measurement, ReplicaView, ReplicationMode, ReplicationView, SemiSyncView, spelling,
 };
 use crate::report::format;
+use spindle_base::text::plural;
 
 /// Means over the trials.
 #[derive(Debug, Clone, Serialize)]
@@ -98,7 +99,7 @@ fn catch_up(caught_up_s: Option<f64>, never_count: usize, limit_s: f64) -> Strin
         None => never,
         Some(seconds) if never_count == 0 => format!("caught up in {seconds} s"),
         Some(seconds) => {
-            format!("caught up in {seconds} s, but in {} {never}", format::plural(never_count, "trial"))
+            format!("caught up in {seconds} s, but in {} {never}", plural(never_count, "trial"))
         }
     }
 }
@@ -111,7 +112,7 @@ pub(super) fn sentences(cells: &[CellView]) -> Vec<String> {
         if let Some(wait_ms) = replication.wait_ms {
             let unacknowledged = match replication.unacknowledged {
                 0 => String::new(),
-                count => format!("; {} continued without it", format::plural(count as usize, "commit")),
+                count => format!("; {} continued without it", plural(count as usize, "commit")),
             };
             let wait_ms = format::number(wait_ms);
             sentences

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::report::format::{self, the, the_first};
 use crate::report::{Records, advice};
+use spindle_base::text::plural;
 
 #[derive(Debug, Clone, Serialize, PartialEq)]
 pub struct VerdictView {
@@ -63,7 +64,7 @@ fn details(
         let mut list: Vec<String> = cell.differences.iter().map(ToString::to_string).collect();
         if list.len() > DIFFERENCES_MOST {
             let more = list.split_off(DIFFERENCES_MOST).len();
-            list.push(format::plural(more, "further parameter"));
+            list.push(plural(more, "further parameter"));
         }
         let list = format::list(list);
         Some(format!("The storage of {title} differs from that of {baseline} only in: {list}."))
@@ -106,7 +107,7 @@ fn single(cell: &CellView) -> String {
     let (mean, metric) = (format::number(throughput.mean), &throughput.name);
     let value = format!("{} {did} {mean} {metric}", the_first(&cell.title));
     let count = cell.trials.len();
-    let trials = format::plural(count, "trial");
+    let trials = plural(count, "trial");
     match (throughput.interval, advice::too_few_trials(count)) {
         (Some(interval), None) => {
             format!("{value} (95 % interval {interval}, {trials}). There is nothing to compare it with.")
@@ -143,6 +144,10 @@ fn ranking(records: &Records, measured: &[&CellView], baseline: &str) -> String 
     if let Some(advice) = advice::too_few_trials(fewest.min(leader.trials.len())).filter(|_| !tied.is_empty())
     {
         let (other, ratio) = to_baseline.unwrap_or(&against[0]);
+        if format::number(ratio.ratio) == "1.00" {
+            let other = the(&other.title);
+            return format!("{} and {other} were level, but {advice}.", the_first(&leader.title));
+        }
         let times = times(&Ratio { interval: None, ..ratio.clone() }, other);
         return format!("{} was ahead with {times}, but {advice}.", the_first(&leader.title));
     }

@@ -69,7 +69,7 @@ fn an_override_has_the_bounds_and_cross_checks_of_a_profile() {
     check_stack(
         &device("flush_commit = \"2 s\""),
         "a",
-        "s.toml: stacks.a.flush_commit: is 2000000000 ns, must be 0 to 1000000000 ns",
+        "s.toml: stacks.a.flush_commit: is 2 s, must be 0 s to 1 s",
     );
     check_stack(
         &device("flush_commit = 20"),
@@ -84,13 +84,12 @@ fn an_override_has_the_bounds_and_cross_checks_of_a_profile() {
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\nseek_average = \"10 us\"",
         "a",
-        "s.toml: stacks.a.seek_average: is 10000 ns, must be at least `seek_minimum`, 1000000 ns",
+        "s.toml: stacks.a.seek_average: is 10 us, must be at least `seek_minimum`, 1 ms",
     );
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\nseek_minimum = \"20 ms\"",
         "a",
-        "s.toml: stacks.a.seek_minimum: does not fit the profile, whose `seek_average` is 8500000 ns, must be \
-         at least `seek_minimum`, 20000000 ns",
+        "s.toml: stacks.a.seek_minimum: does not fit the profile, whose `seek_average` is 8.5 ms, must be at least `seek_minimum`, 20 ms",
     );
     check_stack(
         &device("data_space = \"40 GB\"\ncapacity = \"60 GB\""),

@@ -103,7 +103,7 @@ fn an_extra_key_is_named() {
 fn a_value_out_of_bounds_is_named_with_the_bound() {
     check_profile(
         ("\"7200 rpm\"", "\"72 rpm\""),
-        "my.toml: parameters.rotation: is 72 rpm, must be 1000 to 60000 rpm",
+        "my.toml: parameters.rotation: is 72 rpm, must be 1000 rpm to 60000 rpm",
     );
 }
 
@@ -128,8 +128,7 @@ fn an_slc_cache_has_all_of_its_keys_or_none() {
 fn an_slc_cache_that_does_not_fit_is_refused_with_the_key() {
     check_slc_profile(
         ("slc_static", "slc_static = { value = \"30 GB\", source = \"x\" }"),
-        "my.toml: parameters.slc_static: is 30000000000 bytes, must be at most 6225000000 bytes: one part in 3 \
-         (`cell_bits`) of the spare space that `gc_high_watermark` leaves",
+        "my.toml: parameters.slc_static: is 30 GB, must be at most 6225 MB: one part in 3 (`cell_bits`) of the spare space that `gc_high_watermark` leaves",
     );
 }
 
@@ -143,7 +142,7 @@ fn read_retries_have_both_keys_or_none() {
     assert_eq!(with(rotations), "my.toml: parameters.read_retries: is missing");
     assert_eq!(
         with(&format!("{rotations}\n{}", share.replace("0.8 %", "0 %"))),
-        "my.toml: parameters.read_retries: is 0 of a million, must be 1 to 1000000 of a million"
+        "my.toml: parameters.read_retries: is 0 %, must be 0.0001 % to 100 %"
     );
 }
 

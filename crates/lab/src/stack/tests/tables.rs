@@ -105,7 +105,7 @@ fn a_stack_larger_than_its_drive_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"x25m-80\"\nsize = \"1 TB\"",
         "a",
-        "s.toml: stacks.a.size: is 1000000000000 bytes, must be at most the drive's capacity, 80000000000 bytes",
+        "s.toml: stacks.a.size: is 1 TB, must be at most the drive's capacity, 80 GB",
     );
 }
 
@@ -171,7 +171,7 @@ fn an_impossible_layer_is_refused_with_the_key() {
     check_stack(
         &format!("{raid}level = 10\nmembers = 4\nchunk = \"5 KiB\""),
         "a",
-        "s.toml: stacks.a.chunk: is 5120 bytes, must be a power of two, 4096 to 1073741824",
+        "s.toml: stacks.a.chunk: is 5 KiB, must be a power of two, 4 KiB to 1 GiB",
     );
     check_stack(
         &format!("{raid}level = 3\nmembers = 4"),
@@ -209,8 +209,7 @@ fn a_data_space_without_spare_is_refused() {
     check_stack(
         "[stacks.a]\nprofile = \"iodrive-160\"\ndata_space = \"160 GB\"",
         "a",
-        "s.toml: stacks.a.data_space: does not fit the profile, whose `raw_capacity` is 160000000000 bytes, \
-         must be 161600000000 to 16000000000000 bytes",
+        "s.toml: stacks.a.data_space: does not fit the profile, whose `raw_capacity` is 160 GB, must be 161600 MB to 16 TB",
     );
 }
 
@@ -260,7 +259,7 @@ fn read_ahead_needs_room() {
     check_stack(
         &controller("read_ahead = \"128 KiB\""),
         "a",
-        "s.toml: stacks.a.read_ahead: is 131072 bytes, must be at most `read_cache`, 0 bytes, where it is kept",
+        "s.toml: stacks.a.read_ahead: is 128 KiB, must be at most `read_cache`, 0 B, where it is kept",
     );
 }
 

@@ -23,6 +23,7 @@ use anyhow::Result;
 use crate::protocol::{Endpoint, KindSummary, Metric};
 use crate::workload::{Check, Client, Data, Declared, Example, Facts, OnProgress, Workload};
 use spindle_base::child::RunAs;
+use spindle_base::text::plural;
 
 pub use preset::Preset;
 
@@ -36,7 +37,7 @@ pub const FACTS: Facts = Facts {
 
 impl Declared for Spec {
     fn data(&self) -> Option<Data> {
-        let words = format!("{} warehouses", self.warehouses);
+        let words = plural(self.warehouses as usize, "warehouse");
         Some(Data { words, bytes: u64::from(self.warehouses) * WAREHOUSE_BYTES })
     }
 

@@ -4,7 +4,7 @@ use super::Disk;
 use crate::declare;
 use crate::device::Built;
 use crate::devices::{DeviceParameters, MEBIBYTE, PEBIBYTE, RATE_LIMIT, WriteCache};
-use crate::parameter::{Invalid, Step, at_least, choices, optional_group, within};
+use crate::parameter::{Invalid, Kind, Step, at_least, choices, format_size_bytes, optional_group, within};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -89,14 +89,20 @@ optional_group!(ReadRetries);
 impl DeviceParameters for DiskParameters {
     fn relations(&self) -> Result<(), Invalid> {
         let average = self.seek_average_ns;
-        at_least("seek_average", average, "seek_minimum", self.seek_minimum_ns, " ns")?;
+        at_least("seek_average", average, "seek_minimum", self.seek_minimum_ns, Kind::Duration)?;
         let track_to_track = self.seek_track_to_track_ns;
-        at_least("seek_minimum", self.seek_minimum_ns, "seek_track_to_track", track_to_track, " ns")?;
+        at_least(
+            "seek_minimum",
+            self.seek_minimum_ns,
+            "seek_track_to_track",
+            track_to_track,
+            Kind::Duration,
+        )?;
         let outer = self.outer_bytes_per_s;
-        at_least("outer_rate", outer, "inner_rate", self.inner_bytes_per_s, " bytes/s")?;
-        at_least("interface_rate", self.interface_bytes_per_s, "outer_rate", outer, " bytes/s")?;
+        at_least("outer_rate", outer, "inner_rate", self.inner_bytes_per_s, Kind::Rate)?;
+        at_least("interface_rate", self.interface_bytes_per_s, "outer_rate", outer, Kind::Rate)?;
         if self.write_cache != WriteCache::Off || self.read_segments > 0 {
-            within("cache", self.cache_bytes, 64 * 1_024, PEBIBYTE, " bytes")?;
+            within("cache", self.cache_bytes, 64 * 1_024, PEBIBYTE, Kind::Size)?;
         }
         self.validate_cylinders()
     }
@@ -127,8 +133,8 @@ impl DiskParameters {
             return Ok(());
         }
         let problem = format!(
-            "is {} bytes, which takes {cylinders} cylinders at these rates, must be at most {CYLINDER_LIMIT}",
-            self.capacity_bytes
+            "is {}, which takes {cylinders} cylinders at these rates, must be at most {CYLINDER_LIMIT}",
+            format_size_bytes(self.capacity_bytes)
         );
         Err(Invalid::new("capacity", problem))
     }

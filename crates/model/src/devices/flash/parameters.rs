@@ -4,7 +4,9 @@ use super::Flash;
 use crate::declare;
 use crate::device::Built;
 use crate::devices::{DeviceParameters, MEBIBYTE, PEBIBYTE, RATE_LIMIT, WriteCache};
-use crate::parameter::{Invalid, Step, at_least, at_most, choices, optional_group, within};
+use crate::parameter::{
+    Invalid, Kind, Step, at_least, at_most, choices, format_size_bytes, optional_group, within,
+};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -100,7 +102,7 @@ optional_group!(SlcParameters);
 impl DeviceParameters for FlashParameters {
     fn relations(&self) -> Result<(), Invalid> {
         self.validate_geometry()?;
-        at_least("buffer", self.buffer_bytes, "program", self.program_bytes(), " bytes")?;
+        at_least("buffer", self.buffer_bytes, "program", self.program_bytes(), Kind::Size)?;
         self.slc.as_ref().map_or(Ok(()), |slc| self.validate_slc(slc))
     }
 
@@ -126,16 +128,16 @@ impl FlashParameters {
         let bits = slc.cell_bits;
         if self.block_bytes < bits * self.program_bytes() {
             let problem = format!(
-                "is {} bytes, must be at least one program for each bit of a cell, {} bytes",
-                self.block_bytes,
-                bits * self.program_bytes()
+                "is {}, must be at least one program for each bit of a cell, {}",
+                format_size_bytes(self.block_bytes),
+                format_size_bytes(bits * self.program_bytes())
             );
             return Err(Invalid::new("block", problem));
         }
-        at_most("slc_program", slc.page_program_ns, "page_program", self.page_program_ns, " ns")?;
-        at_most("slc_read", slc.page_read_ns, "page_read", self.page_read_ns, " ns")?;
+        at_most("slc_program", slc.page_program_ns, "page_program", self.page_program_ns, Kind::Duration)?;
+        at_most("slc_read", slc.page_read_ns, "page_read", self.page_read_ns, Kind::Duration)?;
         let (full, gone) = (slc.dynamic_full_percent, slc.dynamic_gone_percent);
-        at_most("slc_dynamic_full", full, "slc_dynamic_gone", gone, " %")?;
+        at_most("slc_dynamic_full", full, "slc_dynamic_gone", gone, Kind::Percent)?;
         if slc.static_bytes == 0 && slc.dynamic_bytes == 0 {
             let problem = "and `slc_dynamic` are 0 bytes, one of them must be above; leave all of these keys out for a drive \
                            without an SLC cache";
@@ -149,17 +151,16 @@ impl FlashParameters {
     }
 
     fn validate_geometry(&self) -> Result<(), Invalid> {
-        at_least("page", self.page_bytes, "mapping_unit", self.mapping_unit_bytes, " bytes")?;
-        within("block", self.block_bytes, self.program_bytes(), 1_024 * MEBIBYTE, " bytes")?;
+        at_least("page", self.page_bytes, "mapping_unit", self.mapping_unit_bytes, Kind::Size)?;
+        within("block", self.block_bytes, self.program_bytes(), 1_024 * MEBIBYTE, Kind::Size)?;
         // Any drive has far more than one per cent. Without spare space, an overwritten page could not be
         // collected.
         let least = self.capacity_bytes + self.capacity_bytes / 100;
-        within("raw_capacity", self.raw_bytes, least, 100 * self.capacity_bytes, " bytes")?;
+        within("raw_capacity", self.raw_bytes, least, 100 * self.capacity_bytes, Kind::Size)?;
         let units = self.raw_bytes / self.mapping_unit_bytes;
         if units > MAPPING_UNITS_HIGH {
-            let bytes = self.mapping_unit_bytes;
-            let problem =
-                format!("is {bytes} bytes, which makes {units} units, more than {MAPPING_UNITS_HIGH}");
+            let size = format_size_bytes(self.mapping_unit_bytes);
+            let problem = format!("is {size}, which makes {units} units, more than {MAPPING_UNITS_HIGH}");
             return Err(Invalid::new("mapping_unit", problem));
         }
         Ok(())
@@ -178,7 +179,9 @@ fn fits(key: &'static str, bytes: u64, bits: u64, room_bytes: u64, room: &str) -
         return Ok(());
     }
     let problem = format!(
-        "is {bytes} bytes, must be at most {most} bytes: one part in {bits} (`cell_bits`) of the {room}"
+        "is {}, must be at most {}: one part in {bits} (`cell_bits`) of the {room}",
+        format_size_bytes(bytes),
+        format_size_bytes(most)
     );
     Err(Invalid::new(key, problem))
 }

@@ -240,15 +240,13 @@ fn check_refused(change: impl Fn(&mut SlcParameters), expect: &str) {
 fn a_cache_that_does_not_fit_is_refused() {
     check_refused(
         |slc| slc.static_bytes = 32 * MEBIBYTE,
-        "`slc_static` is 33554432 bytes, must be at most 18790450 bytes: one part in 3 (`cell_bits`) of the spare space that \
-         `gc_high_watermark` leaves",
+        "`slc_static` is 32 MiB, must be at most 18790450 B: one part in 3 (`cell_bits`) of the spare space that `gc_high_watermark` leaves",
     );
     check_refused(
         |slc| {
             (slc.dynamic_bytes, slc.dynamic_full_percent, slc.dynamic_gone_percent) = (64 * MEBIBYTE, 50, 80);
         },
-        "`slc_dynamic` is 67108864 bytes, must be at most 44739233 bytes: one part in 3 (`cell_bits`) of the space that \
-         `slc_dynamic_full` leaves",
+        "`slc_dynamic` is 64 MiB, must be at most 44739233 B: one part in 3 (`cell_bits`) of the space that `slc_dynamic_full` leaves",
     );
     check_refused(
         |slc| slc.static_bytes = 0,
@@ -261,12 +259,9 @@ fn a_cache_that_does_not_fit_is_refused() {
 fn a_cache_that_is_slower_than_native_cells_is_refused() {
     check_refused(
         |slc| slc.page_program_ns = 3_000_000,
-        "`slc_program` is 3000000 ns, must be at most `page_program`, 2000000 ns",
+        "`slc_program` is 3 ms, must be at most `page_program`, 2 ms",
     );
-    check_refused(
-        |slc| slc.page_read_ns = 60_000,
-        "`slc_read` is 60000 ns, must be at most `page_read`, 50000 ns",
-    );
+    check_refused(|slc| slc.page_read_ns = 60_000, "`slc_read` is 60 us, must be at most `page_read`, 50 us");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{GIBIBYTE, Volume};
 use crate::declare;
 use crate::device::Built;
 use crate::devices::DeviceParameters;
-use crate::parameter::{Invalid, at_least};
+use crate::parameter::{Invalid, Kind, at_least};
 use crate::request::SECTOR_BYTES;
 use crate::time::SECOND;
 
@@ -90,7 +90,7 @@ impl LatencyQuantiles {
                 higher.1,
                 &format!("{prefix}{}", lower.0),
                 lower.1,
-                " ns",
+                Kind::Duration,
             )
         })
     }
@@ -98,7 +98,7 @@ impl LatencyQuantiles {
 
 impl DeviceParameters for VolumeParameters {
     fn relations(&self) -> Result<(), Invalid> {
-        at_least("iops_maximum", self.iops_maximum, "iops_minimum", self.iops_minimum, "/s")?;
+        at_least("iops_maximum", self.iops_maximum, "iops_minimum", self.iops_minimum, Kind::PerSecond)?;
         self.read_latency.relations("read_latency_")?;
         self.write_latency.relations("write_latency_")
     }

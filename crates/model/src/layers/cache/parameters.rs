@@ -93,14 +93,16 @@ impl LayerParameters for CacheParameters {
     fn relations(&self) -> Result<(), Invalid> {
         if self.read_ahead_bytes > self.read_cache_bytes {
             let problem = format!(
-                "is {} bytes, must be at most `read_cache`, {} bytes, where it is kept",
-                self.read_ahead_bytes, self.read_cache_bytes
+                "is {}, must be at most `read_cache`, {}, where it is kept",
+                format_size_bytes(self.read_ahead_bytes),
+                format_size_bytes(self.read_cache_bytes)
             );
             return Err(Invalid::new("read_ahead", problem));
         }
         match (self.battery_out_at_ns, self.battery_back_at_ns) {
             (out_at_ns, Some(back_at_ns)) if out_at_ns.is_none_or(|out_at_ns| back_at_ns <= out_at_ns) => {
-                let problem = format!("is {back_at_ns} ns, must be after `battery_out_at`");
+                let back_at = format_duration_ns(back_at_ns);
+                let problem = format!("is {back_at}, must be after `battery_out_at`");
                 Err(Invalid::new("battery_back_at", problem))
             }
             _ => Ok(()),

@@ -463,14 +463,14 @@ fn check_invalid(parameters: CacheParameters, expect: &str) {
 
 #[test]
 fn a_controller_that_cannot_be_says_why() {
-    check_invalid(write_back(0), "`cache` is 0 bytes, must be 65536 to 1125899906842624 bytes");
+    check_invalid(write_back(0), "`cache` is 0 B, must be 64 KiB to 1024 TiB");
     check_invalid(
         CacheParameters { destage_queue_depth: 0, ..write_back(1) },
         "`destage_queue_depth` is 0, must be 1 to 1024",
     );
     check_invalid(
         CacheParameters { destage_bytes: 5_000, ..write_back(1) },
-        "`destage_size` is 5000 bytes, must be a multiple of 512",
+        "`destage_size` is 5 KB, must be a multiple of 512 B",
     );
     check_invalid(
         CacheParameters { battery_back_at_ns: Some(5), ..write_back(1) },
@@ -478,10 +478,10 @@ fn a_controller_that_cannot_be_says_why() {
     );
     check_invalid(
         CacheParameters { read_ahead_bytes: 8_192, ..write_back(1) },
-        "`read_ahead` is 8192 bytes, must be at most `read_cache`, 0 bytes, where it is kept",
+        "`read_ahead` is 8 KiB, must be at most `read_cache`, 0 B, where it is kept",
     );
     check_invalid(
         CacheParameters { read_ahead_bytes: 5_000, ..write_back(1) },
-        "`read_ahead` is 5000 bytes, must be a multiple of 4096",
+        "`read_ahead` is 5 KB, must be a multiple of 4 KiB",
     );
 }

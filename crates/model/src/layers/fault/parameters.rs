@@ -4,7 +4,7 @@ use super::Fault;
 use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{LayerParameters, Told, take};
-use crate::parameter::{Invalid, format_duration_ns, optional_group, within};
+use crate::parameter::{Invalid, Kind, format_duration_ns, optional_group, within};
 use crate::time::SECOND;
 
 pub(super) const MILLION: u64 = 1_000_000;
@@ -90,7 +90,7 @@ declare! {
 impl LayerParameters for FaultParameters {
     fn relations(&self) -> Result<(), Invalid> {
         if let Some(Stalls { period_ns, duration_ns }) = self.stalls {
-            within("stall", duration_ns, 1, period_ns - 1, " ns")?;
+            within("stall", duration_ns, 1, period_ns - 1, Kind::Duration)?;
         }
         match self.read_errors.ranges.iter().any(|&(_, size_bytes)| size_bytes == 0) {
             true => Err(Invalid::new("read_error_ranges", "have a size of 0 bytes, must have 1 or more")),

@@ -5,7 +5,7 @@ use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::ssd_cache::SLOW_AND_FAST;
 use crate::layers::{Below, LayerParameters, Told, take};
-use crate::parameter::{Invalid, Step, at_most, within};
+use crate::parameter::{Invalid, Kind, Step, at_most, within};
 use crate::request::SECTOR_BYTES;
 use crate::time::{MICROSECOND, SECOND};
 
@@ -45,12 +45,12 @@ impl LayerParameters for IntentLogParameters {
     }
 
     fn relations(&self) -> Result<(), Invalid> {
-        at_most("group", self.group_bytes, "dirty_limit", self.dirty_limit_bytes, " bytes")
+        at_most("group", self.group_bytes, "dirty_limit", self.dirty_limit_bytes, Kind::Size)
     }
 
     fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
         let fast_bytes = below_bytes[1];
-        within("log", self.log_bytes.unwrap_or(fast_bytes), LOG_BYTES_LEAST, fast_bytes, " bytes")
+        within("log", self.log_bytes.unwrap_or(fast_bytes), LOG_BYTES_LEAST, fast_bytes, Kind::Size)
     }
 
     /// The layer's memory is volatile, regardless of the devices.

@@ -8,7 +8,7 @@ use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{LayerParameters, Told};
 use crate::parameter::{
-    Declared, Field, Invalid, Parameter, Part, Step, Value, Values, at_most, choices, format_size_bytes,
+    Declared, Field, Invalid, Kind, Parameter, Part, Step, Value, Values, at_most, choices, format_size_bytes,
 };
 use crate::time::{MILLISECOND, SECOND};
 
@@ -184,7 +184,7 @@ impl LayerParameters for RaidParameters {
 
     fn relations(&self) -> Result<(), Invalid> {
         let least = self.rebuild_least_bytes_per_s;
-        at_most("rebuild_least", least, "rebuild_most", self.rebuild_most_bytes_per_s, " bytes/s")?;
+        at_most("rebuild_least", least, "rebuild_most", self.rebuild_most_bytes_per_s, Kind::Rate)?;
         if self.level == RaidLevel::Raid0 && self.resync != Resync::Never {
             return Err(Invalid::new("resync", "has nothing to compare at level 0"));
         }

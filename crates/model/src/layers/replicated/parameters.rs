@@ -108,11 +108,11 @@ impl LayerParameters for ReplicatedParameters {
 
     fn relations(&self) -> Result<(), Invalid> {
         for outage in &self.outages {
-            within("outages", outage.duration_ns, 1, 1_000_000 * SECOND, " ns")?;
+            within("outages", outage.duration_ns, 1, 1_000_000 * SECOND, Kind::Duration)?;
         }
         for congestion in &self.congestions {
-            within("congestions", congestion.duration_ns, 1, 1_000_000 * SECOND, " ns")?;
-            within("congestions", congestion.bytes_per_s, 1_000, RATE_LIMIT, " bytes/s")?;
+            within("congestions", congestion.duration_ns, 1, 1_000_000 * SECOND, Kind::Duration)?;
+            within("congestions", congestion.bytes_per_s, 1_000, RATE_LIMIT, Kind::Rate)?;
         }
         Ok(())
     }

@@ -260,8 +260,5 @@ fn fail_over_while_disconnected_loses_what_is_out_of_sync() {
 #[test]
 fn what_no_link_can_be_is_refused() {
     let slow = ReplicatedParameters { bytes_per_s: 10, ..parameters(Protocol::A) };
-    assert_eq!(
-        slow.validate().unwrap_err().to_string(),
-        "`link_rate` is 10 bytes/s, must be 1000 to 1000000000000 bytes/s"
-    );
+    assert_eq!(slow.validate().unwrap_err().to_string(), "`link_rate` is 10 B/s, must be 1 KB/s to 1 TB/s");
 }

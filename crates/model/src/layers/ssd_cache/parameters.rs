@@ -6,7 +6,7 @@ use crate::declare;
 use crate::device::{Built, Device};
 use crate::layers::{Below, LayerParameters, RATE_LIMIT, Told, take};
 use crate::parameter::{
-    Invalid, Parameter, Step, Value, at_least, choices, format_size_bytes, value_of, within,
+    Invalid, Kind, Parameter, Step, Value, at_least, choices, format_size_bytes, value_of, within,
 };
 use crate::request::SECTOR_BYTES;
 
@@ -88,14 +88,14 @@ impl LayerParameters for SsdCacheParameters {
 
     fn relations(&self) -> Result<(), Invalid> {
         if let Some(cache_bytes) = self.cache_bytes {
-            at_least("cache", cache_bytes, "block", self.block_bytes, " bytes")?;
+            at_least("cache", cache_bytes, "block", self.block_bytes, Kind::Size)?;
         }
-        at_least("dirty_limit", self.dirty_limit_percent, "writeback", self.writeback_percent, " %")
+        at_least("dirty_limit", self.dirty_limit_percent, "writeback", self.writeback_percent, Kind::Percent)
     }
 
     fn check_sizes(&self, below_bytes: &[u64]) -> Result<(), Invalid> {
         let fast_bytes = below_bytes[1];
-        within("cache", self.cache_bytes.unwrap_or(fast_bytes), self.block_bytes, fast_bytes, " bytes")
+        within("cache", self.cache_bytes.unwrap_or(fast_bytes), self.block_bytes, fast_bytes, Kind::Size)
     }
 
     /// Parameters of write-back have no effect under the other policies.

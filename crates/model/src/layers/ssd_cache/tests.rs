@@ -237,11 +237,11 @@ fn what_no_ssd_cache_can_be_is_refused() {
     let valid = parameters(WritePolicy::Back);
     assert_eq!(
         sentence(SsdCacheParameters { cache_bytes: Some(65 * MIB), ..valid }),
-        "`cache` is 68157440 bytes, must be 16384 to 67108864 bytes"
+        "`cache` is 65 MiB, must be 16 KiB to 64 MiB"
     );
     assert_eq!(
         sentence(SsdCacheParameters { block_bytes: 12 * KIB, ..valid }),
-        "`block` is 12288 bytes, must be a power of two, 512 to 65536"
+        "`block` is 12 KiB, must be a power of two, 512 B to 64 KiB"
     );
     assert_eq!(
         sentence(SsdCacheParameters { dirty_limit_percent: 5, ..valid }),

@@ -108,6 +108,6 @@ fn a_limit_of_nothing_is_refused() {
     let refused = ThrottleParameters { read: iops(0), ..ThrottleParameters::default() };
     assert_eq!(
         refused.validate().unwrap_err().to_string(),
-        "`read_iops` is 0/s, must be 1 to 1000000000000/s"
+        "`read_iops` is 0/s, must be 1/s to 1000000000000/s"
     );
 }

@@ -14,6 +14,7 @@ use crate::workload::Check;
 use crate::workload::Violations;
 use conditions::CONDITIONS;
 use facts::{add_history, read_history, read_warehouse};
+use spindle_base::text::plural;
 
 /// Enough to keep two cores busy. More connections would compete for a small buffer pool.
 const CONNECTIONS: usize = 2;
@@ -47,7 +48,7 @@ pub(super) fn verify(endpoint: &Endpoint, warehouses: u32) -> Result<Vec<Check>>
         })
     })?;
 
-    let place = format!("{warehouses} warehouses");
+    let place = plural(warehouses as usize, "warehouse");
     let checks = CONDITIONS.iter().zip(total).map(|((name, _), violations)| violations.check(name, &place));
     Ok(checks.collect())
 }

@@ -98,6 +98,6 @@ fn a_resynchronisation_that_cannot_be_says_why() {
     );
     assert_eq!(
         problem(resyncing(RaidLevel::Raid5, Resync::Bitmap { region_bytes: 5_000 })),
-        "`bitmap_chunk` is 5000 bytes, must be a power of two, 4096 to 1099511627776"
+        "`bitmap_chunk` is 5 KB, must be a power of two, 4 KiB to 1 TiB"
     );
 }

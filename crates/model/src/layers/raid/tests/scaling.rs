@@ -149,7 +149,7 @@ fn an_array_that_cannot_be_says_why() {
     check_invalid(
         RaidParameters { chunk_bytes: 48 << 10, ..whole(RaidLevel::Raid0) },
         2,
-        "`chunk` is 49152 bytes, must be a power of two, 4096 to 1073741824",
+        "`chunk` is 48 KiB, must be a power of two, 4 KiB to 1 GiB",
     );
     check_invalid(
         missing(RaidLevel::Raid5, &[0, 1]),
@@ -165,6 +165,6 @@ fn an_array_that_cannot_be_says_why() {
     check_invalid(
         RaidParameters { rebuild_least_bytes_per_s: 1 << 40, ..whole(RaidLevel::Raid1) },
         2,
-        "`rebuild_least` is 1099511627776 bytes/s, must be at most `rebuild_most`, 204800000 bytes/s",
+        "`rebuild_least` is 1 TiB/s, must be at most `rebuild_most`, 200000 KiB/s",
     );
 }
