@@ -12,12 +12,13 @@ const REALTIME_COARSE: c_int = 5;
 const UTC: c_int = 1;
 const MONOTONIC: c_int = 2;
 
+#[inline]
 fn tell(clock: Option<Clock>, now: Pointer<Timespec>) {
     if let (Some(clock), Some(now)) = (clock, now)
         && dilation::is_on()
     {
         let real = now.get();
-        let real = real.seconds.saturating_mul(1_000_000_000).saturating_add(real.fraction);
+        let real = real.seconds.wrapping_mul(1_000_000_000).wrapping_add(real.fraction);
         now.set(Timespec::at(dilation::dilated(clock, real)));
     }
 }
@@ -63,6 +64,9 @@ pub(crate) extern "C" fn __gettimeofday(now: Pointer<Timeval>, zone: Opaque) -> 
 /// From the coarse clock, as in glibc.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn time(now: Pointer<i64>) -> i64 {
+    if !dilation::is_on() {
+        return next::time(now);
+    }
     let seconds = read(REALTIME_COARSE).seconds;
     if let Some(now) = now {
         now.set(seconds);

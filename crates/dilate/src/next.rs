@@ -115,6 +115,7 @@ functions! {
     in ALL;
     fn clock_gettime(clock: c_int, now: Pointer<Timespec>) -> c_int;
     fn gettimeofday(now: Pointer<Timeval>, zone: Opaque) -> c_int;
+    fn time(now: Pointer<i64>) -> i64;
     fn timespec_get(now: Pointer<Timespec>, base: c_int) -> c_int;
     fn times(processor: Opaque) -> c_long;
 

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use crate::{clocks, files, kernel, remains, sleeps, threads, timers, waits};
+use crate::{clocks, cost, files, kernel, remains, sleeps, threads, timers, waits};
 
 /// A name, and what it does in the process under the library.
 pub(crate) type Probe = (&'static str, fn());
@@ -12,7 +12,7 @@ pub(crate) type Probe = (&'static str, fn());
 fn child() {
     let name = env::var("PROBE").unwrap();
     let waits = waits::all();
-    let tables = [&waits[..], clocks::CHECKS, remains::CHECKS];
+    let tables = [&waits[..], clocks::CHECKS, cost::CHECKS, remains::CHECKS];
     if let Some((_, probe)) = tables.iter().copied().flatten().find(|(known, _)| *known == name) {
         return probe();
     }

@@ -6,6 +6,7 @@
 mod behaviour;
 mod child;
 mod clocks;
+mod cost;
 mod files;
 mod kernel;
 mod library;
