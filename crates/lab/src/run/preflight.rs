@@ -121,6 +121,7 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
                 class_directories: BTreeMap::new(),
                 runtime_directory: "runtime".into(),
                 settings: settings.clone(),
+                environment: Vec::new(),
             };
             server.check(&instance).map_err(|refusal| {
                 Mistake::at(format!("servers.{name}.{key}"), refusal.to_string()).in_file(path.display())
