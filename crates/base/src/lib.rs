@@ -4,6 +4,7 @@
 //! A module belongs here if two crates need it and it knows nothing of disks, servers or workloads.
 
 pub mod child;
+pub mod dilation;
 pub mod explain;
 pub mod form;
 pub mod hash;
@@ -17,4 +18,5 @@ pub mod random;
 pub mod text;
 pub mod units;
 
+pub use dilation::Dilation;
 pub use mistake::Mistake;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::record::FileClass;
+use spindle_base::Dilation;
 use spindle_base::proc::process_cpu_s;
 
 use crate::stack::StackSpec;
@@ -78,6 +79,7 @@ impl Mounts {
                         name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
+                        dilation: Dilation::default(),
                         mount_at: None,
                         timing: false,
                         snapshot: snapshot.as_deref(),
@@ -96,6 +98,11 @@ impl Mounts {
     /// With the timing off, requests are answered at memory speed.
     pub fn set_timing(&mut self, on: bool) -> Result<()> {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
+    }
+
+    /// From now on a second of the storage's time takes `dilation` real seconds.
+    pub fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
+        self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_dilation(dilation))
     }
 
     /// An error if measurements on any of them are meaningless from now on.
