@@ -18,4 +18,5 @@ pub mod random;
 pub mod text;
 pub mod units;
 
+pub use dilation::Dilation;
 pub use mistake::Mistake;

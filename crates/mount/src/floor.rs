@@ -1,6 +1,6 @@
 //! The floor: the cost of a request on its way through the block layer, the loop device, FUSE and the timer,
 //! outside the model. It is measured on every disk at bring-up, against a constant delay, and subtracted from
-//! every service time.
+//! every service time. It is a property of this machine: all times here are real, whatever the dilation.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,7 +20,7 @@ const MEASURED_READS: u64 = 120;
 /// Number of concurrent readers, for the cost of requests in parallel.
 const DEPTH: u64 = 4;
 /// Long enough that the timer thread sleeps, as under a real profile; short enough for a thousand reads.
-pub(crate) const DELAY_NS: u64 = 200_000;
+pub(crate) const DELAY_REAL_NS: u64 = 200_000;
 /// Alignment required by direct I/O.
 const PAGE_BYTES: usize = 4096;
 
@@ -89,7 +89,7 @@ fn mean_ns(file: &File, readers: u64) -> Result<u64> {
         }
         Ok(all)
     })?;
-    Ok(ordinary_mean_ns(latencies_ns).saturating_sub(DELAY_NS))
+    Ok(ordinary_mean_ns(latencies_ns).saturating_sub(DELAY_REAL_NS))
 }
 
 /// The mean without the slowest twentieth, which measures disturbances by the host rather than the path.
