@@ -65,7 +65,7 @@ impl Figures {
 
     /// What was measured on the real clock, in dilated time.
     fn dilated(self, dilation: Dilation) -> Figures {
-        let k = f64::from(dilation);
+        let k = dilation.factor();
         let row = Row {
             per_second: self.row.per_second * k,
             bytes_per_s: self.row.bytes_per_s * k,
