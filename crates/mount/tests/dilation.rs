@@ -50,21 +50,24 @@ impl Device for Slow {
 /// until after its answer was counted, and the statistics.
 fn reading(dilation: Dilation) -> (Driver<()>, impl Fn(&Driver<()>) -> (Duration, Statistics)) {
     let (sender, answered) = channel();
-    let driver = Driver::start(Box::new(Slow::default()), dilation, move |(), _| sender.send(()).unwrap());
+    let driver = Driver::start(Box::new(Slow::default()), dilation, move |(), _| {
+        // Fails only after the receiver is gone, when nothing waits for it any more.
+        let _ = sender.send(());
+    });
+    let driver = driver.expect("a timer");
     let read = move |driver: &Driver<()>| {
         let count = driver.statistics().read.count;
         let begun = RealInstant::now();
         driver.submit(Operation::Read, 0, 4096, ());
-        answered.recv().unwrap();
+        answered.recv().expect("the driver lives");
         let answered_after = begun.elapsed();
         // An answer is counted just after it was given.
         while driver.statistics().read.count == count {
             std::thread::yield_now();
         }
-        assert!(answered_after <= begun.elapsed());
         (answered_after, driver.statistics())
     };
-    (driver.unwrap(), read)
+    (driver, read)
 }
 
 #[track_caller]
@@ -79,7 +82,7 @@ fn check_read(driver: &Driver<()>, read: impl Fn(&Driver<()>) -> (Duration, Stat
     // Told in real time, it would be longer than the test took; so would the lateness, and the uptime.
     assert!(k * latency_ns <= counted_after_ns, "k = {k}: {latency_ns} ns of {counted_after_ns} ns");
     let lateness_ns = latency_ns - SERVICE_NS;
-    let recorded_ns = histogram::decode(&statistics.lateness_histogram).unwrap().max();
+    let recorded_ns = histogram::decode(&statistics.lateness_histogram).expect("a histogram").max();
     let precision_ns = 2 + lateness_ns / 500;
     assert!(recorded_ns.abs_diff(lateness_ns) <= precision_ns, "k = {k}: {recorded_ns} and {lateness_ns} ns");
     assert_eq!(statistics.queue_time_ns, latency_ns);
