@@ -1,68 +1,68 @@
-//! Time dilation: time passes k times slower for everything but the processor (Gupta et al., "To infinity and
-//! beyond", NSDI 2006). A device of 10 ms then answers after k times 10 ms, and every figure is told in
-//! dilated time.
+//! Time dilation: time passes k times slower for everything but the processor, so that the cores look k times as
+//! fast (Gupta et al., "To infinity and beyond: time-warped network emulation", NSDI 2006).
+//!
+//! Devices, clients and servers live in dilated time, which is real time from an origin on, divided by k. Servers
+//! and clients are told the origin by the environment, because the preload library (`crates/dilate`) shows
+//! them the dilated clock.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-/// The factor k: a second of dilated time takes k seconds of real time.
+/// k: 1 to 64.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[serde(try_from = "f64")]
 pub struct Dilation(f64);
+
+/// It is never NaN.
+impl Eq for Dilation {}
 
 impl Dilation {
     /// Dilated time is real time.
     pub const NONE: Dilation = Dilation(1.0);
-    pub const HIGH: f64 = 64.0;
+    pub const LEAST: f64 = 1.0;
+    pub const MOST: f64 = 64.0;
 
-    /// The real time of a dilated one.
+    /// # Errors
+    /// Out of bounds, as a sentence for after the key.
+    pub fn new(factor: f64) -> Result<Dilation, String> {
+        if (Dilation::LEAST..=Dilation::MOST).contains(&factor) {
+            return Ok(Dilation(factor));
+        }
+        Err(format!("{factor} is out of range; it can be {} to {}", Dilation::LEAST, Dilation::MOST))
+    }
+
+    pub fn factor(self) -> f64 {
+        self.0
+    }
+
+    pub fn is_none(self) -> bool {
+        self == Dilation::NONE
+    }
+
+    /// How long a dilated duration takes.
     pub fn real(self, dilated: Duration) -> Duration {
-        scale(dilated, self.0)
+        // Exactly the same without dilation.
+        if self.is_none() { dilated } else { dilated.mul_f64(self.0) }
     }
 
-    /// The dilated time of a real one.
+    /// How long a real duration seems in dilated time.
     pub fn dilated(self, real: Duration) -> Duration {
-        scale(real, 1.0 / self.0)
+        if self.is_none() { real } else { real.div_f64(self.0) }
     }
-}
 
-/// To the nearest nanosecond; saturates after 584 years.
-fn scale(duration: Duration, factor: f64) -> Duration {
-    Duration::from_nanos((duration.as_nanos() as f64 * factor).round() as u64)
+    /// As [`Dilation::dilated`], for seconds, also those of the processor: emulated cores are k times as fast.
+    pub fn dilated_s(self, real_s: f64) -> f64 {
+        real_s / self.0
+    }
 }
 
 impl Default for Dilation {
     fn default() -> Dilation {
         Dilation::NONE
-    }
-}
-
-impl TryFrom<f64> for Dilation {
-    type Error = String;
-
-    fn try_from(k: f64) -> Result<Dilation, String> {
-        match (1.0..=Dilation::HIGH).contains(&k) {
-            true => Ok(Dilation(k)),
-            false => Err(format!("is {k}, must be 1 to {}", Dilation::HIGH)),
-        }
-    }
-}
-
-impl From<Dilation> for f64 {
-    fn from(dilation: Dilation) -> f64 {
-        dilation.0
-    }
-}
-
-impl FromStr for Dilation {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Dilation, String> {
-        let k = text.trim().parse::<f64>();
-        k.map_err(|_| format!("`{text}` is not a number; must be 1 to {}", Dilation::HIGH))?.try_into()
     }
 }
 
@@ -72,24 +72,86 @@ impl Display for Dilation {
     }
 }
 
+impl TryFrom<f64> for Dilation {
+    type Error = String;
+
+    fn try_from(factor: f64) -> Result<Dilation, String> {
+        Dilation::new(factor)
+    }
+}
+
+impl FromStr for Dilation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Dilation, String> {
+        let factor = text.parse().map_err(|_| format!("`{text}` is not a number; write for example 4"))?;
+        Dilation::new(factor)
+    }
+}
+
+/// The environment variable that the preload library reads: k, and the origin in nanoseconds on CLOCK_MONOTONIC and
+/// CLOCK_REALTIME.
+pub const VARIABLE: &str = "SPINDLE_DILATION";
+
+/// The time of one trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    pub dilation: Dilation,
+    origin: Instant,
+    /// The origin on CLOCK_MONOTONIC, and since 1970.
+    origin_ns: [u128; 2],
+}
+
+impl Clock {
+    /// Dilated and real time are the same now.
+    pub fn start(dilation: Dilation) -> Clock {
+        let monotonic = clock_gettime(ClockId::Monotonic);
+        let monotonic = Duration::new(monotonic.tv_sec as u64, monotonic.tv_nsec as u32);
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { dilation, origin: Instant::now(), origin_ns: [monotonic.as_nanos(), since_1970.as_nanos()] }
+    }
+
+    /// Dilated time since the start.
+    pub fn now(&self) -> Duration {
+        self.dilation.dilated(self.origin.elapsed())
+    }
+
+    /// The value of [`VARIABLE`].
+    pub fn environment(&self) -> String {
+        let [monotonic, since_1970] = self.origin_ns;
+        format!("{} {monotonic} {since_1970}", self.dilation)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_factor_out_of_bounds_is_refused_in_one_sentence() {
-        let check = |text: &str, expect: &str| assert_eq!(text.parse::<Dilation>().unwrap_err(), expect);
-        check("0.5", "is 0.5, must be 1 to 64");
-        check("65", "is 65, must be 1 to 64");
-        check("NaN", "is NaN, must be 1 to 64");
-        check("four", "`four` is not a number; must be 1 to 64");
+    fn a_dilated_second_takes_k_seconds() {
+        let four = Dilation::new(4.0).unwrap();
+        assert_eq!(four.real(Duration::from_secs(1)), Duration::from_secs(4));
+        assert_eq!(four.dilated(Duration::from_secs(4)), Duration::from_secs(1));
+        assert_eq!(four.dilated_s(4.0), 1.0);
     }
 
     #[test]
-    fn real_time_is_k_times_as_long() {
-        let dilation: Dilation = "4".parse().unwrap();
-        assert_eq!(dilation.real(Duration::from_millis(10)), Duration::from_millis(40));
-        assert_eq!(dilation.dilated(Duration::from_millis(40)), Duration::from_millis(10));
-        assert_eq!(Dilation::NONE.real(Duration::from_nanos(7)), Duration::from_nanos(7));
+    fn the_bounds_are_told() {
+        let check = |text: &str, expect| assert_eq!(text.parse::<Dilation>(), expect, "{text}");
+        check("4", Dilation::new(4.0));
+        check("2.5", Dilation::new(2.5));
+        check("0.5", Err("0.5 is out of range; it can be 1 to 64".to_owned()));
+        check("65", Err("65 is out of range; it can be 1 to 64".to_owned()));
+        check("NaN", Err("NaN is out of range; it can be 1 to 64".to_owned()));
+        check("fast", Err("`fast` is not a number; write for example 4".to_owned()));
+    }
+
+    #[test]
+    fn a_clock_runs_k_times_slower_from_its_start() {
+        let clock = Clock::start(Dilation::new(10.0).unwrap());
+        std::thread::sleep(Duration::from_millis(50));
+        let (real, dilated) = (clock.origin.elapsed(), clock.now());
+        assert!(dilated >= Duration::from_millis(5) && dilated <= real / 5, "{dilated:?} of {real:?}");
+        assert!(clock.environment().starts_with("10 "), "{}", clock.environment());
     }
 }

@@ -152,19 +152,18 @@ fn wrong(schema: &Schema, key: &str, value: &Value) -> Option<String> {
                 Some(_) => None,
             }
         }
-        Value::Integer(number) if is(&["integer", "number"]) => out_of_range(schema, *number),
-        Value::Float(_) if is(&["number"]) => None,
+        Value::Integer(number) if is(&["integer", "number"]) => out_of_range(schema, *number as f64),
+        Value::Float(number) if is(&["number"]) => out_of_range(schema, *number),
         Value::Boolean(_) if is(&["boolean"]) => None,
         Value::Table(_) | Value::Array(_) if types.is_empty() => None,
         _ => Some(right_form(schema, key, value, &types)),
     }
 }
 
-fn out_of_range(schema: &Schema, number: i64) -> Option<String> {
+fn out_of_range(schema: &Schema, number: f64) -> Option<String> {
     let bound = |key: &str| leaves(schema).iter().find_map(|leaf| leaf[key].as_f64());
     let (least, most) = (bound("minimum"), bound("maximum"));
-    let value = number as f64;
-    let is_in_range = least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most);
+    let is_in_range = least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most);
     let words = match (least, most) {
         (Some(least), Some(most)) => format!("{least} to {most}"),
         (Some(least), None) => format!("{least} or more"),
@@ -183,7 +182,10 @@ fn right_form(schema: &Schema, key: &str, value: &Value, types: &[&str]) -> Stri
             format!("`{value}` must be a number without quotes; write `{key} = {text}`")
         }
         "integer" => format!("`{value}` must be a whole number{example}"),
-        "number" => format!("`{value}` must be a number without quotes{example}"),
+        "number" => match words(schema).as_slice() {
+            [] => format!("`{value}` must be a number without quotes{example}"),
+            words => format!("`{value}` must be a number without quotes, or \"{}\"", words.join("\" or \"")),
+        },
         "boolean" if matches!(text, "true" | "false") => {
             format!("`{value}` must be true or false without quotes; write `{key} = {text}`")
         }

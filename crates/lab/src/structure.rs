@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each crate, and those that it may depend on.
-const CRATES: [(&str, &[&str]); 6] = [
+const CRATES: [(&str, &[&str]); 7] = [
+    ("dilate", &[]),
     ("model", &[]),
     ("stats", &[]),
     ("base", &["model"]),

@@ -100,15 +100,15 @@ fn an_impossible_stack_gives_the_reason() {
     let sentence = |stack: StackSpec, size_bytes: u64| stack.build(size_bytes, 1).err().unwrap().to_string();
     assert_eq!(
         sentence(StackSpec::Device(Parameters::NULL), 1_000),
-        "`size` is 1000 bytes, must be a multiple of 512 above zero"
+        "`size` is 1000 B, must be a multiple of 512 B above zero"
     );
     assert_eq!(
         sentence(partition(StackSpec::Device(Parameters::NULL), 2 * SIZE_BYTES), 2 * SIZE_BYTES),
-        "`size` is 134217728 bytes, must be at most what the stack below has room for, 133169152 bytes"
+        "`size` is 128 MiB, must be at most what the stack below has room for, 127 MiB"
     );
     assert_eq!(
         sentence(disk(WriteCache::Off), 1 << 41),
-        "`size` is 2199023255552 bytes, must be at most the drive's capacity, 1099511627776 bytes"
+        "`size` is 2 TiB, must be at most the drive's capacity, 1 TiB"
     );
 }
 

@@ -26,7 +26,8 @@ use crate::system::{
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
-use spindle_base::{Dilation, Mistake, near};
+use spindle_base::dilation::Dilation;
+use spindle_base::{Mistake, near};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {

@@ -111,7 +111,12 @@ mod tests {
         let program = path.join("program");
         fs::copy("/bin/sleep", &program).unwrap();
         let mut child = Command::new(&program).arg("60").spawn().unwrap();
-        assert!(has_mapped(child.id(), &path) && has_open(child.id(), &path));
+        // The process may not have begun its program yet.
+        let is_found = || has_mapped(child.id(), &path) && has_open(child.id(), &path);
+        assert!((0..500).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            is_found()
+        }));
         assert!(!has_mapped(child.id(), &path.join("other")));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as RealInstant};
 
-use spindle_base::{Dilation, histogram};
+use spindle_base::dilation::Dilation;
+use spindle_base::histogram;
 use spindle_model::{
     Completion, Counters, Device, Instant, MILLISECOND, Operation, Outcome, PowerCut, Request,
 };
@@ -76,7 +77,7 @@ fn check_read(driver: &Driver<()>, read: impl Fn(&Driver<()>) -> (Duration, Stat
     let (answered_after, statistics) = read(driver);
     let counted_after_ns = before.elapsed().as_nanos() as u64;
     assert!(answered_after >= Duration::from_nanos(k * SERVICE_NS), "k = {k}: {answered_after:?}");
-    assert_eq!(f64::from(statistics.dilation), k as f64);
+    assert_eq!(statistics.dilation.factor(), k as f64);
     let latency_ns = statistics.read.latency_ns;
     assert!(latency_ns >= SERVICE_NS, "k = {k}: {latency_ns} ns");
     // Told in real time, it would be longer than the test took; so would the lateness, and the uptime.
@@ -108,7 +109,7 @@ fn the_time_since_the_disk_came_up_is_told_in_dilated_time() {
 
 #[test]
 fn the_dilation_of_an_idle_disk_can_be_changed_and_begins_the_statistics_anew() {
-    let (driver, read) = reading(Dilation::default());
+    let (driver, read) = reading(Dilation::NONE);
     check_read(&driver, &read, 1);
     for k in [4, 2] {
         assert!(driver.set_dilation(k.to_string().parse().unwrap()));
@@ -116,8 +117,8 @@ fn the_dilation_of_an_idle_disk_can_be_changed_and_begins_the_statistics_anew() 
         check_read(&driver, &read, k);
     }
     driver.submit(Operation::Read, 0, 4096, ());
-    assert!(!driver.set_dilation(Dilation::default()), "a request is in flight");
-    assert_eq!(f64::from(driver.statistics().dilation), 2.0);
+    assert!(!driver.set_dilation(Dilation::NONE), "a request is in flight");
+    assert_eq!(driver.statistics().dilation.factor(), 2.0);
 }
 
 #[test]
@@ -125,5 +126,5 @@ fn statistics_from_before_dilation_are_those_without() {
     let mut old = serde_json::to_value(Statistics::default()).unwrap();
     old.as_object_mut().unwrap().remove("dilation").expect("it is told");
     let read: Statistics = serde_json::from_value(old).unwrap();
-    assert_eq!(read.dilation, Dilation::default());
+    assert_eq!(read.dilation, Dilation::NONE);
 }

@@ -19,8 +19,8 @@ use spindle_stats::QuantileFunction;
 use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
-use spindle_base::Dilation;
 use spindle_base::child::die_with_parent;
+use spindle_base::dilation::Dilation;
 
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -65,7 +65,7 @@ impl Figures {
 
     /// What was measured on the real clock, in dilated time.
     fn dilated(self, dilation: Dilation) -> Figures {
-        let k = f64::from(dilation);
+        let k = dilation.factor();
         let row = Row {
             per_second: self.row.per_second * k,
             bytes_per_s: self.row.bytes_per_s * k,

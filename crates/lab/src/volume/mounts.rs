@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::record::FileClass;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 
 use crate::stack::StackSpec;
@@ -79,7 +79,7 @@ impl Mounts {
                         name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
-                        dilation: Dilation::default(),
+                        dilation: Dilation::NONE,
                         mount_at: None,
                         timing: false,
                         snapshot: snapshot.as_deref(),

@@ -176,7 +176,7 @@ fn every_format_has_the_labels_and_the_parameters_that_differ() {
 fn two_trials_without_a_difference_ask_for_a_third() {
     let again = Shape { name: "x25-m-again", ..FLASH };
     let text = file(&[FLASH, again], 2, |_, _| {});
-    insta::assert_snapshot!(verdict(&text), @"The x25-m-again was ahead with 1.00 times the throughput of the x25-m, but two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
+    insta::assert_snapshot!(verdict(&text), @"The x25-m-again and the x25-m were level, but two trials are too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
     assert_eq!(
         View::new(&records(&text)).cells[1].ratio.as_ref().expect("a ratio").verdict,
         "too few trials"

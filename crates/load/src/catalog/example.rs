@@ -138,7 +138,7 @@ mod tests {
         let refused = |kind: &str, bytes: u64| WorkloadSpec::example(kind, bytes).unwrap().unwrap_err();
         assert_eq!(
             refused("tpcc", 10 << 20),
-            "is less than the smallest database of this workload, 104.9 MB (1 warehouses)"
+            "is less than the smallest database of this workload, 104.9 MB (1 warehouse)"
         );
         assert!(refused("tpcc", 1 << 50).starts_with("is more than the largest database"));
         assert_eq!(bytes("tpcc", 60 << 20), bytes("tpcc", 140 << 20));
