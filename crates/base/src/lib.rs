@@ -18,5 +18,4 @@ pub mod random;
 pub mod text;
 pub mod units;
 
-pub use dilation::Dilation;
 pub use mistake::Mistake;

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_model::{Completion, Device, Instant, Outcome, Request, RequestId};
 
 use crate::clock::Clock;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_model::{Instant, SECOND};
 
 /// A moment on CLOCK_MONOTONIC.

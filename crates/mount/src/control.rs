@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 
 use crate::statistics::{Floor, Statistics};
 

@@ -26,7 +26,8 @@ use crate::system::{
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
-use spindle_base::{Dilation, Mistake, near};
+use spindle_base::dilation::Dilation;
+use spindle_base::{Mistake, near};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct DiskOptions {
@@ -277,10 +278,11 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
         .context("attaching a loop device")?;
     let device = PathBuf::from(device);
     tell_kernel(&device, options)?;
-    client.call(&control::Command::SetDelay { delay_real_ns: Some(floor::DELAY_REAL_NS) })?;
+    let delay_real_ns = floor::delay_real_ns(options.serve.dilation);
+    client.call(&control::Command::SetDelay { delay_real_ns: Some(delay_real_ns) })?;
     client.call(&control::Command::Timing { on: true })?;
-    let floor =
-        floor::measure(&device, || workers::hurry(&device)).context("measuring the emulator's floor")?;
+    let floor = floor::measure(&device, delay_real_ns, || workers::hurry(&device))
+        .context("measuring the emulator's floor")?;
     client.call(&control::Command::SetDelay { delay_real_ns: None })?;
     client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Timing { on: false })?;

@@ -28,7 +28,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_model::{
     Ageing, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, SECOND,
 };

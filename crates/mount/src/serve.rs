@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::proc::CpuTimes;
 use spindle_model::{Ageing, Device, LayerParameters as _};
 

@@ -1,7 +1,7 @@
 //! Counters of the emulator, as sent over the control socket.
 
 use serde::{Deserialize, Serialize};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 
 /// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The difference
 /// of two is the activity in between.

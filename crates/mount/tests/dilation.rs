@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant as RealInstant};
 
-use spindle_base::{Dilation, histogram};
+use spindle_base::dilation::Dilation;
+use spindle_base::histogram;
 use spindle_model::{
     Completion, Counters, Device, Instant, MILLISECOND, Operation, Outcome, PowerCut, Request,
 };
@@ -50,21 +51,24 @@ impl Device for Slow {
 /// until after its answer was counted, and the statistics.
 fn reading(dilation: Dilation) -> (Driver<()>, impl Fn(&Driver<()>) -> (Duration, Statistics)) {
     let (sender, answered) = channel();
-    let driver = Driver::start(Box::new(Slow::default()), dilation, move |(), _| sender.send(()).unwrap());
+    let driver = Driver::start(Box::new(Slow::default()), dilation, move |(), _| {
+        // Fails only after the receiver is gone, when nothing waits for it any more.
+        let _ = sender.send(());
+    });
+    let driver = driver.expect("a timer");
     let read = move |driver: &Driver<()>| {
         let count = driver.statistics().read.count;
         let begun = RealInstant::now();
         driver.submit(Operation::Read, 0, 4096, ());
-        answered.recv().unwrap();
+        answered.recv().expect("the driver lives");
         let answered_after = begun.elapsed();
         // An answer is counted just after it was given.
         while driver.statistics().read.count == count {
             std::thread::yield_now();
         }
-        assert!(answered_after <= begun.elapsed());
         (answered_after, driver.statistics())
     };
-    (driver.unwrap(), read)
+    (driver, read)
 }
 
 #[track_caller]
@@ -79,7 +83,7 @@ fn check_read(driver: &Driver<()>, read: impl Fn(&Driver<()>) -> (Duration, Stat
     // Told in real time, it would be longer than the test took; so would the lateness, and the uptime.
     assert!(k * latency_ns <= counted_after_ns, "k = {k}: {latency_ns} ns of {counted_after_ns} ns");
     let lateness_ns = latency_ns - SERVICE_NS;
-    let recorded_ns = histogram::decode(&statistics.lateness_histogram).unwrap().max();
+    let recorded_ns = histogram::decode(&statistics.lateness_histogram).expect("a histogram").max();
     let precision_ns = 2 + lateness_ns / 500;
     assert!(recorded_ns.abs_diff(lateness_ns) <= precision_ns, "k = {k}: {recorded_ns} and {lateness_ns} ns");
     assert_eq!(statistics.queue_time_ns, latency_ns);
@@ -105,7 +109,7 @@ fn the_time_since_the_disk_came_up_is_told_in_dilated_time() {
 
 #[test]
 fn the_dilation_of_an_idle_disk_can_be_changed_and_begins_the_statistics_anew() {
-    let (driver, read) = reading(Dilation::default());
+    let (driver, read) = reading(Dilation::NONE);
     check_read(&driver, &read, 1);
     for k in [4, 2] {
         assert!(driver.set_dilation(k.to_string().parse().unwrap()));
@@ -113,7 +117,7 @@ fn the_dilation_of_an_idle_disk_can_be_changed_and_begins_the_statistics_anew() 
         check_read(&driver, &read, k);
     }
     driver.submit(Operation::Read, 0, 4096, ());
-    assert!(!driver.set_dilation(Dilation::default()), "a request is in flight");
+    assert!(!driver.set_dilation(Dilation::NONE), "a request is in flight");
     assert_eq!(driver.statistics().dilation.factor(), 2.0);
 }
 
@@ -122,5 +126,5 @@ fn statistics_from_before_dilation_are_those_without() {
     let mut old = serde_json::to_value(Statistics::default()).unwrap();
     old.as_object_mut().unwrap().remove("dilation").expect("it is told");
     let read: Statistics = serde_json::from_value(old).unwrap();
-    assert_eq!(read.dilation, Dilation::default());
+    assert_eq!(read.dilation, Dilation::NONE);
 }

@@ -19,8 +19,8 @@ use spindle_stats::QuantileFunction;
 use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
-use spindle_base::Dilation;
 use spindle_base::child::die_with_parent;
+use spindle_base::dilation::Dilation;
 
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);

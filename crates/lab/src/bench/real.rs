@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_model::split_mix;
 use spindle_mount::{Disk, FileSystem, Statistics};
 use tempfile::NamedTempFile;
@@ -51,12 +51,12 @@ pub fn measure(
         questions.iter().partition(|question| question.place == Place::Raw);
     let file_bytes = |room_bytes: u64| options.file_bytes.unwrap_or(FILE_BYTES.min(room_bytes / FILE_SHARE));
     let mut notes = Vec::new();
-    let mut ask = Ask { options, interrupt, on_row, real_time: false, dilation: Dilation::default() };
+    let mut ask = Ask { options, interrupt, on_row, real_time: false, dilation: Dilation::NONE };
     match target {
         Target::Stack(stack) => {
             ask.real_time = true;
             if !raw.is_empty() {
-                let mut disk = up(stack, FileSystem::None, options.seed, Dilation::default())?;
+                let mut disk = up(stack, FileSystem::None, options.seed, Dilation::NONE)?;
                 let earlier = disk.statistics()?;
                 let device = disk.device.clone();
                 ask.all(&raw, &device, stack.size_bytes(), true)?;
@@ -68,7 +68,7 @@ pub fn measure(
                     None | Some(FileSystem::None) => FileSystem::Xfs,
                     Some(kind) => kind,
                 };
-                let mut disk = up(stack, kind, options.seed, Dilation::default())?;
+                let mut disk = up(stack, kind, options.seed, Dilation::NONE)?;
                 let mount = disk.mount.clone().context("the emulated disk has no mount")?;
                 let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
                 disk.set_timing(false)?;
@@ -107,7 +107,7 @@ pub fn measure(
             notes.push(format!("a temporary file of {} MiB", file_bytes / MEBIBYTE));
         }
     }
-    if ask.dilation != Dilation::default() {
+    if !ask.dilation.is_none() {
         notes.push(format!("dilation {}: all figures are in dilated time", ask.dilation));
     }
     Ok(notes)

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_model::{ClosedLoop, Operation, VirtualTime};
 use spindle_mount::{Disk, FileSystem, FloorCost, bare_tail, while_cores_are_busy};
 use spindle_stats::{QuantileFunction, demerit, demerit_within};
@@ -84,7 +84,7 @@ pub fn validate(stack: &StackSpec, options: Options, interrupt: &Interrupt) -> R
     };
     let (idle, busy) = (words(floor.idle), words(floor.busy));
     eprintln!("seed {SEED}; floor with idle cores {idle}, with busy cores {busy}");
-    if options.dilation != Dilation::default() {
+    if !options.dilation.is_none() {
         eprintln!("dilation {}: all figures are in dilated time", options.dilation);
     }
     let mut rows = Vec::new();

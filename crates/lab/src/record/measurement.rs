@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{MountView, ReplicationView};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 
 use crate::host::provenance::Machine;
 

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_load::WorkloadSpec;
 
 use super::{cause, instance};

@@ -37,7 +37,7 @@ use data_set::DataSets;
 pub(crate) use data_set::SNAPSHOTS;
 use pilot::Pilots;
 use preflight::{Found, Servers};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::text::{self, plural};
 use trial::Laboratory;
 use work_directory::WorkDirectory;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 
 use super::data_set::DataSets;
 use super::trial::Laboratory;

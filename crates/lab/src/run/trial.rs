@@ -29,7 +29,7 @@ use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
 
 /// For a server with little data; see [`patience::for_data`].

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use spindle_base::Dilation;
 use spindle_base::Mistake;
+use spindle_base::dilation::Dilation;
 
 use super::Scenario;
 use super::file::RunTable;

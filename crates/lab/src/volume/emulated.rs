@@ -14,8 +14,9 @@ use crate::host::provenance;
 use crate::stack::{StackSpec, served_device};
 use crate::volume::Volume;
 use crate::volume::zfs_volume::is_device_of;
+use spindle_base::Mistake;
+use spindle_base::dilation::Dilation;
 use spindle_base::units;
-use spindle_base::{Dilation, Mistake};
 
 /// Options of a disk besides its stack.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,8 +20,9 @@ use self::real::RealVolume;
 use self::zfs_volume::ZfsVolume;
 use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
+use spindle_base::Mistake;
 use spindle_base::child::find_program;
-use spindle_base::{Dilation, Mistake};
+use spindle_base::dilation::Dilation;
 
 /// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
 /// nothing emulates.
@@ -40,7 +41,7 @@ pub trait Volume: Debug {
     /// # Errors
     /// The storage has no other time than this machine's, or stays at work.
     fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
-        ensure!(dilation == Dilation::default(), "{} cannot be dilated", self.path().display());
+        ensure!(dilation.is_none(), "{} cannot be dilated", self.path().display());
         Ok(())
     }
 

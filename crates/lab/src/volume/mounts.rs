@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::record::FileClass;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 
 use crate::stack::StackSpec;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_mount::{OperationStatistics, Statistics};
 
 /// A sample of a volume mount.

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::histogram::{decode, encode};
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};

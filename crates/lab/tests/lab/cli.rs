@@ -311,10 +311,10 @@ fn a_disk_with_a_bad_name_size_or_dilation_is_refused() {
         "spindle: a disk cannot be called \"real\": the directory about real disks has that name",
     );
     for (command, k, problem) in [
-        ("up", "0.5", "is 0.5, must be 1 to 64"),
-        ("up", "-2", "is -2, must be 1 to 64"),
-        ("validate", "65", "is 65, must be 1 to 64"),
-        ("validate", "fast", "`fast` is not a number; must be 1 to 64"),
+        ("up", "0.5", "0.5 is out of range; it can be 1 to 64"),
+        ("up", "-2", "-2 is out of range; it can be 1 to 64"),
+        ("validate", "65", "65 is out of range; it can be 1 to 64"),
+        ("validate", "fast", "`fast` is not a number; write for example 4"),
     ] {
         let sentence = format!("spindle: --dilation: {problem}");
         check_refused(&format!("disk {command} null --dilation {k}"), &sentence);

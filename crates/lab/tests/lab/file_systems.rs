@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
 use crate::{in_check_all, skip};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_lab::stack::{StackFile, StackSpec};
 use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
@@ -24,7 +24,7 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
         name: format!("layout-test-{}", std::process::id()),
         seed: 1,
-        dilation: Dilation::default(),
+        dilation: Dilation::NONE,
         mount_at: None,
         timing: false,
         snapshot,

@@ -23,7 +23,7 @@ use crate::host::interrupt::Interrupt;
 use crate::stack::Origin;
 use draft::Draft;
 use fit::Observation;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 
 const SEED: u64 = 1;
 const RAMP: Duration = Duration::from_millis(500);

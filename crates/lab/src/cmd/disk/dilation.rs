@@ -1,7 +1,8 @@
 //! `--dilation K`: how many times slower time passes for an emulated disk.
 
 use clap::Args;
-use spindle_base::{Dilation, Mistake};
+use spindle_base::Mistake;
+use spindle_base::dilation::Dilation;
 
 #[derive(Debug, Clone, Args)]
 pub(super) struct DilationArguments {
@@ -15,8 +16,6 @@ impl DilationArguments {
     /// # Errors
     /// Not a number, or out of bounds.
     pub(super) fn dilation(&self) -> Result<Dilation, Mistake> {
-        self.dilation.parse().map_err(|problem: <Dilation as std::str::FromStr>::Err| {
-            Mistake::of_flag("dilation", problem.to_string())
-        })
+        self.dilation.parse().map_err(|problem: String| Mistake::of_flag("dilation", problem))
     }
 }

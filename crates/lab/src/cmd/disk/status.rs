@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
-use spindle_base::Dilation;
 use spindle_base::histogram;
 use spindle_base::text;
 use spindle_base::units::format_size_bytes;
@@ -64,7 +63,7 @@ fn sentence(disk: &DiskStatus) -> String {
         return format!("{head}  dead: {error}; `spindle disk down {name}` clears it\n");
     };
     let timing = if all.timing { "timing on" } else { "timing off" };
-    let dilation = match all.dilation == Dilation::default() {
+    let dilation = match all.dilation.is_none() {
         true => String::new(),
         false => format!(", dilation {}", all.dilation),
     };

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
 use spindle_load::{Second, Summary};
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 

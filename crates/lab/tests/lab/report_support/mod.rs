@@ -9,7 +9,7 @@ use hdrhistogram::{
     Histogram,
     serialization::{Serializer as _, V2Serializer},
 };
-use spindle_base::Dilation;
+use spindle_base::dilation::Dilation;
 use spindle_lab::{
     host::provenance::Machine,
     record::*,
