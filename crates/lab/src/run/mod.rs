@@ -10,6 +10,7 @@ mod data_set;
 mod phases;
 mod pilot;
 pub mod preflight;
+mod probe;
 mod replicas;
 mod trial;
 pub mod virtual_answer;

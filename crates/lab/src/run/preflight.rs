@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use spindle_base::Mistake;
-use spindle_base::child::find_program;
+use spindle_base::child::{find_program, is_static};
 
 use crate::host::patience::Wait;
 use crate::scenario::{Scenario, ServerSpec};
@@ -52,6 +52,7 @@ pub(super) fn servers_and_tools(scenario: &Scenario, servers: &Servers, path: &P
     let tools = tools(scenario)?;
     let versions = versions(scenario, servers, path)?;
     settings(scenario, servers, path)?;
+    preloading(scenario, servers, path)?;
     volume::check_environment()?;
     Ok(Found { versions, tools })
 }
@@ -129,6 +130,32 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
         }
     }
     Ok(())
+}
+
+/// Checks that every program can be put into dilated time.
+fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), Mistake> {
+    if scenario.run.dilation.is_none() {
+        return Ok(());
+    }
+    let of_server =
+        |(name, server): (&String, &Box<dyn Server>)| Some((format!("servers.{name}"), server.path().ok()??));
+    let of_workload =
+        |name: &String| Some((format!("workloads.{name}"), scenario.workloads[name].tool_path()?));
+    let programs = servers.iter().filter_map(of_server);
+    let mut programs = programs.chain(scenario.matrix.workload.iter().filter_map(of_workload));
+    let unfit = programs.find(|(_, program)| is_static(program).unwrap_or(false));
+    match unfit {
+        Some((key, program)) => Err(Mistake::at(
+            key,
+            format!(
+                "{} is linked statically, so its clock cannot be dilated; leave `dilation` out, or use a program \
+                 that is linked dynamically",
+                program.display()
+            ),
+        )
+        .in_file(path.display())),
+        None => Ok(()),
+    }
 }
 
 /// Names and versions of the tools that are clients of a workload, as the tools report them.

@@ -11,6 +11,7 @@ use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, Load, Recipe};
 use super::phases::Phases;
+use super::probe::Probe;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
@@ -264,11 +265,15 @@ impl Attempt<'_, '_> {
             once: scenario.run.once,
             tools_run_as: FOREIGN_TOOLS,
         };
+        let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
         let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();
         interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
         self.warm_up(&mut client)?;
+        if let Some(probe) = probe {
+            interrupt.kill_on_signal(server_id, || probe.end())?;
+        }
         self.phases.enter("measure")?;
         let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
         let measure = scenario.run.measure;
