@@ -83,6 +83,7 @@ pub struct Disk {
     pub device: PathBuf,
     /// `None` for a raw disk.
     pub mount: Option<PathBuf>,
+    formatting: Formatting,
     pub socket: PathBuf,
     pub process_id: u32,
     client: Client,
@@ -149,7 +150,8 @@ impl Disk {
             set = self.client.call(&control::Command::SetDilation { dilation }).map(drop);
             set.is_ok()
         });
-        set.map_err(|error| self.death().unwrap_or(error))
+        set.map_err(|error| self.death().unwrap_or(error))?;
+        self.mount.as_deref().map_or(Ok(()), |at| self.formatting.set_dilation(at, dilation))
     }
 
     /// Begins the statistics anew.
@@ -261,6 +263,7 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         name: options.name.clone(),
         device,
         mount,
+        formatting: options.formatting.clone(),
         socket: socket(state),
         process_id: emulator.id(),
         client,
@@ -294,7 +297,7 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
                 options.formatting.make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            options.formatting.mount(&device, &at)?;
+            options.formatting.mount(&device, &at, options.serve.dilation)?;
             Some(at)
         }
     };

@@ -582,4 +582,38 @@ mod tests {
     fn under_dilation_the_floor_is_as_long_in_real_time_and_a_kth_in_model_time() {
         check_sent("4", 4);
     }
+
+    #[track_caller]
+    fn check_late(dilation: &str, excused_ns: u64) {
+        let device = Sent { waiting: VecDeque::new(), sent: Arc::default() };
+        let driver = Driver::unattended(Box::new(device), dilation.parse().unwrap(), |(), _| ());
+        let mut due = Vec::new();
+        driver.accept(Operation::Read, 0, 4096, (), &mut due);
+        std::thread::sleep(Duration::from_millis(1));
+        driver.record(due.iter().map(|due| due.timing));
+        // It was due when it arrived, so all of its latency is lateness.
+        let Statistics { read, late_ns, late_requests, .. } = driver.statistics();
+        assert_eq!((late_ns, late_requests), (read.latency_ns - excused_ns, 1), "k = {dilation}");
+    }
+
+    #[test]
+    fn the_path_excuses_50_us_of_real_time() {
+        check_late("1", 50_000);
+        check_late("4", 12_500);
+    }
+
+    #[test]
+    fn the_wait_for_an_event_is_k_times_as_long_and_that_of_the_floors_measurement_is_not() {
+        let device = Constant { size_bytes: 1 << 20, delay_ns: SECOND, waiting: VecDeque::new() };
+        let check = |delay_real_ns: Option<u64>, expect: Duration| {
+            let driver = Driver::unattended(Box::new(device.clone()), "4".parse().unwrap(), |(), _| ());
+            driver.set_delay_real_ns(delay_real_ns);
+            let begun = std::time::Instant::now();
+            driver.accept(Operation::Read, 0, 4096, (), &mut Vec::new());
+            let (wait, _) = driver.next_due().expect("a request is in flight");
+            assert!(wait <= expect && wait + begun.elapsed() >= expect, "{wait:?}, not {expect:?}");
+        };
+        check(None, Duration::from_secs(4));
+        check(Some(100 * MILLISECOND), Duration::from_millis(100));
+    }
 }

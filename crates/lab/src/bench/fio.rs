@@ -65,19 +65,10 @@ impl Figures {
 
     /// What was measured on the real clock, in dilated time.
     fn dilated(self, dilation: Dilation) -> Figures {
-        let k = dilation.factor();
-        let row = Row {
-            per_second: self.row.per_second * k,
-            bytes_per_s: self.row.bytes_per_s * k,
-            latency_us_mean: self.row.latency_us_mean / k,
-            latency_us_p50: self.row.latency_us_p50.map(|real_us| real_us / k),
-            latency_us_p99: self.row.latency_us_p99.map(|real_us| real_us / k),
-            latency_us_p999: self.row.latency_us_p999.map(|real_us| real_us / k),
-            seconds: self.row.seconds / k,
-            ..self.row
-        };
-        let of_bin = |(real_ns, count): (u64, u64)| ((real_ns as f64 / k).round() as u64, count);
-        Figures { row, latencies_ns: self.latencies_ns.into_iter().map(of_bin).collect() }
+        let of_bin =
+            |(real_ns, count): (u64, u64)| ((real_ns as f64 / dilation.factor()).round() as u64, count);
+        let latencies_ns = self.latencies_ns.into_iter().map(of_bin).collect();
+        Figures { row: self.row.dilated(dilation), latencies_ns }
     }
 }
 

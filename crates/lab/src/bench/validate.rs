@@ -7,6 +7,7 @@
 //!
 //! Under dilation, fio's own clock stays real, and its times are divided by k.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -104,32 +105,15 @@ fn row(
     (queue_depth, cores_busy): (u64, bool),
     interrupt: &Interrupt,
 ) -> Result<Row> {
-    let Options { read_bytes, seconds, dilation } = options;
-    let model = in_virtual_time(stack, read_bytes, queue_depth);
+    let model = in_virtual_time(stack, options.read_bytes, queue_depth);
     let device = disk.device.clone();
     let earlier = disk.statistics()?;
-    let question = Question {
-        place: Place::Raw,
-        access: Access::RandomRead,
-        block_bytes: read_bytes,
-        iodepth: queue_depth,
-    };
-    let job = Job {
-        path: &device,
-        question,
-        offset_bytes: 0,
-        span_bytes: stack.size_bytes() / read_bytes * read_bytes,
-        dilation,
-        seconds,
-        ramp: RAMP,
-        direct: true,
-        seed: SEED,
-        real_time: true,
-    };
+    let job = job(&device, stack, options, queue_depth);
     let fio = || fio::run(&job, interrupt);
     let real = if cores_busy { while_cores_are_busy(fio)? } else { fio()? };
     let later = disk.statistics()?;
-    let bare_tail = (queue_depth == 1).then(|| host_alone(&model, dilation, cores_busy)).transpose()?;
+    let bare_tail =
+        (queue_depth == 1).then(|| host_alone(&model, options.dilation, cores_busy)).transpose()?;
     let lateness = observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
     let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
     let measured = real.distribution().context("fio's output lacks the latencies")?;
@@ -157,6 +141,23 @@ fn row(
         lateness_p50_us: lateness_us(0.50),
         lateness_p99_us: lateness_us(0.99),
     })
+}
+
+fn job<'a>(device: &'a Path, stack: &StackSpec, options: Options, queue_depth: u64) -> Job<'a> {
+    let Options { read_bytes, seconds, dilation } = options;
+    let (place, access) = (Place::Raw, Access::RandomRead);
+    Job {
+        path: device,
+        question: Question { place, access, block_bytes: read_bytes, iodepth: queue_depth },
+        offset_bytes: 0,
+        span_bytes: stack.size_bytes() / read_bytes * read_bytes,
+        dilation,
+        seconds,
+        ramp: RAMP,
+        direct: true,
+        seed: SEED,
+        real_time: true,
+    }
 }
 
 /// What this host alone adds to answers after the model's mean, in dilated time.
