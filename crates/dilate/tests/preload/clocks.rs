@@ -165,12 +165,12 @@ fn processor() {
     let spin = || {
         let start = now_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let wall = now_ns(libc::CLOCK_MONOTONIC);
-        while now_ns(libc::CLOCK_THREAD_CPUTIME_ID) - start < 80_000_000 {}
+        while now_ns(libc::CLOCK_THREAD_CPUTIME_ID) - start < 2_000_000 {}
         now_ns(libc::CLOCK_MONOTONIC) - wall
     };
-    // 80 ms of the processor are 20 ms of the dilated clock, or more on a busy machine.
-    let least = (0..5).map(|_| spin()).min().unwrap();
-    assert!((20_000_000..60_000_000).contains(&least), "{least}");
+    // 2 ms of the processor are 0.5 ms of the dilated clock, unless others have the processor meanwhile.
+    let least = (0..100).map(|_| spin()).min().unwrap();
+    assert!((450_000..1_500_000).contains(&least), "{least}");
 }
 
 fn never_back() {
