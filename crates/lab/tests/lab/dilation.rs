@@ -75,8 +75,10 @@ fn what_cannot_be_dilated_is_refused_with_the_reason() {
     }
     let running = good
         .replace("kind = \"mock\"\nsettings = {  }", "kind = \"running\"\nurl = \"mysql://u@127.0.0.1/d\"");
-    let running =
-        running.replace("kind = \"mock\"\nterminals = 2\nlatency_us = 500", "kind = \"oltp\"\nscript = \"read-write\"\nterminals = 2");
+    let running = running.replace(
+        "kind = \"mock\"\nterminals = 2\nlatency_us = 500",
+        "kind = \"tpcc\"\nwarehouses = 1\nterminals = 2",
+    );
     check_refused(
         &dilated(&running, "dilation = 2"),
         "servers.good.url: is of a server that runs already, whose clock cannot be dilated; leave `dilation` out",
