@@ -73,16 +73,20 @@ fn what_cannot_be_dilated_is_refused_with_the_reason() {
     ] {
         check_refused(&dilated(&good, key), expect);
     }
-    let running = good
-        .replace("kind = \"mock\"\nsettings = {  }", "kind = \"running\"\nurl = \"mysql://u@127.0.0.1/d\"");
-    let running = running.replace(
-        "kind = \"mock\"\nterminals = 2\nlatency_us = 500",
-        "kind = \"tpcc\"\nwarehouses = 1\nterminals = 2",
-    );
-    check_refused(
-        &dilated(&running, "dilation = 2"),
-        "servers.good.url: is of a server that runs already, whose clock cannot be dilated; leave `dilation` out",
-    );
+    for (server, expect) in [
+        (
+            "kind = \"running\"\nurl = \"mysql://u@127.0.0.1/d\"",
+            "servers.s.url: is of a server that runs already, whose clock cannot be dilated; leave `dilation` out",
+        ),
+        ("kind = \"mariadb\"", "stacks.a: is real storage, which cannot be dilated; leave `dilation` out"),
+    ] {
+        let scenario = format!(
+            "title = \"t\"\n[stacks.a]\npath = \"/tmp\"\n[servers.s]\n{server}\n[workloads.w]\nkind = \"tpcc\"\n\
+             warehouses = 1\n[matrix]\nstack = [\"a\"]\nserver = [\"s\"]\nworkload = [\"w\"]\n\
+             [run]\ntrials = 1\nmeasure = \"1 s\"\ndilation = 2\n"
+        );
+        check_refused(&scenario, expect);
+    }
 }
 
 /// A server with an empty database in dilated time.
