@@ -7,7 +7,7 @@
 //! program only has to be there.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -137,13 +137,16 @@ fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(),
     if scenario.run.dilation.is_none() {
         return Ok(());
     }
-    let of_server =
-        |(name, server): (&String, &Box<dyn Server>)| Some((format!("servers.{name}"), server.path().ok()??));
-    let of_workload =
-        |name: &String| Some((format!("workloads.{name}"), scenario.workloads[name].tool_path()?));
-    let programs = servers.iter().filter_map(of_server);
-    let mut programs = programs.chain(scenario.matrix.workload.iter().filter_map(of_workload));
-    let unfit = programs.find(|(_, program)| is_static(program).unwrap_or(false));
+    let mut programs: Vec<(String, PathBuf)> = Vec::new();
+    for (name, server) in servers {
+        let program = server.path().ok().flatten();
+        programs.extend(program.map(|program| (format!("servers.{name}"), program)));
+    }
+    for name in &scenario.matrix.workload {
+        let tool = scenario.workloads[name].tool_path();
+        programs.extend(tool.map(|tool| (format!("workloads.{name}"), tool)));
+    }
+    let unfit = programs.into_iter().find(|(_, program)| is_static(program).unwrap_or(false));
     match unfit {
         Some((key, program)) => Err(Mistake::at(
             key,
