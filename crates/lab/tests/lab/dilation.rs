@@ -4,11 +4,15 @@ use std::time::{Duration, Instant};
 
 use spindle_base::dilation::Dilation;
 use spindle_lab::host::trial_time::TrialTime;
+use spindle_lab::record::{PilotStep, Trial};
+use spindle_lab::report::View;
+use spindle_lab::report::compare::{Side, between};
 use spindle_lab::scenario::{Bounds, Scenario};
 use spindle_lab::server::{Running, Trust};
 use spindle_load::sql::{self, Session};
 
 use crate::in_check_all;
+use crate::report_support::{DISK, FLASH, Shape, file, records};
 use crate::run_mock::{Bench, GOOD, scenario};
 use crate::server_support::{directory, installed, instance, start};
 
@@ -164,4 +168,48 @@ fn the_waits_of_postgresql_take_k_times_longer() {
     });
     one.execute("ROLLBACK").unwrap();
     running.stop(Duration::from_secs(120)).unwrap();
+}
+
+fn at(k: f64, trial: &mut Trial) {
+    trial.measurement.as_mut().unwrap().dilation = Dilation::new(k).unwrap();
+}
+
+#[test]
+fn a_report_says_at_which_dilation_each_cell_ran_and_why() {
+    let of = |edit: &dyn Fn(&mut Trial, &Shape)| View::new(&records(&file(&[DISK, FLASH], 2, edit))).notes;
+    assert_eq!(of(&|_, _| {}), [""; 0]);
+    assert_eq!(
+        of(&|trial, _| at(4.0, trial)),
+        ["Time was dilated: a second in this report took 4 s, and the 2 cores looked 4 times as fast."]
+    );
+    let mixed = of(&|trial, shape| {
+        if shape.name == FLASH.name {
+            at(8.0, trial);
+            let step = |k, cpu_busy, late, figure| {
+                let dilation = Dilation::new(k).unwrap();
+                PilotStep { dilation, cpu_busy, late, figure }
+            };
+            trial.pilot = vec![step(1.0, 0.97, true, 10_140.0), step(8.0, 0.6, false, 29_100.0)];
+        }
+    });
+    assert_eq!(
+        mixed,
+        [
+            "Time was dilated: the hdd-7200 ran in real time; for the x25-m a second in this report took 8 s, and \
+             the 2 cores looked 8 times as fast.",
+            "Pilots of the x25-m: at 1 the cores were 97 % busy, and the emulator was late (10,140); at 8 the cores \
+             were 60 % busy (29,100).",
+        ]
+    );
+}
+
+#[test]
+fn cells_of_two_runs_at_different_dilations_are_not_compared_unasked() {
+    let side = |text: &str| Side::new("run.jsonl", records(text), None).unwrap();
+    let real = file(&[DISK, FLASH], 2, |_, _| {});
+    let dilated = file(&[DISK, FLASH], 2, |trial, _| at(4.0, trial));
+    let dilated = dilated.replace("2000-01-01T00:00:00Z", "2000-01-02T00:00:00Z");
+    let refused = between(&side(&real), &side(&dilated), false).unwrap_err().to_string();
+    assert!(refused.contains("are different experiments (dilation: 1 against 4)"), "{refused}");
+    between(&side(&real), &side(&dilated), true).unwrap();
 }
