@@ -50,6 +50,7 @@ pub struct MountsRequest<'a> {
     pub owner: &'a str,
     /// Number of mounts that are up together, with those of other owners.
     pub mount_count: usize,
+    pub dilation: Dilation,
 }
 
 impl Mounts {
@@ -79,7 +80,7 @@ impl Mounts {
                         name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
-                        dilation: Dilation::NONE,
+                        dilation: request.dilation,
                         mount_at: None,
                         timing: false,
                         snapshot: snapshot.as_deref(),
@@ -98,11 +99,6 @@ impl Mounts {
     /// With the timing off, requests are answered at memory speed.
     pub fn set_timing(&mut self, on: bool) -> Result<()> {
         self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_timing(on))
-    }
-
-    /// From now on a second of the storage's time takes `dilation` real seconds.
-    pub fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
-        self.mounts.iter_mut().try_for_each(|mount| mount.volume.set_dilation(dilation))
     }
 
     /// An error if measurements on any of them are meaningless from now on.
