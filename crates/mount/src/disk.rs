@@ -17,7 +17,7 @@ use crate::file_system::Formatting;
 use crate::floor;
 use crate::format_options::FileSystem;
 use crate::run_directory::{run_directory, state_directory};
-use crate::serve::{ServeOptions, disk_file, fuse_directory, socket};
+use crate::serve::{BUSY, ServeOptions, disk_file, fuse_directory, socket};
 use crate::statistics::Statistics;
 use crate::system::{
     self, detach_mount, file_of_loop, is_claimed, is_mount_point, loops_of, mounts_of, names_in, remove_ours,
@@ -148,7 +148,7 @@ impl Disk {
         let mut set = Ok(());
         wait_until(IDLE_TIME, || {
             set = self.client.call(&control::Command::SetDilation { dilation }).map(drop);
-            set.is_ok()
+            !set.as_ref().is_err_and(|error| error.to_string() == BUSY)
         });
         set.map_err(|error| self.death().unwrap_or(error))?;
         self.mount.as_deref().map_or(Ok(()), |at| self.formatting.set_dilation(at, dilation))

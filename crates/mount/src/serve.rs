@@ -32,7 +32,7 @@ fn receivers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
 }
 
-const BUSY: &str = "the disk is at work; try again when it is idle";
+pub(crate) const BUSY: &str = "the disk is at work; try again when it is idle";
 
 /// Period of the checks of the cores' load and of the kernel's workers.
 const MACHINE_EVERY: Duration = Duration::from_millis(250);

@@ -225,6 +225,8 @@ pub struct PilotStep {
     pub dilation: Dilation,
     /// Share of all cores.
     pub cpu_busy: f64,
+    /// The part of it that server, clients and emulators used. The kernel's work for them is not in it.
+    pub cpu_own: f64,
     /// The emulator answered late, as [`Warning::Late`] says.
     pub late: bool,
     /// The workload's own metric.

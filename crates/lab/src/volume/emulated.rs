@@ -163,10 +163,6 @@ impl Volume for EmulatedVolume {
         self.disk.set_timing(on)
     }
 
-    fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
-        self.disk.set_dilation(dilation)
-    }
-
     fn check(&mut self) -> Result<()> {
         self.statistics()?;
         check_room(&self.path)

@@ -11,7 +11,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use spindle_base::dilation::Dilation;
 use spindle_base::histogram::{decode, encode};
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
@@ -131,10 +130,6 @@ impl Volume for ZfsVolume {
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.disks.iter_mut().try_for_each(|part| part.disk.set_timing(on))
-    }
-
-    fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
-        self.disks.iter_mut().try_for_each(|part| part.disk.set_dilation(dilation))
     }
 
     fn check(&mut self) -> Result<()> {
