@@ -43,8 +43,11 @@ pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
     masking::mask_header(&mut records.header);
     records.trials.iter_mut().for_each(masking::mask_trial);
     for trial in &mut records.trials {
-        let derived = trial.measurement.as_ref().and_then(Warning::derived);
-        trial.warnings.extend(derived);
+        let Some(measurement) = &trial.measurement else { continue };
+        let cpu_count = records.header.machine.cpu_count;
+        trial.warnings =
+            trial.warnings.drain(..).flat_map(|it| it.with_own_share(measurement, cpu_count)).collect();
+        trial.warnings.extend(Warning::derived(measurement));
     }
     Ok(records)
 }

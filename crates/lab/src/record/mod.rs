@@ -38,6 +38,7 @@ pub use replication::{
 pub use spindle_load::{Check, Metric};
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
+pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
 
 /// Raised when a reader of the old format would misread the new one. This reader accepts all formats up to
 /// its own.
