@@ -77,11 +77,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         refuse_foreign_link(Path::new(run::RESULTS))?;
     }
     run::check_directory(&options.directory)?;
-    for (stack, warning) in
-        scenario.filled().iter().filter_map(|filled| Some((&filled.stack, filled.nearly_full_warning()?)))
-    {
-        eprintln!("spindle: warning: stacks.{stack}: {warning}");
-    }
+    warn_of_nearly_full(&scenario);
     let outcome = match run::run(&scenario, &plan, &options, &interrupt) {
         Err(error) if error.is::<Interrupted>() => {
             eprintln!("spindle: interrupted; {}", how_to_go_on(&options, plan.trials.len()));
@@ -97,6 +93,14 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         eprintln!("{words}");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn warn_of_nearly_full(scenario: &Scenario) {
+    for filled in scenario.filled() {
+        if let Some(warning) = filled.nearly_full_warning() {
+            eprintln!("spindle: warning: stacks.{}: {warning}", filled.stack);
+        }
+    }
 }
 
 /// Whether a disk under test was full. A server may give the room back as it dies; then only its own words,

@@ -22,7 +22,7 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 use spindle_base::child::find_program;
-use spindle_base::units::format_size_bytes;
+use spindle_base::units::format_size_rounded;
 
 /// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
 /// nothing emulates.
@@ -129,7 +129,7 @@ fn format_refusal(stack: &StackSpec) -> Option<String> {
     let file_system = stack.formatting().filter(|_| stack.real().is_none())?.file_system;
     let (size_bytes, least_bytes) = (stack.size_bytes(), file_system.least_bytes());
     (size_bytes < least_bytes).then(|| {
-        let [size, least] = [size_bytes, least_bytes].map(format_size_bytes);
+        let [size, least] = [size_bytes, least_bytes].map(format_size_rounded);
         format!("{size} is too small: {} needs at least {least}", file_system.name())
     })
 }

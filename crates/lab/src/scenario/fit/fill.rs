@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use spindle_base::Mistake;
-use spindle_base::text;
-use spindle_base::units::format_size_bytes;
+use spindle_base::units::{format_size_bytes, format_size_rounded};
 
 use crate::record::FileClass;
 use crate::scenario::{Scenario, ServerSpec, storage};
@@ -80,7 +79,7 @@ impl Filled {
             "the data fill {} of {}: a short-stroked disk and an empty SSD look faster than a full one; leave \
              `size` out to fill half",
             percent(share),
-            size(self.size_bytes)
+            format_size_rounded(self.size_bytes)
         ))
     }
 
@@ -96,7 +95,7 @@ impl Filled {
             "the data, the log and the server's own files fill {} of {}, and the load adds to them: the disk may \
              run full; {remedy}",
             percent(share),
-            size(self.size_bytes)
+            format_size_rounded(self.size_bytes)
         ))
     }
 
@@ -104,11 +103,6 @@ impl Filled {
     pub fn nearly_empty_share(&self) -> Option<f64> {
         self.filled_share.filter(|share| *share < SHARE_LEAST && !self.follows_data)
     }
-}
-
-/// A whole number of MiB in its largest unit, anything else rounded.
-pub fn size(bytes: u64) -> String {
-    if bytes.is_multiple_of(MIB) { format_size_bytes(bytes) } else { text::size(bytes) }
 }
 
 /// The filled part of a stack of the usual size, which its drive or the smallest size may prevent from being
@@ -157,7 +151,7 @@ impl Scenario {
         let data = self.matrix.workload.iter().filter_map(|name| self.workloads[name].data());
         let data = data.max_by_key(|data| data.bytes)?;
         let files = ServerFiles::of(self);
-        let whole = |bytes: u64| size(bytes.next_multiple_of(MIB));
+        let whole = |bytes: u64| format_size_rounded(bytes.next_multiple_of(MIB));
         let own = match files.empty_bytes + files.more_redo_bytes() {
             0 => String::new(),
             bytes => format!(", and {} of the server's own files and redo log", whole(bytes)),
