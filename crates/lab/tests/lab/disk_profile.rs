@@ -29,6 +29,7 @@ fn a_stack_is_shown_with_every_value_and_its_origin() {
       timeout      6 s       default
       resync_rate  30 MB/s   assumption: about a third of 1 Gb/s
       survivor     local     default
+      not set: outages, congestions
       on: null, null of profile null, 1 GiB
       peer: another of the same as `on`
     ");

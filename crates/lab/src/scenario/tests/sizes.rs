@@ -115,7 +115,7 @@ fn a_disk_that_may_run_full_is_told_with_the_remedy_before_it_is_refused() {
     let of_size = |size: &str| GOOD.replace("size = \"20 GB\"", &format!("size = \"{size}\""));
     let warning = |size: &str| parsed(&of_size(size)).filled()[0].warning();
     assert_eq!(warning("1600 MiB"), None);
-    let words = "the data, the log and the server's own files fill 91 % of 1.25 GiB, and the load adds to them: \
+    let words = "the data, the log and the server's own files fill 91 % of 1280 MiB, and the load adds to them: \
                  the disk may run full; leave `size` out to fill half";
     assert_eq!(warning("1280 MiB").as_deref(), Some(words));
     // 1160 MiB of data and of the server's own files, and 96 MiB of the file system.
