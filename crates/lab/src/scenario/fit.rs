@@ -67,11 +67,10 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 _ => format!(" and a redo log of {}", text::size(redo_bytes)),
             };
             let stack = layout.stack_of(FileClass::Data);
-            let file_system_bytes = scenario.file_system_bytes(stack);
-            let with = if file_system_bytes > 0 { ", the file system included" } else { "" };
-            let needed_bytes = data.bytes + files.empty_bytes + more_bytes + file_system_bytes;
+            let needed_bytes = scenario.least_bytes(stack, data.bytes + files.empty_bytes + more_bytes);
             check_size(scenario, stack, needed_bytes, |needed| {
-                format!("workload `{workload}`: {}{redo} need at least {}{with}", data.words, enough(needed))
+                let needed = enough(needed);
+                format!("workload `{workload}`: {}{redo} need at least {needed} to be loaded", data.words)
             })?;
             // A separate mount does not hold the data, but needs room for files that grow there.
             for (class, name) in layout.apart() {
