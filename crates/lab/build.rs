@@ -24,8 +24,24 @@ fn list_profiles() -> io::Result<()> {
     fs::write(format!("{}/profiles.rs", env::var("OUT_DIR").unwrap_or_default()), format!("&[\n{array}]"))
 }
 
+/// Compiles the preload library, whose bytes are part of the binary. It has no dependencies.
+fn compile_preload_library() -> io::Result<()> {
+    const SOURCE: &str = "../dilate/src";
+    println!("cargo::rerun-if-changed={SOURCE}");
+    let directory = env::var("OUT_DIR").unwrap_or_default();
+    let status = Command::new(env::var("RUSTC").unwrap_or_default())
+        .args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "spindle_dilate"])
+        .args(["-O", "-C", "panic=abort", "-C", "strip=symbols", "--target"])
+        .arg(env::var("TARGET").unwrap_or_default())
+        .arg(format!("{SOURCE}/lib.rs"))
+        .args(["-o", &format!("{directory}/libspindle_dilate.so")])
+        .status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("the preload library: {status}"))) }
+}
+
 fn main() -> io::Result<()> {
     list_profiles()?;
+    compile_preload_library()?;
     println!("cargo::rerun-if-changed=build.rs");
     // The reflog of HEAD grows with every commit and every change of branch.
     if let Some(log) =

@@ -93,6 +93,30 @@ pub fn find_program(program: impl AsRef<Path>) -> Option<PathBuf> {
     candidates.chain((!is_name).then(|| program.to_owned())).find(|candidate| candidate.is_file())
 }
 
+/// Whether the program has no dynamic linker, so that nothing can be preloaded into it (ELF, PT_INTERP). False for
+/// what is no program of its own, such as a script.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_static(program: &Path) -> std::io::Result<bool> {
+    const MAGIC: &[u8] = b"\x7fELF\x02";
+    const PT_INTERP: u32 = 3;
+    let bytes = std::fs::read(program)?;
+    let number = |offset: usize, size: usize| {
+        let bytes = bytes.get(offset..offset + size)?;
+        Some(bytes.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte)))
+    };
+    if !bytes.starts_with(MAGIC) {
+        return Ok(false);
+    }
+    // The table of program headers, its size of an entry and their number, in a file of 64 bits.
+    let (Some(table), Some(size), Some(count)) = (number(32, 8), number(54, 2), number(56, 2)) else {
+        return Ok(false);
+    };
+    let kind = |index: u64| number((table + index * size) as usize, 4);
+    Ok((0..count).all(|index| kind(index) != Some(u64::from(PT_INTERP))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +146,19 @@ mod tests {
             std::thread::spawn(|| die_with_parent(Command::new("sleep").arg("600")).spawn().unwrap());
         let mut child = spawned.join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    }
+
+    #[test]
+    fn a_program_without_a_dynamic_linker_is_static() {
+        assert!(!is_static(Path::new("/bin/sh")).unwrap());
+        let mut program = std::fs::read("/bin/sh").unwrap();
+        // As many program headers as none.
+        program[56..58].copy_from_slice(&[0, 0]);
+        let file = std::env::temp_dir().join(format!("spindle-static-{}", std::process::id()));
+        std::fs::write(&file, program).unwrap();
+        assert!(is_static(&file).unwrap());
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        assert!(!is_static(&file).unwrap());
+        std::fs::remove_file(file).unwrap();
     }
 }

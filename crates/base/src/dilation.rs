@@ -39,8 +39,8 @@ impl Dilation {
         self.0
     }
 
-    pub fn is_none(self) -> bool {
-        self == Dilation::NONE
+    pub fn is_none(&self) -> bool {
+        *self == Dilation::NONE
     }
 
     /// How long a dilated duration takes.

@@ -1,6 +1,7 @@
 //! Waits of libaio and liburing, which call the kernel themselves: so their functions are replaced.
 
 use std::ffi::{c_int, c_long, c_uint};
+use std::ptr;
 
 use crate::next::{self, Opaque};
 use crate::sleeps::errno;
@@ -28,7 +29,7 @@ fn call(
 
 /// InnoDB's native AIO waits half a second at a time.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn io_getevents(
+extern "C" fn io_getevents(
     context: Opaque,
     least: c_long,
     most: c_long,
@@ -41,7 +42,7 @@ extern "C-unwind" fn io_getevents(
 
 /// `io_getevents` with other signals let through.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn io_pgetevents(
+extern "C" fn io_pgetevents(
     context: Opaque,
     least: c_long,
     most: c_long,
@@ -57,19 +58,15 @@ extern "C-unwind" fn io_pgetevents(
     call(number::IO_PGETEVENTS, context, least, most, events, [address(&timeout), address(&signals)])
 }
 
-/// liburing's wait with a timeout.
+/// liburing's wait with a timeout, which there calls `io_uring_wait_cqes`: ours would be called twice.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn io_uring_wait_cqe_timeout(
-    ring: Opaque,
-    result: Opaque,
-    timeout: Pointer<Timespec>,
-) -> c_int {
-    next::io_uring_wait_cqe_timeout(ring, result, longer(timeout).as_ref())
+extern "C" fn io_uring_wait_cqe_timeout(ring: Opaque, result: Opaque, timeout: Pointer<Timespec>) -> c_int {
+    io_uring_wait_cqes(ring, result, 1, timeout, ptr::null_mut())
 }
 
 /// liburing's wait for several.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn io_uring_wait_cqes(
+extern "C" fn io_uring_wait_cqes(
     ring: Opaque,
     result: Opaque,
     count: c_uint,
@@ -81,7 +78,7 @@ extern "C-unwind" fn io_uring_wait_cqes(
 
 /// liburing's submission that waits too.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn io_uring_submit_and_wait_timeout(
+extern "C" fn io_uring_submit_and_wait_timeout(
     ring: Opaque,
     result: Opaque,
     count: c_uint,

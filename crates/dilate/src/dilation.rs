@@ -55,6 +55,8 @@ impl Clock {
 
 /// The bits of k; zero until the environment has been read.
 static FACTOR: AtomicU64 = AtomicU64::new(0);
+/// 1 / k for clocks.
+static INVERSE: AtomicU64 = AtomicU64::new(0);
 static ORIGINS: [AtomicI64; 5] = [const { AtomicI64::new(0) }; 5];
 
 /// k. Inlined, because everything asks for it first.
@@ -86,9 +88,10 @@ pub(crate) fn real(clock: Clock, dilated: i64) -> i64 {
     if is_on() { arithmetic::real(factor(), origin(clock), dilated) } else { dilated }
 }
 
+/// Only if [`is_on`].
 #[inline]
 pub(crate) fn dilated(clock: Clock, real: i64) -> i64 {
-    arithmetic::dilated(factor(), origin(clock), real)
+    arithmetic::dilated(INVERSE.load(Relaxed), origin(clock), real)
 }
 
 /// Timeouts of whole milliseconds: negative is without end.
@@ -119,6 +122,7 @@ fn read() -> f64 {
     for (clock, origin) in origins {
         ORIGINS[clock as usize].store(origin, Relaxed);
     }
+    INVERSE.store(arithmetic::inverse(factor), Relaxed);
     FACTOR.store(factor.to_bits(), Release);
     factor
 }

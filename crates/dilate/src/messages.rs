@@ -8,24 +8,19 @@ use crate::time::{Pointer, Timespec, longer, real, remains};
 
 /// A signal, or none for so long.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn sigtimedwait(signals: Opaque, found: Opaque, timeout: Pointer<Timespec>) -> c_int {
+extern "C" fn sigtimedwait(signals: Opaque, found: Opaque, timeout: Pointer<Timespec>) -> c_int {
     next::sigtimedwait(signals, found, longer(timeout).as_ref())
 }
 
 /// System V semaphores, as PostgreSQL's processes use on some systems.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn semtimedop(
-    set: c_int,
-    operations: Opaque,
-    count: usize,
-    timeout: Pointer<Timespec>,
-) -> c_int {
+extern "C" fn semtimedop(set: c_int, operations: Opaque, count: usize, timeout: Pointer<Timespec>) -> c_int {
     next::semtimedop(set, operations, count, longer(timeout).as_ref())
 }
 
 /// Message queues wait until a moment of CLOCK_REALTIME.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn mq_timedreceive(
+extern "C" fn mq_timedreceive(
     queue: c_int,
     bytes: Opaque,
     size: usize,
@@ -37,7 +32,7 @@ extern "C-unwind" fn mq_timedreceive(
 
 /// As `mq_timedreceive`, for room in the queue.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn mq_timedsend(
+extern "C" fn mq_timedsend(
     queue: c_int,
     bytes: Opaque,
     size: usize,
@@ -49,19 +44,19 @@ extern "C-unwind" fn mq_timedsend(
 
 /// POSIX's asynchronous requests.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn aio_suspend(requests: Opaque, count: c_int, timeout: Pointer<Timespec>) -> c_int {
+extern "C" fn aio_suspend(requests: Opaque, count: c_int, timeout: Pointer<Timespec>) -> c_int {
     next::aio_suspend(requests, count, longer(timeout).as_ref())
 }
 
 /// The name of `aio_suspend` with large files.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn aio_suspend64(requests: Opaque, count: c_int, timeout: Pointer<Timespec>) -> c_int {
+extern "C" fn aio_suspend64(requests: Opaque, count: c_int, timeout: Pointer<Timespec>) -> c_int {
     aio_suspend(requests, count, timeout)
 }
 
 /// The kernel looks at this timeout only between two messages, and tells what remains.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn recvmmsg(
+pub(crate) extern "C" fn recvmmsg(
     socket: c_int,
     messages: Opaque,
     count: c_uint,

@@ -98,7 +98,7 @@ macro_rules! functions {
 
         $(#[inline]
         pub(crate) fn $name($($argument: $kind),*) -> $result {
-            type Function = unsafe extern "C-unwind" fn($($kind),*) -> $result;
+            type Function = unsafe extern "C" fn($($kind),*) -> $result;
             // SAFETY: libc's function of this name has this type. The arguments are those that the program
             // gave to our function of the same name, or times that outlive the call.
             unsafe { mem::transmute::<*mut c_void, Function>(addresses::$name.address())($($argument),*) }
@@ -109,11 +109,13 @@ macro_rules! functions {
 /// Arguments that are passed on as they are.
 pub(crate) type Opaque = *mut c_void;
 
-// Functions that a program may cancel a thread in unwind through ours: "C-unwind", and no destructors.
+// A thread that is cancelled in one of them unwinds through ours, which have no destructors. "C-unwind" would
+// be the word for it, but without unwinding in Rust (`panic = abort`) it ends the process there.
 functions! {
     in ALL;
     fn clock_gettime(clock: c_int, now: Pointer<Timespec>) -> c_int;
     fn gettimeofday(now: Pointer<Timeval>, zone: Opaque) -> c_int;
+    fn time(now: Pointer<i64>) -> i64;
     fn timespec_get(now: Pointer<Timespec>, base: c_int) -> c_int;
     fn times(processor: Opaque) -> c_long;
 
@@ -172,11 +174,10 @@ mod uring {
     use super::*;
     functions! {
         fn io_uring_submit_and_wait_timeout(ring: Opaque, result: Opaque, count: c_uint, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
-        fn io_uring_wait_cqe_timeout(ring: Opaque, result: Opaque, timeout: Pointer<Timespec>) -> c_int;
         fn io_uring_wait_cqes(ring: Opaque, result: Opaque, count: c_uint, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
     }
 }
-pub(crate) use uring::{io_uring_submit_and_wait_timeout, io_uring_wait_cqe_timeout, io_uring_wait_cqes};
+pub(crate) use uring::{io_uring_submit_and_wait_timeout, io_uring_wait_cqes};
 
 /// An older glibc lacks some of them. Then no program calls them, and the error is none of the program's.
 pub(crate) fn find_all() {

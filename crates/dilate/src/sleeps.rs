@@ -19,7 +19,7 @@ unsafe extern "C" {
 /// What remains after a signal is told in dilated time, so that a program that sleeps it too sleeps as long as
 /// it meant to.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
+pub(crate) extern "C" fn nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
     let left = Some(Cell::default());
     let status = next::nanosleep(longer(time).as_ref(), left.as_ref());
     if status != 0 && errno().get() == INTERRUPTED {
@@ -30,13 +30,13 @@ pub(crate) extern "C-unwind" fn nanosleep(time: Pointer<Timespec>, remaining: Po
 
 /// Another name of `nanosleep` in glibc.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn __nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
+pub(crate) extern "C" fn __nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
     nanosleep(time, remaining)
 }
 
 /// Until a moment, or for a duration; on the clock of a processor, both are real.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn clock_nanosleep(
+pub(crate) extern "C" fn clock_nanosleep(
     id: c_int,
     flags: c_int,
     time: Pointer<Timespec>,
@@ -56,7 +56,7 @@ pub(crate) extern "C-unwind" fn clock_nanosleep(
 
 /// C11's sleep, which tells an interruption by -1.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn thrd_sleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
+pub(crate) extern "C" fn thrd_sleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
     let left = Some(Cell::default());
     let status = next::thrd_sleep(longer(time).as_ref(), left.as_ref());
     if status == -1 {
@@ -67,7 +67,7 @@ pub(crate) extern "C-unwind" fn thrd_sleep(time: Pointer<Timespec>, remaining: P
 
 /// glibc's own calls `nanosleep` inside libc, where ours is not seen. It tells whole seconds that remain.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
+pub(crate) extern "C" fn sleep(seconds: c_uint) -> c_uint {
     let time = Cell::new(Timespec { seconds: seconds.into(), fraction: 0 });
     let status = nanosleep(Some(&time), Some(&time));
     if status == 0 { 0 } else { time.get().seconds as c_uint }
@@ -75,7 +75,7 @@ pub(crate) extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
 
 /// glibc's own calls `nanosleep` inside libc, where ours is not seen.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn usleep(microseconds: c_uint) -> c_int {
+pub(crate) extern "C" fn usleep(microseconds: c_uint) -> c_int {
     let time = Cell::new(Timespec::at(dilation::longer(i64::from(microseconds) * 1_000)));
     next::nanosleep(Some(&time), None)
 }

@@ -19,7 +19,7 @@ fn is_timeout(level: c_int, name: c_int, value: Opaque, size: u32) -> bool {
 
 /// Zero is without end.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn setsockopt(
+pub(crate) extern "C" fn setsockopt(
     socket: c_int,
     level: c_int,
     name: c_int,
@@ -36,7 +36,7 @@ pub(crate) extern "C-unwind" fn setsockopt(
 
 /// What the program has set.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn getsockopt(
+pub(crate) extern "C" fn getsockopt(
     socket: c_int,
     level: c_int,
     name: c_int,

@@ -60,7 +60,7 @@ fn address<T>(of: &Option<Cell<T>>) -> c_long {
 /// All six arguments are read as longs, as libc does: on both architectures a function with variable arguments
 /// takes them where one with fixed arguments does.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn syscall(
+extern "C" fn syscall(
     id: c_long,
     a: c_long,
     b: c_long,

@@ -59,17 +59,13 @@ fn clock_of(condition: Opaque, until: Pointer<Timespec>) -> Clock {
 
 /// The wait behind lock timeouts, background threads and most timers of MySQL and MariaDB.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn pthread_cond_timedwait(
-    condition: Opaque,
-    mutex: Opaque,
-    until: Pointer<Timespec>,
-) -> c_int {
+extern "C" fn pthread_cond_timedwait(condition: Opaque, mutex: Opaque, until: Pointer<Timespec>) -> c_int {
     next::pthread_cond_timedwait(condition, mutex, real(clock_of(condition, until), until).as_ref())
 }
 
 /// C++'s `std::condition_variable::wait_for`, which names its clock.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn pthread_cond_clockwait(
+extern "C" fn pthread_cond_clockwait(
     condition: Opaque,
     mutex: Opaque,
     clock: c_int,
@@ -80,7 +76,7 @@ extern "C-unwind" fn pthread_cond_clockwait(
 
 /// C11's condition variable.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn cnd_timedwait(condition: Opaque, mutex: Opaque, until: Pointer<Timespec>) -> c_int {
+extern "C" fn cnd_timedwait(condition: Opaque, mutex: Opaque, until: Pointer<Timespec>) -> c_int {
     next::cnd_timedwait(condition, mutex, real(Clock::Realtime, until).as_ref())
 }
 
@@ -94,7 +90,7 @@ macro_rules! until_realtime {
     ($($(#[$why:meta])* fn $name:ident($($argument:ident: $kind:ty),*; until);)*) => {
         $($(#[$why])*
         #[unsafe(no_mangle)]
-        extern "C-unwind" fn $name($($argument: $kind,)* until: Pointer<Timespec>) -> c_int {
+        extern "C" fn $name($($argument: $kind,)* until: Pointer<Timespec>) -> c_int {
             next::$name($($argument,)* real(Clock::Realtime, until).as_ref())
         })*
     };
@@ -105,7 +101,7 @@ macro_rules! until_clock {
     ($($(#[$why:meta])* fn $name:ident($($argument:ident: $kind:ty),*; clock, until);)*) => {
         $($(#[$why])*
         #[unsafe(no_mangle)]
-        extern "C-unwind" fn $name($($argument: $kind,)* clock: c_int, until: Pointer<Timespec>) -> c_int {
+        extern "C" fn $name($($argument: $kind,)* clock: c_int, until: Pointer<Timespec>) -> c_int {
             next::$name($($argument,)* clock, real_of(clock, until).as_ref())
         })*
     };

@@ -15,7 +15,7 @@ const REAL: c_int = 0;
 
 /// PostgreSQL's timeouts (`statement_timeout`, `lock_timeout`, `deadlock_timeout`).
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn setitimer(
+pub(crate) extern "C" fn setitimer(
     kind: c_int,
     new: Pointer<Alarm<Timeval>>,
     old: Pointer<Alarm<Timeval>>,
@@ -30,7 +30,7 @@ pub(crate) extern "C-unwind" fn setitimer(
 
 /// What remains is told in dilated time.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn getitimer(kind: c_int, now: Pointer<Alarm<Timeval>>) -> c_int {
+pub(crate) extern "C" fn getitimer(kind: c_int, now: Pointer<Alarm<Timeval>>) -> c_int {
     let status = next::getitimer(kind, now);
     if kind == REAL { told(status, now) } else { status }
 }
@@ -55,7 +55,7 @@ fn shoot_after(value: Timeval, interval: Timeval) -> Timeval {
 /// Whole seconds, also when k is not: so it becomes an interval timer. What remained is rounded to seconds as
 /// in libc, and never to zero.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn alarm(seconds: c_uint) -> c_uint {
+pub(crate) extern "C" fn alarm(seconds: c_uint) -> c_uint {
     let old = shoot_after(Timeval { seconds: seconds.into(), fraction: 0 }, Timeval::default());
     let is_next = old.fraction >= 500_000 || (old.seconds == 0 && old.fraction > 0);
     old.seconds as c_uint + c_uint::from(is_next)
@@ -63,7 +63,7 @@ pub(crate) extern "C-unwind" fn alarm(seconds: c_uint) -> c_uint {
 
 /// As `alarm`, in microseconds and repeated.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn ualarm(value: c_uint, interval: c_uint) -> c_uint {
+extern "C" fn ualarm(value: c_uint, interval: c_uint) -> c_uint {
     let [value, interval] = [value, interval].map(|time| Timeval::at(i64::from(time) * 1_000));
     let old = shoot_after(value, interval);
     (old.seconds * 1_000_000 + old.fraction) as c_uint
@@ -111,7 +111,7 @@ pub(crate) fn settings(flags: c_int, new: Pointer<Alarm<Timespec>>) -> Option<Ce
 
 /// Passed on; only the clock is noted.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn timer_create(clock: c_int, event: Opaque, timer: Pointer<usize>) -> c_int {
+extern "C" fn timer_create(clock: c_int, event: Opaque, timer: Pointer<usize>) -> c_int {
     let status = next::timer_create(clock, event, timer);
     if let Some(timer) = timer
         && status == 0
@@ -124,7 +124,7 @@ extern "C-unwind" fn timer_create(clock: c_int, event: Opaque, timer: Pointer<us
 
 /// MySQL's `max_execution_time`.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn timer_settime(
+extern "C" fn timer_settime(
     timer: usize,
     flags: c_int,
     new: Pointer<Alarm<Timespec>>,
@@ -139,14 +139,14 @@ extern "C-unwind" fn timer_settime(
 
 /// What remains is told in dilated time.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn timer_gettime(timer: usize, now: Pointer<Alarm<Timespec>>) -> c_int {
+extern "C" fn timer_gettime(timer: usize, now: Pointer<Alarm<Timespec>>) -> c_int {
     let status = next::timer_gettime(timer, now);
     if is_dilated(timer) { told(status, now) } else { status }
 }
 
 /// Timers of event loops. A file has none of the processors' clocks.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn timerfd_settime(
+pub(crate) extern "C" fn timerfd_settime(
     file: c_int,
     flags: c_int,
     new: Pointer<Alarm<Timespec>>,
@@ -158,7 +158,7 @@ pub(crate) extern "C-unwind" fn timerfd_settime(
 
 /// What remains is told in dilated time.
 #[unsafe(no_mangle)]
-pub(crate) extern "C-unwind" fn timerfd_gettime(file: c_int, now: Pointer<Alarm<Timespec>>) -> c_int {
+pub(crate) extern "C" fn timerfd_gettime(file: c_int, now: Pointer<Alarm<Timespec>>) -> c_int {
     let status = next::timerfd_gettime(file, now);
     told(status, now)
 }

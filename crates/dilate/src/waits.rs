@@ -8,31 +8,31 @@ use crate::time::{Pointer, Timespec, Timeval, longer, remains};
 
 /// The wait of most network servers and clients.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn poll(files: Opaque, count: u64, timeout: c_int) -> c_int {
+extern "C" fn poll(files: Opaque, count: u64, timeout: c_int) -> c_int {
     next::poll(files, count, longer_ms(timeout))
 }
 
 /// Another name of `poll` in glibc.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn __poll(files: Opaque, count: u64, timeout: c_int) -> c_int {
+extern "C" fn __poll(files: Opaque, count: u64, timeout: c_int) -> c_int {
     poll(files, count, timeout)
 }
 
 /// What `poll` is called with `_FORTIFY_SOURCE`, as distributions build.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn __poll_chk(files: Opaque, count: u64, timeout: c_int, size: usize) -> c_int {
+extern "C" fn __poll_chk(files: Opaque, count: u64, timeout: c_int, size: usize) -> c_int {
     next::__poll_chk(files, count, longer_ms(timeout), size)
 }
 
 /// glibc's does not tell what remains.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn ppoll(files: Opaque, count: u64, timeout: Pointer<Timespec>, signals: Opaque) -> c_int {
+extern "C" fn ppoll(files: Opaque, count: u64, timeout: Pointer<Timespec>, signals: Opaque) -> c_int {
     next::ppoll(files, count, longer(timeout).as_ref(), signals)
 }
 
 /// What `ppoll` is called with `_FORTIFY_SOURCE`.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn __ppoll_chk(
+extern "C" fn __ppoll_chk(
     files: Opaque,
     count: u64,
     timeout: Pointer<Timespec>,
@@ -44,7 +44,7 @@ extern "C-unwind" fn __ppoll_chk(
 
 /// Linux writes what remains into the timeout, and programs rely on it.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn select(
+extern "C" fn select(
     count: c_int,
     read: Opaque,
     write: Opaque,
@@ -59,7 +59,7 @@ extern "C-unwind" fn select(
 
 /// Another name of `select` in glibc.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn __select(
+extern "C" fn __select(
     count: c_int,
     read: Opaque,
     write: Opaque,
@@ -71,7 +71,7 @@ extern "C-unwind" fn __select(
 
 /// glibc's does not tell what remains.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn pselect(
+extern "C" fn pselect(
     count: c_int,
     read: Opaque,
     write: Opaque,
@@ -84,13 +84,13 @@ extern "C-unwind" fn pselect(
 
 /// The wait of PostgreSQL's processes and of MariaDB's thread pool.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn epoll_wait(epoll: c_int, events: Opaque, most: c_int, timeout: c_int) -> c_int {
+extern "C" fn epoll_wait(epoll: c_int, events: Opaque, most: c_int, timeout: c_int) -> c_int {
     next::epoll_wait(epoll, events, most, longer_ms(timeout))
 }
 
 /// `epoll_wait` with other signals let through.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn epoll_pwait(
+extern "C" fn epoll_pwait(
     epoll: c_int,
     events: Opaque,
     most: c_int,
@@ -102,7 +102,7 @@ extern "C-unwind" fn epoll_pwait(
 
 /// `epoll_pwait` in nanoseconds.
 #[unsafe(no_mangle)]
-extern "C-unwind" fn epoll_pwait2(
+extern "C" fn epoll_pwait2(
     epoll: c_int,
     events: Opaque,
     most: c_int,

@@ -6,6 +6,7 @@
 mod example;
 
 use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Command, Subcommand};
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use crate::workload::{Declared, Facts, Target, Workload};
 pub use example::{Written, WrittenKey};
-use spindle_base::child::RunAs;
+use spindle_base::child::{RunAs, find_program};
 
 /// Passes the list to a macro. Each line has a name in scenarios and on the command line, a variant, and a
 /// module of [`crate::workloads`]. The module has a `Spec` ([`Declared`]) and its [`Facts`].
@@ -174,6 +175,11 @@ impl WorkloadSpec {
             true => tool.version().map(Some),
             false => tool.program().find().map(|()| None),
         }
+    }
+
+    /// The path of the foreign tool that is the client; `None` without one, or if it is missing.
+    pub fn tool_path(&self) -> Option<PathBuf> {
+        find_program(self.build().ok()?.tool()?.program().path)
     }
 
     /// The workload with these parameters, or an error that names the wrong parameter.

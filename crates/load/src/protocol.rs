@@ -33,6 +33,13 @@ pub enum Endpoint {
     Mock,
 }
 
+impl Endpoint {
+    /// Whether a process of its own answers; otherwise the client does all the work itself.
+    pub fn is_server(&self) -> bool {
+        !matches!(self, Endpoint::Sqlite { .. } | Endpoint::Directory { .. } | Endpoint::Mock)
+    }
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 #[serde(tag = "command", rename_all = "kebab-case")]
 pub enum Command {

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::mpsc::{Receiver, channel};
 
+use spindle_base::dilation::Dilation;
 use spindle_model::{Completion, Device, Instant, Outcome, Request, RequestId};
 
 use crate::clock::Clock;
@@ -24,10 +25,10 @@ pub struct RealTime {
 impl RealTime {
     /// # Errors
     /// The kernel refuses a timer or a thread.
-    pub fn start(device: Box<dyn Device>) -> io::Result<RealTime> {
-        let clock = Clock::start();
+    pub fn start(device: Box<dyn Device>, dilation: Dilation) -> io::Result<RealTime> {
+        let clock = Clock::start(dilation);
         let (sender, completed) = channel();
-        let driver = Driver::start(device, move |id, outcome: Outcome| {
+        let driver = Driver::start(device, dilation, move |id, outcome: Outcome| {
             // Fails only after the receiver is gone, when nothing waits for it any more.
             let _ = sender.send(Completion { id, at: clock.now(), outcome });
         })?;

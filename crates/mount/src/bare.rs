@@ -9,7 +9,7 @@ use rustix::io;
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::ClockId;
 
-use crate::clock::Clock;
+use crate::clock::RealInstant;
 use crate::realtime;
 
 /// Tells the answering thread to end.
@@ -17,7 +17,8 @@ const END: u64 = 2;
 
 /// The 99th percentile minus the mean of the response time between two threads. One asks repeatedly for
 /// `lasting`, and the other answers each time after `delay`. Both run under SCHED_FIFO if the kernel allows
-/// it. An emulator on the same host cannot do better: it answers in the same way, after more work.
+/// it. An emulator on the same host cannot do better: it answers in the same way, after more work. All is in
+/// real time: under dilation, `delay` is the real time of the device's and the result is to be dilated.
 ///
 /// # Errors
 /// The kernel refuses an event or a timer.
@@ -65,9 +66,8 @@ fn ask_repeatedly(
 fn answer_repeatedly(question: BorrowedFd<'_>, answer: BorrowedFd<'_>, delay: Duration) -> io::Result<()> {
     realtime::set_fifo(realtime::ANSWERING);
     realtime::set_timer_slack();
-    let clock = Clock::start();
     while receive(question)? < END {
-        let due = clock.timespec(clock.now() + delay.as_nanos() as u64);
+        let due = RealInstant::now().after(delay).timespec();
         io::retry_on_intr(|| clock_nanosleep_absolute(ClockId::Monotonic, &due))?;
         send(answer, 1)?;
     }

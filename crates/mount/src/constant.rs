@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use spindle_model::{Completion, Counters, Device, Instant, Outcome, PowerCut, Request};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Constant {
     pub(crate) size_bytes: u64,
     pub(crate) delay_ns: u64,

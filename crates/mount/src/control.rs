@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
+use spindle_base::dilation::Dilation;
 
 use crate::statistics::{Floor, Statistics};
 
@@ -24,11 +25,16 @@ pub enum Command {
     Timing {
         on: bool,
     },
-    /// Sets the cost of a request outside the model, which is subtracted.
+    /// A second of the disk's time takes this many real seconds from now on. Refused while a request is in
+    /// flight. Begins the statistics anew.
+    SetDilation {
+        dilation: Dilation,
+    },
+    /// Sets the cost of a request outside the model, which is subtracted; in real time.
     SetFloor(Floor),
-    /// Replaces the model by a constant delay (to measure the floor), or restores the model.
+    /// Replaces the model by a constant delay in real time (to measure the floor), or restores the model.
     SetDelay {
-        delay_ns: Option<u64>,
+        delay_real_ns: Option<u64>,
     },
     /// Puts the device into the state after the given use; no data is written.
     Age {

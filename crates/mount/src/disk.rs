@@ -26,6 +26,7 @@ use crate::system::{
 use crate::users::users_of;
 use crate::watchdog::{self, LOG_FILE, PROCESS_FILE, Watchdog};
 use crate::workers;
+use spindle_base::dilation::Dilation;
 use spindle_base::{Mistake, near};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -66,9 +67,12 @@ fn existing(name: &str) -> Result<PathBuf> {
 
 /// File in the state directory with the options of the emulator.
 pub const OPTIONS_FILE: &str = "disk.json";
+// These times are about this machine, so they are real under any dilation, as are those of the watchdog.
 /// The base image may first have to be read from the host's disk.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const END_TIMEOUT: Duration = Duration::from_secs(20);
+/// A mounted file system writes now and then, for a moment.
+const IDLE_TIME: Duration = Duration::from_secs(10);
 /// A dying process closes its connections a moment before it is gone.
 const DYING_TIME: Duration = Duration::from_millis(500);
 
@@ -79,6 +83,7 @@ pub struct Disk {
     pub device: PathBuf,
     /// `None` for a raw disk.
     pub mount: Option<PathBuf>,
+    formatting: Formatting,
     pub socket: PathBuf,
     pub process_id: u32,
     client: Client,
@@ -132,6 +137,21 @@ impl Disk {
     /// The emulator died, or the disk lost a write.
     pub fn statistics(&mut self) -> Result<Statistics> {
         self.client.statistics().map_err(|error| self.death().unwrap_or(error))
+    }
+
+    /// From now on a second of the disk's time takes `dilation` real seconds. Waits until no request is in
+    /// flight, and begins the statistics anew.
+    ///
+    /// # Errors
+    /// The emulator died, or the disk stays at work.
+    pub fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
+        let mut set = Ok(());
+        wait_until(IDLE_TIME, || {
+            set = self.client.call(&control::Command::SetDilation { dilation }).map(drop);
+            set.is_ok()
+        });
+        set.map_err(|error| self.death().unwrap_or(error))?;
+        self.mount.as_deref().map_or(Ok(()), |at| self.formatting.set_dilation(at, dilation))
     }
 
     /// Begins the statistics anew.
@@ -243,6 +263,7 @@ fn bring_up(program: &Path, options: &DiskOptions) -> Result<Disk> {
         name: options.name.clone(),
         device,
         mount,
+        formatting: options.formatting.clone(),
         socket: socket(state),
         process_id: emulator.id(),
         client,
@@ -260,11 +281,12 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
         .context("attaching a loop device")?;
     let device = PathBuf::from(device);
     tell_kernel(&device, options)?;
-    client.call(&control::Command::SetDelay { delay_ns: Some(floor::DELAY_NS) })?;
+    let delay_real_ns = floor::delay_real_ns(options.serve.dilation);
+    client.call(&control::Command::SetDelay { delay_real_ns: Some(delay_real_ns) })?;
     client.call(&control::Command::Timing { on: true })?;
-    let floor =
-        floor::measure(&device, || workers::hurry(&device)).context("measuring the emulator's floor")?;
-    client.call(&control::Command::SetDelay { delay_ns: None })?;
+    let floor = floor::measure(&device, delay_real_ns, || workers::hurry(&device))
+        .context("measuring the emulator's floor")?;
+    client.call(&control::Command::SetDelay { delay_real_ns: None })?;
     client.call(&control::Command::SetFloor(floor))?;
     client.call(&control::Command::Timing { on: false })?;
 
@@ -275,7 +297,7 @@ fn attach(mut client: Client, options: &DiskOptions) -> Result<(Client, PathBuf,
                 options.formatting.make(&device)?;
             }
             let at = options.mount_at.clone().unwrap_or_else(|| state.join("mount"));
-            options.formatting.mount(&device, &at)?;
+            options.formatting.mount(&device, &at, options.serve.dilation)?;
             Some(at)
         }
     };

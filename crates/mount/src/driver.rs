@@ -10,6 +10,9 @@
 //!   request arrives that much earlier in model time ([`Device::submit_late`]), but not before the answer for
 //!   which its sender waited.
 //! * With the timing off the model is not asked at all.
+//! * Under a dilation of k, model time is a k-th of real time ([`Clock`]). Everything here and all statistics
+//!   are in model time. What is a property of this machine (floor, wake-ups, a sender's processor time) is
+//!   known in real time, has `REAL` or `real` in its name, and is a k-th as long in the model.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Debug};
@@ -25,11 +28,12 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
+use spindle_base::dilation::Dilation;
 use spindle_model::{
     Ageing, Device, Instant, MICROSECOND, MILLISECOND, Operation, Outcome, Request, RequestId, SECOND,
 };
 
-use crate::clock::Clock;
+use crate::clock::{Clock, RealInstant};
 use crate::constant::Constant;
 use crate::realtime;
 use crate::statistics::{Floor, Statistics};
@@ -51,7 +55,6 @@ impl<P: Send + 'static> Debug for Driver<P> {
 
 struct Shared<P> {
     core: Mutex<Core<P>>,
-    clock: Clock,
     /// Absent when the submitting thread also waits for the model's events.
     timer: Option<OwnedFd>,
     stop: AtomicBool,
@@ -59,6 +62,7 @@ struct Shared<P> {
 }
 
 struct Core<P> {
+    clock: Clock,
     device: Box<dyn Device>,
     /// The device under test, while a constant delay takes its place.
     set_aside: Option<Box<dyn Device>>,
@@ -71,6 +75,8 @@ struct Core<P> {
     next_id: u64,
     /// Share of the machine's cores that were busy recently.
     cores_busy: f64,
+    /// As measured, in real time.
+    real_floor: Floor,
     /// Settings and counts. [`Driver::statistics`] adds the figures that are read at that moment.
     statistics: Statistics,
     lateness: Histogram<u64>,
@@ -109,18 +115,21 @@ pub(crate) struct Timing {
 /// An answered request and the moment of its answer.
 struct Answered {
     timing: Timing,
-    at: Instant,
+    at: RealInstant,
 }
 
 /// A reply is late if it is later than this share of its service time...
 const LATE_SHARE: f64 = 0.05;
-/// ...and later than this, about the size of the floor's correction.
-const LATE_MIN_NS: u64 = 50 * MICROSECOND;
+/// ...and later than this, about the size of the floor's correction. The path and its spread are this
+/// machine's, so this is real time: under dilation the path's share of a dilated service time shrinks, and so
+/// does what it excuses. 50 us of model time would excuse k times that.
+const LATE_MIN_REAL_NS: u64 = 50 * MICROSECOND;
 /// Most wake-ups of a halted core of a virtual machine take less than this.
-const LEAD: Duration = Duration::from_micros(40);
+const LEAD_REAL: Duration = Duration::from_micros(40);
 const CORES_BUSY_MAX: f64 = 0.25;
-/// A sender that is idle for this long after an answer was not waiting for it.
-const FOLLOWS_WITHIN_NS: u64 = MILLISECOND;
+/// A sender that is idle for this long after an answer was not waiting for it. In between it uses the
+/// processor, which dilation does not slow down.
+const FOLLOWS_WITHIN_REAL_NS: u64 = MILLISECOND;
 /// One hour.
 const LATENESS_MAX_NS: u64 = 3600 * SECOND;
 
@@ -131,10 +140,11 @@ impl<P: Send + 'static> Driver<P> {
     /// The kernel refuses a timer or a thread.
     pub fn start(
         device: Box<dyn Device>,
+        dilation: Dilation,
         on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
     ) -> io::Result<Driver<P>> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        let mut driver = Driver::new(device, Some(timer), Box::new(on_complete));
+        let mut driver = Driver::new(device, dilation, Some(timer), Box::new(on_complete));
         let for_thread = driver.shared.clone();
         let thread = std::thread::Builder::new()
             .name("timer".to_owned())
@@ -147,14 +157,21 @@ impl<P: Send + 'static> Driver<P> {
     /// calls [`Driver::take_due`]. `on_complete` is called only by [`Driver::set_timing`].
     pub(crate) fn unattended(
         device: Box<dyn Device>,
+        dilation: Dilation,
         on_complete: impl Fn(P, Outcome) + Send + Sync + 'static,
     ) -> Driver<P> {
-        Driver::new(device, None, Box::new(on_complete))
+        Driver::new(device, dilation, None, Box::new(on_complete))
     }
 
-    fn new(device: Box<dyn Device>, timer: Option<OwnedFd>, on_complete: Box<OnComplete<P>>) -> Driver<P> {
+    fn new(
+        device: Box<dyn Device>,
+        dilation: Dilation,
+        timer: Option<OwnedFd>,
+        on_complete: Box<OnComplete<P>>,
+    ) -> Driver<P> {
         let transport = if timer.is_some() { "threads" } else { "io_uring" };
         let core = Core {
+            clock: Clock::start(dilation),
             device,
             set_aside: None,
             model_now: Instant::ZERO,
@@ -163,6 +180,7 @@ impl<P: Send + 'static> Driver<P> {
             unfollowed: VecDeque::new(),
             next_id: 0,
             cores_busy: 0.0,
+            real_floor: Floor::default(),
             statistics: Statistics {
                 timing: true,
                 scheduler: "SCHED_OTHER".to_owned(),
@@ -172,13 +190,7 @@ impl<P: Send + 'static> Driver<P> {
             lateness: Histogram::new_with_bounds(1, LATENESS_MAX_NS, 3).expect("valid bounds"),
             counted_since: Instant::ZERO,
         };
-        let shared = Shared {
-            core: Mutex::new(core),
-            clock: Clock::start(),
-            timer,
-            stop: AtomicBool::new(false),
-            on_complete,
-        };
+        let shared = Shared { core: Mutex::new(core), timer, stop: AtomicBool::new(false), on_complete };
         Driver { shared: Arc::new(shared), thread: None }
     }
 
@@ -201,7 +213,7 @@ impl<P: Send + 'static> Driver<P> {
     ) {
         let shared = &*self.shared;
         let mut core = shared.lock();
-        let now = shared.clock.now();
+        let now = core.clock.now();
         let mut timing = Timing { operation, size_bytes, arrived: now, submitted: now, due_at: None };
         if !core.statistics.timing {
             due.push(Due { payload, outcome: Outcome::Success, timing });
@@ -209,7 +221,8 @@ impl<P: Send + 'static> Driver<P> {
         }
         let id = RequestId(core.next_id);
         core.next_id += 1;
-        let floor_ns = core.statistics.floor.at(core.pending.len() as u64 + 1, core.cores_busy);
+        let floor_real_ns = core.real_floor.at(core.pending.len() as u64 + 1, core.cores_busy);
+        let floor_ns = core.clock.model_ns(floor_real_ns);
         let sent = Instant(now.0.saturating_sub(floor_ns)).max(core.follow(now));
         let model_now = core.model_now.max(sent);
         core.model_now = model_now;
@@ -224,23 +237,24 @@ impl<P: Send + 'static> Driver<P> {
     pub(crate) fn take_due(&self, due: &mut Vec<Due<P>>) {
         let mut core = self.shared.lock();
         if core.statistics.timing {
-            core.collect_due(self.shared.clock.now(), due);
+            let now = core.clock.now();
+            core.collect_due(now, due);
         }
     }
 
-    /// Time until the next event, zero if it is due, and the last part of that time, to be spent awake.
+    /// Real time until the next event, zero if it is due, and the last part of that time, to be spent awake.
     /// Waking a sleeping core sometimes takes that long. The second duration is zero while the cores are
     /// busy, because busy polling would take a core from others. `None` when nothing is in flight.
     pub(crate) fn next_due(&self) -> Option<(Duration, Duration)> {
         let core = self.shared.lock();
         let next = core.device.poll_at().filter(|_| core.statistics.timing)?;
-        let lead = if core.cores_busy < CORES_BUSY_MAX { LEAD } else { Duration::ZERO };
-        Some((Duration::from_nanos(next.0.saturating_sub(self.shared.clock.now().0)), lead))
+        let lead = if core.cores_busy < CORES_BUSY_MAX { LEAD_REAL } else { Duration::ZERO };
+        Some((core.clock.real_duration(next - core.clock.now()), lead))
     }
 
     /// Counts requests that were answered just now.
     pub(crate) fn record(&self, timings: impl Iterator<Item = Timing>) {
-        let at = self.shared.clock.now();
+        let at = RealInstant::now();
         self.shared.lock().add_all(timings.map(|timing| Answered { timing, at }));
     }
 
@@ -256,7 +270,7 @@ impl<P: Send + 'static> Driver<P> {
         if on {
             return;
         }
-        let now = self.shared.clock.now();
+        let now = core.clock.now();
         let waiting = std::mem::take(&mut core.pending);
         drop(core);
         let due = waiting.into_values().map(|Pending { payload, timing }| Due {
@@ -267,13 +281,14 @@ impl<P: Send + 'static> Driver<P> {
         self.shared.answer(due.collect());
     }
 
-    /// Replaces the device by a constant delay, or restores the device. Nothing may be in flight.
-    pub fn set_delay_ns(&self, delay_ns: Option<u64>) {
+    /// Replaces the device by a constant delay in real time, or restores the device. Nothing may be in flight.
+    pub fn set_delay_real_ns(&self, delay_real_ns: Option<u64>) {
         let mut core = self.shared.lock();
         if let Some(device) = core.set_aside.take() {
             core.device = device;
         }
-        if let Some(delay_ns) = delay_ns {
+        if let Some(delay_real_ns) = delay_real_ns {
+            let delay_ns = core.clock.model_ns(delay_real_ns);
             let size_bytes = core.device.size_bytes();
             let constant = Box::new(Constant { size_bytes, delay_ns, waiting: VecDeque::new() });
             core.set_aside = Some(std::mem::replace(&mut core.device, constant));
@@ -291,20 +306,31 @@ impl<P: Send + 'static> Driver<P> {
         is_idle
     }
 
-    /// Sets the cost of a request outside the model; see the module's header. Resets the statistics, because
-    /// the requests so far were those of the floor's measurement.
-    pub fn set_floor(&self, floor: Floor) {
-        self.shared.lock().statistics.floor = floor;
+    /// Sets the cost of a request outside the model, in real time; see the module's header. Resets the
+    /// statistics, because the requests so far were those of the floor's measurement.
+    pub fn set_floor(&self, real_floor: Floor) {
+        self.shared.lock().real_floor = real_floor;
         self.reset_statistics();
+    }
+
+    /// From now on a second of model time takes `dilation` real seconds. Resets the statistics, so that those
+    /// of two dilations are never added up. False, without effect, while a request is in flight.
+    pub fn set_dilation(&self, dilation: Dilation) -> bool {
+        let mut core = self.shared.lock();
+        let is_idle = core.pending.is_empty();
+        if is_idle {
+            core.clock.set_dilation(dilation, RealInstant::now());
+            core.reset_statistics();
+            // The device may have an event of its own ahead, such as the end of a clean-up.
+            core.armed_for = None;
+            self.shared.arm(&mut core);
+        }
+        is_idle
     }
 
     /// Begins the counts and the uptime anew. The counters of the device stay.
     pub fn reset_statistics(&self) {
-        let mut core = self.shared.lock();
-        let Statistics { timing, scheduler, transport, floor, .. } = std::mem::take(&mut core.statistics);
-        core.statistics = Statistics { timing, scheduler, transport, floor, ..Statistics::default() };
-        core.lateness.reset();
-        core.counted_since = self.shared.clock.now();
+        self.shared.lock().reset_statistics();
     }
 
     /// Sets the busy share of the cores, which weighs the floor of idle cores against that of busy ones.
@@ -318,7 +344,9 @@ impl<P: Send + 'static> Driver<P> {
         let Statistics { read, write, flush, discard, .. } = &core.statistics;
         let latency_ns = [read, write, flush, discard].map(|operation| operation.latency_ns);
         Statistics {
-            uptime_ns: self.shared.clock.now() - core.counted_since,
+            uptime_ns: core.clock.now() - core.counted_since,
+            dilation: core.clock.dilation(),
+            floor: core.real_floor.each(|real_ns| core.clock.model_ns(real_ns)),
             io_flusher_refused: !realtime::has_io_flusher(),
             queue_time_ns: latency_ns.iter().sum(),
             queue_depth: core.pending.len() as u64,
@@ -338,7 +366,7 @@ impl<P: Send + 'static> Drop for Driver<P> {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(timer) = &self.shared.timer {
-            self.shared.set_timer(timer, Instant::ZERO);
+            set_timer(timer, RealInstant::FIRST);
         }
         if let Some(thread) = self.thread.take() {
             // That thread has printed its panic; there is nothing to add.
@@ -367,7 +395,8 @@ impl<P: Send> Shared<P> {
             }
             let mut due = Vec::new();
             let mut core = self.lock();
-            core.collect_due(self.clock.now(), &mut due);
+            let now = core.clock.now();
+            core.collect_due(now, &mut due);
             core.armed_for = None;
             self.arm(&mut core);
             drop(core);
@@ -380,14 +409,8 @@ impl<P: Send> Shared<P> {
         let (Some(timer), Some(next)) = (&self.timer, core.device.poll_at()) else { return };
         if core.armed_for.is_none_or(|armed_for| next < armed_for) {
             core.armed_for = Some(next);
-            self.set_timer(timer, next);
+            set_timer(timer, core.clock.real(next));
         }
-    }
-
-    fn set_timer(&self, timer: &OwnedFd, at: Instant) {
-        let value =
-            Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: self.clock.timespec(at) };
-        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
     }
 
     fn answer(&self, due: Vec<Due<P>>) {
@@ -397,18 +420,31 @@ impl<P: Send> Shared<P> {
         let mut answered = Vec::with_capacity(due.len());
         for Due { payload, outcome, timing } in due {
             (self.on_complete)(payload, outcome);
-            answered.push(Answered { timing, at: self.clock.now() });
+            answered.push(Answered { timing, at: RealInstant::now() });
         }
         self.lock().add_all(answered.into_iter());
     }
 }
 
+fn set_timer(timer: &OwnedFd, at: RealInstant) {
+    let value = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: at.timespec() };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &value).expect("a valid time");
+}
+
 impl<P> Core<P> {
+    fn reset_statistics(&mut self) {
+        let Statistics { timing, scheduler, transport, .. } = std::mem::take(&mut self.statistics);
+        self.statistics = Statistics { timing, scheduler, transport, ..Statistics::default() };
+        self.lateness.reset();
+        self.counted_since = self.clock.now();
+    }
+
     /// The earliest moment at which a request that arrives now can have been sent. A sender that waits for an
     /// answer sends nothing meanwhile, and the one that waited longest comes first. A floor that was measured
     /// too high therefore does not make the device faster.
     fn follow(&mut self, now: Instant) -> Instant {
-        while self.unfollowed.front().is_some_and(|first| first.answered_at + FOLLOWS_WITHIN_NS < now) {
+        let within_ns = self.clock.model_ns(FOLLOWS_WITHIN_REAL_NS);
+        while self.unfollowed.front().is_some_and(|first| first.answered_at + within_ns < now) {
             self.unfollowed.pop_front();
         }
         self.unfollowed.pop_front().map_or(Instant::ZERO, |first| first.due_at)
@@ -430,7 +466,9 @@ impl<P> Core<P> {
     }
 
     fn add_all(&mut self, answered: impl Iterator<Item = Answered>) {
+        let late_min_ns = self.clock.model_ns(LATE_MIN_REAL_NS);
         for Answered { timing, at } in answered {
+            let at = self.clock.at(at);
             let Some(due_at) = timing.due_at else {
                 self.add(&timing, 0);
                 continue;
@@ -438,9 +476,9 @@ impl<P> Core<P> {
             self.add(&timing, at - timing.arrived);
             let lateness_ns = at - due_at;
             self.lateness.saturating_record(lateness_ns);
-            self.statistics.late_ns += lateness_ns.saturating_sub(LATE_MIN_NS);
+            self.statistics.late_ns += lateness_ns.saturating_sub(late_min_ns);
             let service_ns = due_at - timing.submitted;
-            if lateness_ns > LATE_MIN_NS.max((LATE_SHARE * service_ns as f64) as u64) {
+            if lateness_ns > late_min_ns.max((LATE_SHARE * service_ns as f64) as u64) {
                 self.statistics.late_requests += 1;
             }
         }
@@ -501,14 +539,15 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_request_was_sent_a_floor_ago_but_not_before_the_answer_that_it_follows() {
-        const FLOOR_NS: u64 = 100 * MILLISECOND;
+    #[track_caller]
+    fn check_sent(dilation: &str, k: u64) {
+        const FLOOR_REAL_NS: u64 = 100 * MILLISECOND;
         let sent = Arc::new(Mutex::new(Vec::new()));
         let device = Sent { waiting: VecDeque::new(), sent: sent.clone() };
-        let driver = Driver::unattended(Box::new(device), |(), _| ());
-        let cost = FloorCost { alone_ns: FLOOR_NS, each_other_ns: 0 };
+        let driver = Driver::unattended(Box::new(device), dilation.parse().unwrap(), |(), _| ());
+        let cost = FloorCost { alone_ns: FLOOR_REAL_NS, each_other_ns: 0 };
         driver.set_floor(Floor { idle: cost, busy: cost });
+        assert_eq!(driver.statistics().floor.idle.alone_ns, FLOOR_REAL_NS / k);
         let read = || {
             let mut due = Vec::new();
             driver.accept(Operation::Read, 0, 4096, (), &mut due);
@@ -517,20 +556,64 @@ mod tests {
             assert_eq!(Some(timing.submitted), timing.due_at);
             (timing.submitted, timing.arrived)
         };
-        std::thread::sleep(Duration::from_nanos(2 * FLOOR_NS));
+        std::thread::sleep(Duration::from_nanos(2 * FLOOR_REAL_NS));
         let (first, first_arrived) = read();
-        assert_eq!(first.0, first_arrived.0 - FLOOR_NS);
+        assert_eq!(first.0, first_arrived.0 - FLOOR_REAL_NS / k);
         // That answer was due 100 ms ago, but it was given just now: a floor that is too high changes
         // nothing.
-        let high = FloorCost { alone_ns: 2 * FLOOR_NS, each_other_ns: 0 };
+        let high = FloorCost { alone_ns: 2 * FLOOR_REAL_NS, each_other_ns: 0 };
         driver.set_floor(Floor { idle: high, busy: high });
         let (second, second_arrived) = read();
-        if second_arrived.0 - first_arrived.0 <= FOLLOWS_WITHIN_NS {
+        if second_arrived.0 - first_arrived.0 <= FOLLOWS_WITHIN_REAL_NS / k {
             assert_eq!(second, first);
         }
-        std::thread::sleep(Duration::from_nanos(3 * FLOOR_NS));
+        std::thread::sleep(Duration::from_nanos(3 * FLOOR_REAL_NS));
         let (third, third_arrived) = read();
-        assert_eq!(third.0, third_arrived.0 - 2 * FLOOR_NS);
+        assert_eq!(third.0, third_arrived.0 - 2 * FLOOR_REAL_NS / k);
         assert_eq!(*sent.lock().unwrap(), [first, second, third]);
+    }
+
+    #[test]
+    fn a_request_was_sent_a_floor_ago_but_not_before_the_answer_that_it_follows() {
+        check_sent("1", 1);
+    }
+
+    #[test]
+    fn under_dilation_the_floor_is_as_long_in_real_time_and_a_kth_in_model_time() {
+        check_sent("4", 4);
+    }
+
+    #[track_caller]
+    fn check_late(dilation: &str, excused_ns: u64) {
+        let device = Sent { waiting: VecDeque::new(), sent: Arc::default() };
+        let driver = Driver::unattended(Box::new(device), dilation.parse().unwrap(), |(), _| ());
+        let mut due = Vec::new();
+        driver.accept(Operation::Read, 0, 4096, (), &mut due);
+        std::thread::sleep(Duration::from_millis(1));
+        driver.record(due.iter().map(|due| due.timing));
+        // It was due when it arrived, so all of its latency is lateness.
+        let Statistics { read, late_ns, late_requests, .. } = driver.statistics();
+        assert_eq!((late_ns, late_requests), (read.latency_ns - excused_ns, 1), "k = {dilation}");
+    }
+
+    #[test]
+    fn the_path_excuses_50_us_of_real_time() {
+        check_late("1", 50_000);
+        check_late("4", 12_500);
+    }
+
+    #[test]
+    fn the_wait_for_an_event_is_k_times_as_long_and_that_of_the_floors_measurement_is_not() {
+        let device = Constant { size_bytes: 1 << 20, delay_ns: SECOND, waiting: VecDeque::new() };
+        let check = |delay_real_ns: Option<u64>, expect: Duration| {
+            let driver = Driver::unattended(Box::new(device.clone()), "4".parse().unwrap(), |(), _| ());
+            driver.set_delay_real_ns(delay_real_ns);
+            let begun = std::time::Instant::now();
+            driver.accept(Operation::Read, 0, 4096, (), &mut Vec::new());
+            let (wait, _) = driver.next_due().expect("a request is in flight");
+            assert!(wait <= expect && wait + begun.elapsed() >= expect, "{wait:?}, not {expect:?}");
+        };
+        check(None, Duration::from_secs(4));
+        check(Some(100 * MILLISECOND), Duration::from_millis(100));
     }
 }

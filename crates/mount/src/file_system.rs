@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::format_options::{FileSystem, mkfs_refusal, mount_refusal};
 use crate::system::{last_words, run};
 use spindle_base::Mistake;
+use spindle_base::dilation::Dilation;
 
 /// A file system with the user's own options for mkfs and mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,27 +93,58 @@ impl Formatting {
 
     /// # Errors
     /// mount refuses; [`Formatting::check`].
-    pub(crate) fn mount(&self, device: &Path, at: &Path) -> Result<()> {
+    pub(crate) fn mount(&self, device: &Path, at: &Path, dilation: Dilation) -> Result<()> {
         self.check()?;
         fs::create_dir_all(at).with_context(|| format!("making {}", at.display()))?;
         // Two disks may come from one snapshot and have one UUID. xfs can ignore that; btrfs must forget the
         // other disk.
         self.forget(device);
-        let options = self.all_mount_options();
+        let options = self.all_mount_options(dilation);
         let (device, at) = (device.to_string_lossy(), at.to_string_lossy());
         run("mount", &["-t", self.file_system.name(), "-o", &options, &device, &at])
             .map(drop)
             .with_context(|| format!("mounting {device} on {at}"))
     }
 
-    fn all_mount_options(&self) -> String {
+    fn all_mount_options(&self, dilation: Dilation) -> String {
         let mut options = vec!["noatime"];
         if self.file_system == FileSystem::Xfs {
             options.push("nouuid");
         }
         options.extend(self.mount_options.iter().map(String::as_str));
+        // Of two, the last counts.
+        let commit = self.commit_option(dilation);
+        options.extend(commit.as_deref().filter(|_| !dilation.is_none()));
         options.extend(OURS_LAST);
         options.join(",")
+    }
+
+    /// Adapts the timer of a mounted file system to another dilation.
+    ///
+    /// # Errors
+    /// mount refuses.
+    pub(crate) fn set_dilation(&self, at: &Path, dilation: Dilation) -> Result<()> {
+        let Some(commit) = self.commit_option(dilation) else { return Ok(()) };
+        let at = at.to_string_lossy();
+        run("mount", &["-o", &format!("remount,{commit}"), &at])
+            .map(drop)
+            .with_context(|| format!("setting the commit interval of {at}"))
+    }
+
+    /// The interval at which the kernel commits the file system's journal, in real time. A database notices it,
+    /// so under dilation it is k times as long. `None` for a file system without such an option: the timer of
+    /// xfs is the whole machine's, and stays as it is.
+    fn commit_option(&self, dilation: Dilation) -> Option<String> {
+        let usual_s = match self.file_system {
+            FileSystem::Ext4 => 5,
+            FileSystem::Btrfs => 30,
+            FileSystem::None | FileSystem::Xfs => return None,
+        };
+        let theirs = self.mount_options.iter().flat_map(|options| options.split(','));
+        let theirs_s = theirs.filter_map(|option| option.strip_prefix("commit=")?.parse().ok()).next_back();
+        // Zero stands for the usual one.
+        let dilated = Duration::from_secs(theirs_s.filter(|&theirs_s| theirs_s > 0).unwrap_or(usual_s));
+        Some(format!("commit={}", dilation.real(dilated).as_secs_f64().ceil()))
     }
 
     /// Makes the kernel forget a btrfs device. It remembers them by UUID and refuses an older copy of one
@@ -147,7 +180,7 @@ impl Formatting {
             }
             // In its own mount namespace, which ends with the process, together with the mount and its loop
             // device.
-            let options = format!("loop,{}", self.all_mount_options());
+            let options = format!("loop,{}", self.all_mount_options(Dilation::NONE));
             let mut arguments = ["--mount", "mount", "-t", self.file_system.name(), "-o", &options]
                 .map(str::to_owned)
                 .to_vec();
@@ -205,7 +238,22 @@ mod tests {
     #[test]
     fn nothing_overrides_our_own_last_mount_options() {
         let formatting = formatting(FileSystem::Xfs, &[], &["inode64"]);
-        assert_eq!(formatting.all_mount_options(), "noatime,nouuid,inode64,nosuid,nodev");
+        assert_eq!(formatting.all_mount_options(Dilation::NONE), "noatime,nouuid,inode64,nosuid,nodev");
+    }
+
+    #[test]
+    fn under_dilation_the_kernel_commits_k_times_less_often() {
+        let check = |file_system, options: &[&str], k: f64, expect: &str| {
+            let all = formatting(file_system, &[], options).all_mount_options(Dilation::new(k).unwrap());
+            assert_eq!(all, format!("{expect},nosuid,nodev"));
+        };
+        check(FileSystem::Ext4, &[], 1.0, "noatime");
+        check(FileSystem::Ext4, &["commit=7"], 1.0, "noatime,commit=7");
+        check(FileSystem::Ext4, &[], 4.0, "noatime,commit=20");
+        check(FileSystem::Ext4, &["commit=7,data=ordered"], 2.5, "noatime,commit=7,data=ordered,commit=18");
+        check(FileSystem::Ext4, &["commit=0"], 2.0, "noatime,commit=0,commit=10");
+        check(FileSystem::Btrfs, &[], 8.0, "noatime,commit=240");
+        check(FileSystem::Xfs, &[], 8.0, "noatime,nouuid");
     }
 
     #[test]
@@ -214,7 +262,7 @@ mod tests {
         let nowhere = Path::new("/nonexistent");
         let (key, words) = formatting.complaint(1 << 20, nowhere).unwrap().unwrap();
         assert!(key == "mount_options" && words.starts_with("`loop` is not among"), "{key}: {words}");
-        for refused in [formatting.make(nowhere), formatting.mount(nowhere, nowhere)] {
+        for refused in [formatting.make(nowhere), formatting.mount(nowhere, nowhere, Dilation::NONE)] {
             assert!(refused.unwrap_err().downcast_ref::<Mistake>().is_some());
         }
     }

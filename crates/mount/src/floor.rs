@@ -1,15 +1,16 @@
 //! The floor: the cost of a request on its way through the block layer, the loop device, FUSE and the timer,
 //! outside the model. It is measured on every disk at bring-up, against a constant delay, and subtracted from
-//! every service time.
+//! every service time. It is a property of this machine: all times here are real, whatever the dilation.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use spindle_base::dilation::Dilation;
 
 use crate::statistics::{Floor, FloorCost};
 
@@ -19,8 +20,11 @@ const WARM_UP_READS: u64 = 10;
 const MEASURED_READS: u64 = 120;
 /// Number of concurrent readers, for the cost of requests in parallel.
 const DEPTH: u64 = 4;
-/// Long enough that the timer thread sleeps, as under a real profile; short enough for a thousand reads.
-pub(crate) const DELAY_NS: u64 = 200_000;
+/// The delay, in the device's time. Long enough that the timer thread sleeps, as under a real profile; short
+/// enough for a thousand reads.
+const DELAY: Duration = Duration::from_micros(200);
+/// A thread that sleeps longer wakes later, so the delay grows with the dilation, but not beyond this.
+const DELAY_REAL_MAX: Duration = Duration::from_micros(600);
 /// Alignment required by direct I/O.
 const PAGE_BYTES: usize = 4096;
 
@@ -31,25 +35,31 @@ const BATCHES: usize = 9;
 /// still and is no property of the path.
 const DISTURBED: u64 = 2;
 
+/// The constant delay for [`measure`], in real time.
+pub(crate) fn delay_real_ns(dilation: Dilation) -> u64 {
+    dilation.real(DELAY).min(DELAY_REAL_MAX).as_nanos() as u64
+}
+
 /// Mean latencies of 16 KiB reads beyond the constant delay, which must be in place. Calls `hurry` once the
 /// kernel's workers are visible.
 ///
 /// # Errors
 /// The device cannot be opened or read.
-pub(crate) fn measure(device: &Path, hurry: impl FnOnce()) -> Result<Floor> {
+pub(crate) fn measure(device: &Path, delay_real_ns: u64, hurry: impl FnOnce()) -> Result<Floor> {
     let reading = || format!("reading {}", device.display());
     let file =
         OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device).with_context(reading)?;
-    mean_ns(&file, DEPTH).with_context(reading)?;
+    mean_ns(&file, DEPTH, delay_real_ns).with_context(reading)?;
     hurry();
-    let idle = cost(&file).with_context(reading)?;
-    let busy = while_cores_are_busy(|| cost(&file)).with_context(reading)?;
+    let cost = || cost(&file, delay_real_ns).with_context(reading);
+    let idle = cost()?;
+    let busy = while_cores_are_busy(cost)?;
     Ok(Floor { idle, busy })
 }
 
-fn cost(file: &File) -> Result<FloorCost> {
-    let alone_ns = typical_mean_ns(file, 1)?;
-    let together_ns = typical_mean_ns(file, DEPTH)?;
+fn cost(file: &File, delay_real_ns: u64) -> Result<FloorCost> {
+    let alone_ns = typical_mean_ns(file, 1, delay_real_ns)?;
+    let together_ns = typical_mean_ns(file, DEPTH, delay_real_ns)?;
     Ok(FloorCost { alone_ns, each_other_ns: together_ns.saturating_sub(alone_ns) / (DEPTH - 1) })
 }
 
@@ -73,13 +83,15 @@ pub fn while_cores_are_busy<T>(work: impl FnOnce() -> T) -> T {
 
 /// The median of the batches, at most [`DISTURBED`] times the fastest. The bound applies when the host
 /// disturbed most batches.
-fn typical_mean_ns(file: &File, readers: u64) -> Result<u64> {
-    let mut batches = (0..BATCHES).map(|_| mean_ns(file, readers)).collect::<Result<Vec<u64>>>()?;
+fn typical_mean_ns(file: &File, readers: u64, delay_real_ns: u64) -> Result<u64> {
+    let batch = |_| mean_ns(file, readers, delay_real_ns);
+    let mut batches = (0..BATCHES).map(batch).collect::<Result<Vec<u64>>>()?;
     batches.sort_unstable();
     Ok(batches[batches.len() / 2].min(DISTURBED * batches[0]))
 }
 
-fn mean_ns(file: &File, readers: u64) -> Result<u64> {
+/// Beyond the delay.
+fn mean_ns(file: &File, readers: u64, delay_real_ns: u64) -> Result<u64> {
     let latencies_ns = thread::scope(|scope| -> Result<Vec<u64>> {
         let started: Vec<_> =
             (0..readers).map(|reader| scope.spawn(move || read_repeatedly(file, reader))).collect();
@@ -89,7 +101,7 @@ fn mean_ns(file: &File, readers: u64) -> Result<u64> {
         }
         Ok(all)
     })?;
-    Ok(ordinary_mean_ns(latencies_ns).saturating_sub(DELAY_NS))
+    Ok(ordinary_mean_ns(latencies_ns).saturating_sub(delay_real_ns))
 }
 
 /// The mean without the slowest twentieth, which measures disturbances by the host rather than the path.
@@ -116,4 +128,20 @@ fn read_repeatedly(file: &File, reader: u64) -> Result<Vec<u64>> {
         }
     }
     Ok(latencies_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_measurement_sleeps_as_long_as_a_dilated_device_within_bounds() {
+        let check = |k: f64, real_us: u64| {
+            let dilation = Dilation::new(k).expect("within bounds");
+            assert_eq!(delay_real_ns(dilation), real_us * 1_000, "k = {k}");
+        };
+        check(1.0, 200);
+        check(2.0, 400);
+        check(64.0, 600);
+    }
 }

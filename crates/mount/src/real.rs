@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
+use spindle_base::dilation::Dilation;
 
 use crate::file_system::Formatting;
 use crate::run_directory::{REAL, run_directory, state_directory};
@@ -84,7 +85,7 @@ impl RealDisk {
                 ensure!(rustix::process::geteuid().is_root(), "a block device needs root (mkfs and mount)");
                 check_unused(path)?;
                 formatting.make(path)?;
-                formatting.mount(path, &self.path)
+                formatting.mount(path, &self.path, Dilation::NONE)
             }
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use fuser::{Config, Filesystem, MountOption, Session};
 use serde::{Deserialize, Serialize};
+use spindle_base::dilation::Dilation;
 use spindle_base::proc::CpuTimes;
 use spindle_model::{Ageing, Device, LayerParameters as _};
 
@@ -42,6 +43,9 @@ pub struct ServeOptions {
     /// Directory for the FUSE mount point, the socket and the log.
     pub state_directory: PathBuf,
     pub size_bytes: u64,
+    /// At bring-up; [`Command::SetDilation`] changes it.
+    #[serde(default)]
+    pub dilation: Dilation,
     /// Snapshot to start from.
     pub base: Option<PathBuf>,
     /// Written data beyond this goes to a file in `spill_directory`.
@@ -124,7 +128,9 @@ fn serve_by_ring(
         drop(session);
         return serve_by_threads(device, store, options);
     }
-    let driver = Arc::new(Driver::unattended(device, move |answer, outcome| inbox.put(answer, outcome)));
+    let driver = Arc::new(Driver::unattended(device, options.dilation, move |answer, outcome| {
+        inbox.put(answer, outcome)
+    }));
     driver.set_timing(false);
     // Fails only if the thread is gone, which `ended` reports.
     let _ = ring.begin.send((store.clone(), driver.clone()));
@@ -160,8 +166,10 @@ impl RingThread {
 /// Serves without FUSE over io_uring: fuser's threads receive, a timer thread answers.
 fn serve_by_threads(device: Box<dyn Device>, store: &Arc<Store>, options: &ServeOptions) -> Result<()> {
     let for_driver = store.clone();
-    let driver = Driver::start(device, move |answer: Answer, outcome| send(&for_driver, answer, outcome))
-        .context("starting the timer")?;
+    let driver = Driver::start(device, options.dilation, move |answer: Answer, outcome| {
+        send(&for_driver, answer, outcome)
+    })
+    .context("starting the timer")?;
     let driver = Arc::new(driver);
     driver.set_timing(false);
     let session = mount(DiskFile { store: store.clone(), driver: driver.clone() }, options)?;
@@ -264,7 +272,8 @@ impl<P: Send + 'static> Control<P> {
             Command::Timing { on } => self.driver.set_timing(on),
             Command::ResetStatistics => self.driver.reset_statistics(),
             Command::SetFloor(floor) => self.driver.set_floor(floor),
-            Command::SetDelay { delay_ns } => self.driver.set_delay_ns(delay_ns),
+            Command::SetDelay { delay_real_ns } => self.driver.set_delay_real_ns(delay_real_ns),
+            Command::SetDilation { dilation } => ensure!(self.driver.set_dilation(dilation), BUSY),
             Command::Age { fill_percent, overwrite_percent, seed } => {
                 let ageing = Ageing { fill_percent, overwrite_percent, seed };
                 ageing.validate()?;

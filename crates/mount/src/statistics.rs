@@ -1,12 +1,20 @@
 //! Counters of the emulator, as sent over the control socket.
 
 use serde::{Deserialize, Serialize};
+use spindle_base::dilation::Dilation;
 
-/// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The difference of two is the activity in between.
+/// Cumulative since the disk was ready for use: the requests of mkfs and mount are not counted. The difference
+/// of two is the activity in between.
+///
+/// All times are in model time, that is in dilated time: one that took t on this machine's clock is told as t
+/// divided by `dilation`.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Default)]
 pub struct Statistics {
     /// Nanoseconds since then.
     pub uptime_ns: u64,
+    /// Records from before dilation have none.
+    #[serde(default)]
+    pub dilation: Dilation,
     pub timing: bool,
     /// `SCHED_FIFO` or `SCHED_OTHER`.
     pub scheduler: String,
@@ -35,9 +43,9 @@ pub struct Statistics {
     pub erases: u64,
     /// Erases of the superblock with the most.
     pub most_erases: u64,
-    /// Requests whose lateness exceeds both 5 % of their service time and 50 us.
+    /// Requests whose lateness exceeds both 5 % of their service time and 50 us of real time.
     pub late_requests: u64,
-    /// Sum over all requests of the lateness beyond 50 us; the floor makes up for the first 50 us.
+    /// Sum over all requests of the lateness beyond 50 us of real time; the floor makes up for those.
     pub late_ns: u64,
     /// Lateness of every reply: HDR histogram of nanoseconds, V2 encoding, base64.
     pub lateness_histogram: String,
@@ -75,12 +83,21 @@ impl Floor {
         let busy = busy.clamp(0.0, 1.0);
         (cost(self.idle) * (1.0 - busy) + cost(self.busy) * busy) as u64
     }
+
+    /// Converts each of its times.
+    pub(crate) fn each(self, convert: impl Fn(u64) -> u64) -> Floor {
+        let cost = |cost: FloorCost| FloorCost {
+            alone_ns: convert(cost.alone_ns),
+            each_other_ns: convert(cost.each_other_ns),
+        };
+        Floor { idle: cost(self.idle), busy: cost(self.busy) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, PartialEq, Default)]
 pub struct OperationStatistics {
     pub count: u64,
     pub bytes: u64,
-    /// Sum of the times from arrival to reply, measured inside the emulator on the host's clock.
+    /// Sum of the times from arrival to reply, measured inside the emulator.
     pub latency_ns: u64,
 }

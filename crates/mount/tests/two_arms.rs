@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use spindle_base::dilation::Dilation;
 use spindle_model::{
     ClosedLoop, Completion, Counters, Device, Driver, Instant, MICROSECOND, MILLISECOND, Measured, Operation,
     Outcome, PowerCut, Request, VirtualTime,
@@ -59,7 +60,7 @@ fn device(service_ns: u64) -> TwoServers {
 fn check(service_ns: u64, queue_depth: u64, request_count: u64, expect: impl Fn(&str, &Measured)) {
     let workload = ClosedLoop { queue_depth, request_count, ..ClosedLoop::default() };
     expect("virtual time", &workload.run(&mut VirtualTime::new(device(service_ns))));
-    let mut real = RealTime::start(Box::new(device(service_ns))).expect("a timer");
+    let mut real = RealTime::start(Box::new(device(service_ns)), Dilation::NONE).expect("a timer");
     expect("real time", &workload.run(&mut real));
     assert_eq!(real.wait(), None, "nothing is left");
     // The last answers are counted just after they were given.

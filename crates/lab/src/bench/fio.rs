@@ -20,6 +20,7 @@ use super::{Access, Question, Row};
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
 use spindle_base::child::die_with_parent;
+use spindle_base::dilation::Dilation;
 
 /// Allowance beyond the requested runtime, for fio to start its jobs and to complete its last requests.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,6 +35,8 @@ pub struct Job<'a> {
     /// Start of the range of requests, from the start of the file.
     pub offset_bytes: u64,
     pub span_bytes: u64,
+    /// Dilation of the disk. The clock of fio is real. All times here and all figures are in dilated time.
+    pub dilation: Dilation,
     pub seconds: u64,
     /// Runtime before the measurement, not counted.
     pub ramp: Duration,
@@ -59,6 +62,14 @@ impl Figures {
         let counts = self.latencies_ns.iter().map(|&(latency_ns, count)| (latency_ns as f64 / 1e3, count));
         QuantileFunction::of_counts(&counts.collect_vec())
     }
+
+    /// What was measured on the real clock, in dilated time.
+    fn dilated(self, dilation: Dilation) -> Figures {
+        let of_bin =
+            |(real_ns, count): (u64, u64)| ((real_ns as f64 / dilation.factor()).round() as u64, count);
+        let latencies_ns = self.latencies_ns.into_iter().map(of_bin).collect();
+        Figures { row: self.row.dilated(dilation), latencies_ns }
+    }
 }
 
 /// The version of fio in its own words, for example `fio-3.33`.
@@ -82,7 +93,8 @@ pub fn version() -> Result<String> {
 pub fn run(job: &Job<'_>, interrupt: &Interrupt) -> Result<Figures> {
     let ended =
         execute(&mut command(job), job, interrupt).with_context(|| format!("measuring {}", job.question))?;
-    figures(&job.question, &ended).with_context(|| format!("measuring {}", job.question))
+    let figures = figures(&job.question, &ended).with_context(|| format!("measuring {}", job.question))?;
+    Ok(figures.dilated(job.dilation))
 }
 
 fn command(job: &Job<'_>) -> Command {
@@ -108,8 +120,8 @@ fn command(job: &Job<'_>) -> Command {
         format!("--iodepth={depth}"),
         format!("--offset={}", job.offset_bytes),
         format!("--size={}", job.span_bytes),
-        format!("--runtime={}", job.seconds),
-        format!("--ramp_time={}ms", job.ramp.as_millis()),
+        format!("--runtime={}", job.dilation.real(Duration::from_secs(job.seconds)).as_secs_f64().ceil()),
+        format!("--ramp_time={}ms", job.dilation.real(job.ramp).as_millis()),
         format!("--direct={}", u8::from(job.direct)),
         format!("--randseed={}", job.seed),
     ]);
@@ -130,7 +142,7 @@ fn execute(command: &mut Command, job: &Job<'_>, interrupt: &Interrupt) -> Resul
         other => other.context("starting fio")?,
     };
     let process_id = child.id();
-    let patience = Duration::from_secs(job.seconds) + job.ramp + PATIENCE;
+    let patience = job.dilation.real(Duration::from_secs(job.seconds) + job.ramp) + PATIENCE;
     let wait = Wait { patience, who: "fio", interrupt: Some(interrupt) };
     let work = move || child.wait_with_output().context("waiting for fio");
     let output = interrupt.kill_on_signal(process_id, || wait.for_work(work));
@@ -237,6 +249,15 @@ mod tests {
         assert_eq!((figures.row.per_second, figures.row.latency_us_mean), (1000.5, 999.0));
         assert_eq!((figures.row.latency_us_p99, figures.row.seconds), (Some(2000.0), 2.0));
         assert_eq!(figures.latencies_ns, [(980_000, 1500), (1_010_000, 501)]);
+    }
+
+    #[test]
+    fn under_dilation_times_are_a_kth_and_rates_k_times_those_on_the_clock() {
+        let figures = check(0, GOOD, "").unwrap().dilated("4".parse().unwrap());
+        let Row { per_second, latency_us_mean, latency_us_p99, requests, seconds, .. } = figures.row;
+        assert_eq!((per_second, latency_us_mean, latency_us_p99), (4002.0, 249.75, Some(500.0)));
+        assert_eq!((requests, seconds), (2001, 0.5));
+        assert_eq!(figures.latencies_ns, [(245_000, 1500), (252_500, 501)]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod validate;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use spindle_base::dilation::Dilation;
 
 use crate::record::words;
 pub use deterioration::Deterioration;
@@ -101,6 +102,24 @@ pub struct Row {
     pub requests: u64,
     /// Length of the measurement, in the time of the disk.
     pub seconds: f64,
+}
+
+impl Row {
+    /// A row that was measured on the real clock, in dilated time.
+    fn dilated(self, dilation: Dilation) -> Row {
+        let k = dilation.factor();
+        let latency = |real_us: f64| real_us / k;
+        Row {
+            per_second: self.per_second * k,
+            bytes_per_s: self.bytes_per_s * k,
+            latency_us_mean: latency(self.latency_us_mean),
+            latency_us_p50: self.latency_us_p50.map(latency),
+            latency_us_p99: self.latency_us_p99.map(latency),
+            latency_us_p999: self.latency_us_p999.map(latency),
+            seconds: dilation.dilated_s(self.seconds),
+            ..self
+        }
+    }
 }
 
 /// A completed bench.

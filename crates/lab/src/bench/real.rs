@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use itertools::Itertools as _;
+use spindle_base::dilation::Dilation;
 use spindle_model::split_mix;
 use spindle_mount::{Disk, FileSystem, Statistics};
 use tempfile::NamedTempFile;
 
 use super::fio::{self, Job};
-use super::target::{Target, is_emulated};
+use super::target::Target;
 use super::{Access, Place, Question, Row};
 use crate::host::interrupt::Interrupt;
 use crate::observe;
@@ -50,12 +51,12 @@ pub fn measure(
         questions.iter().partition(|question| question.place == Place::Raw);
     let file_bytes = |room_bytes: u64| options.file_bytes.unwrap_or(FILE_BYTES.min(room_bytes / FILE_SHARE));
     let mut notes = Vec::new();
-    let mut ask = Ask { options, interrupt, on_row, real_time: false };
+    let mut ask = Ask { options, interrupt, on_row, real_time: false, dilation: Dilation::NONE };
     match target {
         Target::Stack(stack) => {
             ask.real_time = true;
             if !raw.is_empty() {
-                let mut disk = up(stack, FileSystem::None, options.seed)?;
+                let mut disk = up(stack, FileSystem::None, options.seed, Dilation::NONE)?;
                 let earlier = disk.statistics()?;
                 let device = disk.device.clone();
                 ask.all(&raw, &device, stack.size_bytes(), true)?;
@@ -67,7 +68,7 @@ pub fn measure(
                     None | Some(FileSystem::None) => FileSystem::Xfs,
                     Some(kind) => kind,
                 };
-                let mut disk = up(stack, kind, options.seed)?;
+                let mut disk = up(stack, kind, options.seed, Dilation::NONE)?;
                 let mount = disk.mount.clone().context("the emulated disk has no mount")?;
                 let file_bytes = FILE_BYTES.min(stack.size_bytes() / FILE_SHARE);
                 disk.set_timing(false)?;
@@ -82,6 +83,7 @@ pub fn measure(
         }
         Target::Running { device, mount, size_bytes, .. } => {
             ask.real_time = true;
+            ask.dilation = emulated::dilation_under(device)?.unwrap_or_default();
             ask.all(&raw, device, *size_bytes, true)?;
             if let Some(mount) = mount.as_deref().filter(|_| !file.is_empty()) {
                 let file_bytes = file_bytes(*size_bytes);
@@ -89,15 +91,24 @@ pub fn measure(
             }
         }
         Target::BlockDevice { path, size_bytes } => {
-            ask.real_time = is_emulated(path);
+            let emulated = emulated::dilation_under(path)?;
+            ask.real_time = emulated.is_some();
+            ask.dilation = emulated.unwrap_or_default();
             ask.all(&raw, path, *size_bytes, true)?;
         }
-        Target::File { path, size_bytes } => ask.all(&file, path, *size_bytes, false)?,
+        Target::File { path, size_bytes } => {
+            ask.dilation = emulated::dilation_under(path)?.unwrap_or_default();
+            ask.all(&file, path, *size_bytes, false)?;
+        }
         Target::Directory(path) => {
+            ask.dilation = emulated::dilation_under(path)?.unwrap_or_default();
             let file_bytes = file_bytes(free_bytes(path)?);
             ask.all(&file, own_file(path, file_bytes)?.path(), file_bytes, false)?;
             notes.push(format!("a temporary file of {} MiB", file_bytes / MEBIBYTE));
         }
+    }
+    if !ask.dilation.is_none() {
+        notes.push(format!("dilation {}: all figures are in dilated time", ask.dilation));
     }
     Ok(notes)
 }
@@ -107,6 +118,7 @@ struct Ask<'a> {
     interrupt: &'a Interrupt,
     on_row: &'a mut dyn FnMut(Row) -> Result<()>,
     real_time: bool,
+    dilation: Dilation,
 }
 
 impl Ask<'_> {
@@ -126,6 +138,7 @@ impl Ask<'_> {
             question,
             offset_bytes: 0,
             span_bytes: size_bytes / question.block_bytes * question.block_bytes,
+            dilation: self.dilation,
             seconds: self.options.seconds,
             // Fills the write cache before the measurement, so that the first writes do not look too fast.
             ramp: match question.access.is_write() && !is_fsync {
@@ -145,10 +158,11 @@ impl Ask<'_> {
 ///
 /// # Errors
 /// The disk does not come up.
-pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64) -> Result<Disk> {
+pub fn up(stack: &StackSpec, file_system: FileSystem, seed: u64, dilation: Dilation) -> Result<Disk> {
     let wishes = Wishes {
         name: format!("bench-{}", std::process::id()),
         seed,
+        dilation,
         mount_at: None,
         timing: true,
         snapshot: None,

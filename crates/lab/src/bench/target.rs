@@ -205,12 +205,6 @@ impl Target {
     }
 }
 
-/// Whether an emulator of ours is behind the device. The kernel shows it as an ordinary device.
-pub fn is_emulated(path: &Path) -> bool {
-    let device_of = |name: &String| disk::inspect(name).ok()?.1;
-    disk::list().is_ok_and(|names| names.iter().filter_map(device_of).any(|device| device == path))
-}
-
 fn running(name: &str) -> Option<Target> {
     if zfs::list().ok()?.iter().any(|known| known == name) {
         return Some(Target::Directory(zfs::mount_of(name).ok()?));

@@ -4,13 +4,17 @@
 //! fio measures the mounted disk, so that the judge is independent of the emulator. It has one thread per
 //! request in flight, each with plain reads, as a database reads. It runs under SCHED_FIFO, at a lower
 //! priority than the emulator: the time that fio waits for a core belongs to the host and not to the disk.
+//!
+//! Under dilation, fio's own clock stays real, and its times are divided by k.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use spindle_base::dilation::Dilation;
 use spindle_model::{ClosedLoop, Operation, VirtualTime};
-use spindle_mount::{FileSystem, FloorCost, bare_tail, while_cores_are_busy};
+use spindle_mount::{Disk, FileSystem, FloorCost, bare_tail, while_cores_are_busy};
 use spindle_stats::{QuantileFunction, demerit, demerit_within};
 
 use crate::bench::fio::{self, Job};
@@ -61,84 +65,107 @@ pub struct Row {
     pub lateness_p99_us: f64,
 }
 
+/// Arguments of [`validate`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    pub read_bytes: u64,
+    /// Seconds per row, in dilated time.
+    pub seconds: u64,
+    pub dilation: Dilation,
+}
+
 /// # Errors
 /// The disk does not come up, or fio fails.
-pub fn validate(stack: &StackSpec, read_bytes: u64, seconds: u64, interrupt: &Interrupt) -> Result<Vec<Row>> {
-    let mut disk = real::up(stack, FileSystem::None, SEED)?;
+pub fn validate(stack: &StackSpec, options: Options, interrupt: &Interrupt) -> Result<Vec<Row>> {
+    let mut disk = real::up(stack, FileSystem::None, SEED, options.dilation)?;
     let floor = disk.statistics()?.floor;
     let words = |cost: FloorCost| {
         let (alone_us, other_us) = (cost.alone_ns as f64 / 1e3, cost.each_other_ns as f64 / 1e3);
         format!("{alone_us:.1} us alone and {other_us:.1} us more for each other request")
     };
-    eprintln!(
-        "seed {SEED}; floor with idle cores {}, with busy cores {}",
-        words(floor.idle),
-        words(floor.busy)
-    );
+    let (idle, busy) = (words(floor.idle), words(floor.busy));
+    eprintln!("seed {SEED}; floor with idle cores {idle}, with busy cores {busy}");
+    if !options.dilation.is_none() {
+        eprintln!("dilation {}: all figures are in dilated time", options.dilation);
+    }
     let mut rows = Vec::new();
     for cores_busy in [false, true] {
         for queue_depth in QUEUE_DEPTHS {
-            let model = in_virtual_time(stack, read_bytes, queue_depth);
-            let virtual_mean_us = model.mean();
-            let device = disk.device.clone();
-            let earlier = disk.statistics()?;
-            let question = Question {
-                place: Place::Raw,
-                access: Access::RandomRead,
-                block_bytes: read_bytes,
-                iodepth: queue_depth,
-            };
-            let job = Job {
-                path: &device,
-                question,
-                offset_bytes: 0,
-                span_bytes: stack.size_bytes() / read_bytes * read_bytes,
-                seconds,
-                ramp: RAMP,
-                direct: true,
-                seed: SEED,
-                real_time: true,
-            };
-            let fio = || fio::run(&job, interrupt);
-            let real = if cores_busy { while_cores_are_busy(fio)? } else { fio()? };
-            let later = disk.statistics()?;
-            let bare = || bare_tail(Duration::from_nanos((model.mean() * 1e3) as u64), BARE_TIME);
-            let bare_tail = (queue_depth == 1)
-                .then(|| if cores_busy { while_cores_are_busy(bare) } else { bare() })
-                .transpose()
-                .context("measuring the host alone")?;
-            let lateness =
-                observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
-            let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
-            let measured = real.distribution().context("fio's output lacks the latencies")?;
-            let distance = demerit(&model, &measured);
-            let distance_p999 = demerit_within(&model, &measured, 0.0, TAIL);
-            let real = real.row;
-            let virtual_p99_us = model.value(0.99);
-            let real_p99_us = real.latency_us_p99.context("fio's output lacks the 99 % quantile")?;
-            rows.push(Row {
-                queue_depth,
-                cores_busy,
-                virtual_mean_us,
-                real_mean_us: real.latency_us_mean,
-                ratio: ratio(real.latency_us_mean, virtual_mean_us),
-                real_p50_us: real.latency_us_p50.context("fio's output lacks the median")?,
-                virtual_p99_us,
-                real_p99_us,
-                ratio_p99: ratio(real_p99_us, virtual_p99_us),
-                bare_tail_us: bare_tail.map(|tail| tail.as_secs_f64() * 1e6),
-                real_iops: real.per_second,
-                demerit_us: distance.map(|distance| distance.absolute),
-                demerit_share: distance.and_then(|distance| distance.share_of_mean),
-                demerit_p999_us: distance_p999.map(|distance| distance.absolute),
-                demerit_p999_share: distance_p999.and_then(|distance| distance.share_of_mean),
-                lateness_p50_us: lateness_us(0.50),
-                lateness_p99_us: lateness_us(0.99),
-            });
+            rows.push(row(&mut disk, stack, options, (queue_depth, cores_busy), interrupt)?);
         }
     }
     disk.down()?;
     Ok(rows)
+}
+
+fn row(
+    disk: &mut Disk,
+    stack: &StackSpec,
+    options: Options,
+    (queue_depth, cores_busy): (u64, bool),
+    interrupt: &Interrupt,
+) -> Result<Row> {
+    let model = in_virtual_time(stack, options.read_bytes, queue_depth);
+    let device = disk.device.clone();
+    let earlier = disk.statistics()?;
+    let job = job(&device, stack, options, queue_depth);
+    let fio = || fio::run(&job, interrupt);
+    let real = if cores_busy { while_cores_are_busy(fio)? } else { fio()? };
+    let later = disk.statistics()?;
+    let bare_tail =
+        (queue_depth == 1).then(|| host_alone(&model, options.dilation, cores_busy)).transpose()?;
+    let lateness = observe::histogram_difference(&earlier.lateness_histogram, &later.lateness_histogram)?;
+    let lateness_us = |share: f64| lateness.value_at_quantile(share) as f64 / 1e3;
+    let measured = real.distribution().context("fio's output lacks the latencies")?;
+    let distance = demerit(&model, &measured);
+    let distance_p999 = demerit_within(&model, &measured, 0.0, TAIL);
+    let real = real.row;
+    let (virtual_mean_us, virtual_p99_us) = (model.mean(), model.value(0.99));
+    let real_p99_us = real.latency_us_p99.context("fio's output lacks the 99 % quantile")?;
+    Ok(Row {
+        queue_depth,
+        cores_busy,
+        virtual_mean_us,
+        real_mean_us: real.latency_us_mean,
+        ratio: ratio(real.latency_us_mean, virtual_mean_us),
+        real_p50_us: real.latency_us_p50.context("fio's output lacks the median")?,
+        virtual_p99_us,
+        real_p99_us,
+        ratio_p99: ratio(real_p99_us, virtual_p99_us),
+        bare_tail_us: bare_tail.map(|tail| tail.as_secs_f64() * 1e6),
+        real_iops: real.per_second,
+        demerit_us: distance.map(|distance| distance.absolute),
+        demerit_share: distance.and_then(|distance| distance.share_of_mean),
+        demerit_p999_us: distance_p999.map(|distance| distance.absolute),
+        demerit_p999_share: distance_p999.and_then(|distance| distance.share_of_mean),
+        lateness_p50_us: lateness_us(0.50),
+        lateness_p99_us: lateness_us(0.99),
+    })
+}
+
+fn job<'a>(device: &'a Path, stack: &StackSpec, options: Options, queue_depth: u64) -> Job<'a> {
+    let Options { read_bytes, seconds, dilation } = options;
+    let (place, access) = (Place::Raw, Access::RandomRead);
+    Job {
+        path: device,
+        question: Question { place, access, block_bytes: read_bytes, iodepth: queue_depth },
+        offset_bytes: 0,
+        span_bytes: stack.size_bytes() / read_bytes * read_bytes,
+        dilation,
+        seconds,
+        ramp: RAMP,
+        direct: true,
+        seed: SEED,
+        real_time: true,
+    }
+}
+
+/// What this host alone adds to answers after the model's mean, in dilated time.
+fn host_alone(model: &QuantileFunction, dilation: Dilation, cores_busy: bool) -> Result<Duration> {
+    let mean = dilation.real(Duration::from_nanos((model.mean() * 1e3) as u64));
+    let bare = || bare_tail(mean, dilation.real(BARE_TIME));
+    let tail = if cores_busy { while_cores_are_busy(bare) } else { bare() };
+    Ok(dilation.dilated(tail.context("measuring the host alone")?))
 }
 
 /// `None` when the model takes no time.

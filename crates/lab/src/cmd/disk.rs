@@ -2,6 +2,7 @@
 
 mod bench;
 mod clone;
+mod dilation;
 mod down;
 pub(super) mod list;
 mod set;
@@ -113,7 +114,7 @@ struct ValidateArguments {
     /// Size of the disk.
     #[arg(long, default_value = "4 GiB")]
     size: String,
-    /// Seconds per row.
+    /// Seconds per row, in dilated time.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
     /// Size of each read in bytes.
@@ -121,8 +122,10 @@ struct ValidateArguments {
     read_bytes: u64,
     /// Compare the profile in virtual time with this distribution of measured response times (TOML). Needs no
     /// root.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seconds", "read_bytes", "dilation"])]
     reference: Option<PathBuf>,
+    #[command(flatten)]
+    dilation: dilation::DilationArguments,
     #[command(flatten)]
     set: set::Set,
     /// Print JSON.
@@ -173,6 +176,7 @@ fn timing(name: &str, state: Option<&str>) -> Result<()> {
 }
 
 fn validate(arguments: &ValidateArguments) -> Result<()> {
+    let dilation = arguments.dilation.dilation()?;
     let set = arguments.set.table();
     let stack = StackSpec::of_name_with(&arguments.profile, Some(&arguments.size), "none", &set)?;
     if let Some(path) = &arguments.reference {
@@ -180,7 +184,9 @@ fn validate(arguments: &ValidateArguments) -> Result<()> {
         return print_answer(arguments.json, &agreement, || reference::table(&agreement));
     }
     let interrupt = Interrupt::listen()?;
-    let rows = validate::validate(&stack, arguments.read_bytes, arguments.seconds, &interrupt)?;
+    let options =
+        validate::Options { read_bytes: arguments.read_bytes, seconds: arguments.seconds, dilation };
+    let rows = validate::validate(&stack, options, &interrupt)?;
     print_answer(arguments.json, &rows, || validate::table(&rows))
 }
 

@@ -17,6 +17,7 @@ use arguments::{LoadCommand, RunArgs};
 use output::Output;
 
 use crate::cmd::output::print_answer;
+use crate::host::trial_time::TrialTime;
 use crate::run::client::ClientProcess;
 use spindle_base::text;
 
@@ -92,7 +93,7 @@ fn prepare(workload: &dyn Workload, spec: &RunSpec) -> Result<()> {
 
 fn measure(spec: &RunSpec, plan: Plan, warm_up: Duration) -> Result<Summary> {
     let program = std::env::current_exe().context("looking for our own binary")?;
-    let mut client = ClientProcess::spawn(&program, spec)?;
+    let mut client = ClientProcess::spawn(&program, spec, &TrialTime::real())?;
     client.wait_ready(CONNECT_PATIENCE)?;
     if !plan.once {
         client.watch(warm_up, &mut |_| ())?;

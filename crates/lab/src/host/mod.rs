@@ -9,3 +9,4 @@ pub mod patience;
 pub mod private_directory;
 pub mod progress;
 pub mod provenance;
+pub mod trial_time;

@@ -1,15 +1,17 @@
 //! Samples once a second during a trial: the machine's cores, the processes, the emulated disk and the
 //! server's counters. The code is independent of particular servers, layers and workloads. This file only
-//! reads; [`crate::observe::measurement`] interprets the readings.
+//! reads; [`crate::observe::measurement`] interprets the readings. All times of a sample are dilated ones, those of
+//! the processor too: an emulated core is k times as fast.
 
 pub mod bottleneck;
 pub mod measurement;
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use hdrhistogram::Histogram;
+use spindle_base::dilation::{Clock, Dilation};
 use spindle_base::histogram::decode;
 use spindle_base::proc::{CpuTimes, family_cpu_s};
 
@@ -21,7 +23,8 @@ use crate::volume::sample::MountSample;
 /// One sample. All values are cumulative or levels.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    pub at: Instant,
+    /// Since the start of the trial.
+    pub at: Duration,
     pub cpu: CpuTimes,
     /// User and system CPU of the process and its children, because some servers have a process for each
     /// connection; zero where there is no process.
@@ -50,11 +53,16 @@ pub struct ReplicaSample {
 }
 
 impl ReplicaSample {
-    pub fn take(mounts: &mut Mounts, process_id: u32, position: Option<Position>) -> Result<ReplicaSample> {
+    pub fn take(
+        mounts: &mut Mounts,
+        process_id: u32,
+        position: Option<Position>,
+        dilation: Dilation,
+    ) -> Result<ReplicaSample> {
         Ok(ReplicaSample {
-            server_cpu_s: family_cpu_s(process_id),
-            emulator_cpu_s: mounts.emulator_cpu_s(),
-            mounts: mounts.samples()?,
+            server_cpu_s: dilation.dilated_s(family_cpu_s(process_id)),
+            emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
+            mounts: samples(mounts, dilation)?,
             position,
         })
     }
@@ -62,18 +70,26 @@ impl ReplicaSample {
 
 impl Sample {
     /// Takes a sample without replicas.
-    pub fn take(mounts: &mut Mounts, server: &mut dyn Running) -> Result<Sample> {
+    pub fn take(mounts: &mut Mounts, server: &mut dyn Running, clock: &Clock) -> Result<Sample> {
+        let dilation = clock.dilation;
         Ok(Sample {
             cpu: CpuTimes::read().context("/proc/stat is not as proc(5) says")?,
-            server_cpu_s: family_cpu_s(server.process_id()),
-            emulator_cpu_s: mounts.emulator_cpu_s(),
-            mounts: mounts.samples()?,
+            server_cpu_s: dilation.dilated_s(family_cpu_s(server.process_id())),
+            emulator_cpu_s: dilation.dilated_s(mounts.emulator_cpu_s()),
+            mounts: samples(mounts, dilation)?,
             counters: server.counters().context("asking the server for its counters")?,
             binlog_bytes: None,
             replicas: Vec::new(),
-            at: Instant::now(),
+            at: clock.now(),
         })
     }
+}
+
+/// Emulators tell dilated times, and the kernel real ones.
+fn samples(mounts: &mut Mounts, dilation: Dilation) -> Result<Vec<MountSample>> {
+    let mut samples = mounts.samples()?;
+    samples.iter_mut().for_each(|sample| sample.dilate(dilation));
+    Ok(samples)
 }
 
 /// The increase of a cumulative histogram between two readings. The encoding is HDR V2, base64, as in

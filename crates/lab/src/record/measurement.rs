@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+use spindle_base::dilation::Dilation;
 use spindle_load::{Check, Metric};
 
 use super::{MountView, ReplicationView};
 
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
 pub struct Measurement {
-    /// Length of the measured window.
+    /// Length of the measured window, in dilated time as every figure of the measurement. CPU seconds are those of the emulated cores.
     pub duration_s: f64,
+    /// How many times longer the window was in real time, and how many times faster the cores looked.
+    #[serde(default, skip_serializing_if = "Dilation::is_none")]
+    pub dilation: Dilation,
     /// The workload's own metric, by which cells are compared.
     /// Named `headline` in older records.
     #[serde(alias = "headline", deserialize_with = "metric_by_its_current_name")]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spindle_base::dilation::Dilation;
 
 use crate::host::provenance::Machine;
 
@@ -213,6 +214,21 @@ pub struct Trial {
     pub measurement: Option<Measurement>,
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// The pilots that found the cell's dilation, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pilot: Vec<PilotStep>,
+}
+
+/// One pilot of a cell.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+pub struct PilotStep {
+    pub dilation: Dilation,
+    /// Share of all cores.
+    pub cpu_busy: f64,
+    /// The emulator answered late, as [`Warning::Late`] says.
+    pub late: bool,
+    /// The workload's own metric.
+    pub figure: f64,
 }
 
 /// The same as words in a sentence.

@@ -6,6 +6,7 @@
 mod advice;
 mod comma;
 pub mod compare;
+mod dilation;
 pub mod format;
 mod html;
 mod markdown;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use spindle_load::{Command, Event, RunSpec, Second, Summary};
 
+use crate::host::trial_time::TrialTime;
 use spindle_base::child::die_with_parent;
 
 /// Maximum delay of a summary. The client does not wait for the server to write it.
@@ -28,13 +29,19 @@ pub struct ClientProcess {
     commands: Option<ChildStdin>,
     /// Lines of its output; closed when the process ends.
     events: Receiver<Result<Event>>,
+    time: TrialTime,
 }
 
 impl ClientProcess {
     /// `program` is this binary (`std::env::current_exe`), which has the hidden sub-command `load client`.
-    pub fn spawn(program: &Path, spec: &RunSpec) -> Result<ClientProcess> {
+    /// Its clocks and its figures are those of `time`, but for CPU time.
+    pub fn spawn(program: &Path, spec: &RunSpec, time: &TrialTime) -> Result<ClientProcess> {
         let mut command = Program::new(program);
-        command.args(["load", "client"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(["load", "client"])
+            .envs(time.environment())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = die_with_parent(&mut command)
             .spawn()
             .with_context(|| format!("starting the load process {}", program.display()))?;
@@ -50,7 +57,7 @@ impl ClientProcess {
                 }
             }
         });
-        let mut client = ClientProcess { commands: child.stdin.take(), child, events };
+        let mut client = ClientProcess { commands: child.stdin.take(), child, events, time: time.clone() };
         client.write_line(&serde_json::to_string(spec)?)?;
         Ok(client)
     }
@@ -59,9 +66,14 @@ impl ClientProcess {
         self.child.id()
     }
 
+    /// The end of a dilated duration.
+    fn deadline(&self, dilated: Duration) -> Instant {
+        Instant::now() + self.time.real_time_of(dilated)
+    }
+
     /// Returns once all terminals are connected and have begun.
     pub fn wait_ready(&mut self, timeout: Duration) -> Result<()> {
-        let deadline = Instant::now() + timeout;
+        let deadline = self.deadline(timeout);
         match self.next_event(deadline)? {
             Some(Event::Ready) => Ok(()),
             Some(event) => bail!("the load process began with {event:?}"),
@@ -70,6 +82,7 @@ impl ClientProcess {
     }
 
     /// Runs the load unmeasured.
+    /// For this time, which is real.
     pub fn watch(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<()> {
         let deadline = Instant::now() + duration;
         while let Some(event) = self.next_event(deadline)? {
@@ -84,7 +97,7 @@ impl ClientProcess {
     /// Clears the histograms and measures. `on_second` gets each whole second of the window.
     pub fn measure(&mut self, duration: Duration, on_second: &mut dyn FnMut(&Second)) -> Result<Summary> {
         self.tell(&Command::Measure { duration_s: duration.as_secs_f64() })?;
-        let deadline = Instant::now() + duration + SUMMARY_PATIENCE;
+        let deadline = self.deadline(duration + SUMMARY_PATIENCE);
         loop {
             match self.next_event(deadline)? {
                 Some(Event::Second(second)) => {
@@ -93,18 +106,28 @@ impl ClientProcess {
                         on_second(&second);
                     }
                 }
-                Some(Event::Summary(summary)) => return Ok(summary),
+                Some(Event::Summary(summary)) => return Ok(self.in_dilated_time(summary)),
                 Some(event) => bail!("the load process sent {event:?} instead of a summary"),
                 None => bail!("the load process sent no summary in time"),
             }
         }
     }
 
+    /// The client's clocks are dilated, but its CPU time is real.
+    fn in_dilated_time(&self, mut summary: Summary) -> Summary {
+        let dilation = self.time.clock.dilation;
+        summary.client_cpu_s = dilation.dilated_s(summary.client_cpu_s);
+        for kind in &mut summary.kinds {
+            kind.client_cpu_s = kind.client_cpu_s.map(|seconds| dilation.dilated_s(seconds));
+        }
+        summary
+    }
+
     /// Ends the terminals after their current transaction.
     pub fn stop(mut self) -> Result<()> {
         self.tell(&Command::Stop)?;
         drop(self.commands.take());
-        let deadline = Instant::now() + STOP_PATIENCE;
+        let deadline = self.deadline(STOP_PATIENCE);
         loop {
             if let Some(status) = self.child.try_wait().context("waiting for the load process")? {
                 if status.success() {

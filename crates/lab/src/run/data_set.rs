@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
+use spindle_base::dilation::Dilation;
 use spindle_load::WorkloadSpec;
 
 use super::{cause, instance};
@@ -20,6 +21,7 @@ use crate::host::interrupt::Interrupt;
 use crate::host::patience::{self, Wait};
 use crate::host::private_directory::PrivateDirectory;
 use crate::host::progress::Progress;
+use crate::host::trial_time::TrialTime;
 use crate::scenario::content_hash;
 use crate::server::{FOREIGN_TOOLS, Running, Server, Source, catalog};
 use crate::stack::StackSpec;
@@ -152,6 +154,7 @@ impl Load<'_> {
             seed: self.recipe.seed,
             owner: "",
             mount_count: self.layout.mounts.len(),
+            dilation: Dilation::NONE,
         })
         .context("bringing the storage up")?;
         mounts.set_timing(false)?;
@@ -161,7 +164,8 @@ impl Load<'_> {
 
     /// Makes the database on the storage and shuts it down cleanly.
     fn fill(&self, mounts: &Mounts, progress: &mut Progress) -> Result<()> {
-        let instance = instance(mounts, &self.work_directory.join("load"), &self.recipe.settings)?;
+        let instance =
+            instance(mounts, &self.work_directory.join("load"), &self.recipe.settings, &TrialTime::real())?;
         for directory in instance.class_directories.values().chain([&instance.data_directory]) {
             fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))?;
         }

@@ -8,7 +8,9 @@ mod cause;
 pub mod client;
 mod data_set;
 mod phases;
+mod pilot;
 pub mod preflight;
+mod probe;
 mod replicas;
 mod trial;
 pub mod virtual_answer;
@@ -24,15 +26,19 @@ use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead, Turn};
 use crate::host::progress::{Progress, Waiting};
 use crate::host::provenance;
+use crate::host::trial_time::TrialTime;
 use crate::record::records_file::{self, FILE_NAME, RecordsFile, Resume};
-use crate::record::{BottleneckKind, Header, Provenance, Trial};
+use crate::record::{BottleneckKind, Cell, Header, Provenance, Trial};
 use crate::scenario::Scenario;
+use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::{Plan, PlannedTrial};
 use crate::server::Instance;
 use crate::volume::{self, mounts::Mounts};
 use data_set::DataSets;
 pub(crate) use data_set::SNAPSHOTS;
+use pilot::Pilots;
 use preflight::{Found, Servers};
+use spindle_base::dilation::Dilation;
 use spindle_base::text::{self, plural};
 use trial::Laboratory;
 use work_directory::WorkDirectory;
@@ -101,25 +107,52 @@ pub fn run(scenario: &Scenario, plan: &Plan, options: &Options, interrupt: &Inte
     let other_runs = if left.is_empty() { OtherRuns::default() } else { announce(scenario, &progress) };
     drop(turn);
 
+    let pilot_scenario = pilot::scenario(scenario);
+    let laboratory = |scenario, cell, dilation| Laboratory {
+        scenario,
+        cell,
+        servers: &servers,
+        versions: &versions,
+        scenario_hash: &header.provenance.scenario_hash,
+        program: &options.program,
+        work_directory: work_directory.path(),
+        interrupt,
+        other_runs: &other_runs,
+        dilation,
+    };
+    let mut pilots = kept_pilots(&kept);
+    if let DilationRule::AsNeeded { at_most } = scenario.run.dilation {
+        for cell in cells_of(plan, &left).filter(|cell| !pilots.contains_key(&cell.name)).collect_vec() {
+            let laboratory = laboratory(&pilot_scenario, cell, Dilation::NONE);
+            let steps = pilot::steps(laboratory, at_most, scenario.run.seed, &mut data_sets, &mut progress)?;
+            pilots.insert(cell.name.clone(), steps);
+        }
+    }
+    let dilations = pilot::dilations(&pilots);
     let mut trials_failed = kept.iter().filter(|trial| trial.error.is_some()).count();
     for planned in &left {
-        let laboratory = Laboratory {
-            scenario,
-            cell: &plan.cells[planned.cell_index],
-            servers: &servers,
-            versions: &versions,
-            scenario_hash: &header.provenance.scenario_hash,
-            program: &options.program,
-            work_directory: work_directory.path(),
-            interrupt,
-            other_runs: &other_runs,
-        };
-        let trial = laboratory.run(planned, &mut data_sets, &mut progress)?;
+        let cell = &plan.cells[planned.cell_index];
+        let found = dilations.get(cell.name.as_str()).copied();
+        let dilation = scenario.run.dilation.fixed().or(found).unwrap_or_default();
+        let mut trial = laboratory(scenario, cell, dilation).run(planned, &mut data_sets, &mut progress)?;
+        trial.pilot = pilots.get(&cell.name).cloned().unwrap_or_default();
         trials_failed += usize::from(trial.error.is_some());
         records.append(&trial)?;
         progress.trial_finished(&line(&trial));
     }
     Ok(Outcome { records: records.path().to_owned(), trials_run: left.len(), trials_failed })
+}
+
+/// The cells of these trials, each once.
+fn cells_of<'a>(plan: &'a Plan, trials: &[&PlannedTrial]) -> impl Iterator<Item = &'a Cell> {
+    let indices: BTreeSet<usize> = trials.iter().map(|planned| planned.cell_index).collect();
+    indices.into_iter().map(|index| &plan.cells[index])
+}
+
+/// A run that goes on keeps the dilations that it began with.
+fn kept_pilots(kept: &[Trial]) -> Pilots {
+    let with_pilot = kept.iter().filter(|trial| !trial.pilot.is_empty());
+    with_pilot.map(|trial| (trial.cell.clone(), trial.pilot.clone())).collect()
 }
 
 /// Announces this run to others, and tells the user of those that go on already.
@@ -157,6 +190,7 @@ fn instance(
     mounts: &Mounts,
     runtime_directory: &Path,
     settings: &BTreeMap<String, String>,
+    time: &TrialTime,
 ) -> Result<Instance> {
     std::fs::create_dir_all(runtime_directory)
         .with_context(|| format!("making {}", runtime_directory.display()))?;
@@ -165,6 +199,7 @@ fn instance(
         class_directories: mounts.class_directories(),
         runtime_directory: runtime_directory.to_owned(),
         settings: settings.clone(),
+        environment: time.environment(),
     })
 }
 

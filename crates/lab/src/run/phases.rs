@@ -12,6 +12,7 @@ use crate::host::interrupt::Interrupt;
 use crate::host::other_runs::{OtherRuns, RunHead};
 use crate::host::progress::Progress;
 use crate::host::provenance;
+use crate::host::trial_time::TrialTime;
 use crate::observe::Sample;
 use crate::observe::measurement::Window;
 use crate::server::Running;
@@ -28,6 +29,8 @@ pub(super) struct Phases<'a> {
     pub(super) progress: &'a mut Progress,
     interrupt: &'a Interrupt,
     other_runs: &'a OtherRuns,
+    /// Real until the trial's storage is there.
+    pub(super) time: TrialTime,
     spent_s: BTreeMap<String, f64>,
     current: Option<(&'static str, Instant)>,
 }
@@ -40,10 +43,18 @@ impl<'a> Phases<'a> {
         interrupt: &'a Interrupt,
         other_runs: &'a OtherRuns,
     ) -> Phases<'a> {
-        Phases { title, progress, interrupt, other_runs, spent_s: BTreeMap::new(), current: None }
+        Phases {
+            title,
+            progress,
+            interrupt,
+            other_runs,
+            time: TrialTime::real(),
+            spent_s: BTreeMap::new(),
+            current: None,
+        }
     }
 
-    /// Duration of each phase.
+    /// Real duration of each phase.
     pub(super) fn end(mut self) -> BTreeMap<String, f64> {
         self.leave();
         self.spent_s
@@ -63,8 +74,8 @@ impl<'a> Phases<'a> {
         }
     }
 
-    pub(super) fn watch(&self, client: &mut ClientProcess, duration: Duration) -> Result<()> {
-        let end = Instant::now() + duration;
+    pub(super) fn watch(&self, client: &mut ClientProcess, dilated: Duration) -> Result<()> {
+        let end = Instant::now() + self.time.real_time_of(dilated);
         loop {
             self.interrupt.check()?;
             let left = end.saturating_duration_since(Instant::now());
@@ -84,10 +95,10 @@ impl<'a> Phases<'a> {
         replicas: &mut Replicas<'_>,
         running: &mut dyn Running,
     ) -> Result<Window> {
-        let (interrupt, server_id) = (self.interrupt, running.process_id());
+        let (interrupt, clock, server_id) = (self.interrupt, &self.time.clock, running.process_id());
         let mut look = || -> Result<Sample> {
             interrupt.kill_on_signal(server_id, || {
-                let mut sample = Sample::take(mounts, running)?;
+                let mut sample = Sample::take(mounts, running, clock)?;
                 replicas.look(&mut sample)?;
                 Ok(sample)
             })
@@ -123,6 +134,7 @@ impl<'a> Phases<'a> {
             telemetry: running.telemetry(),
             durability: Durability::default(),
             cpu_count: provenance::cpu_count(),
+            dilation: clock.dilation,
         })
     }
 

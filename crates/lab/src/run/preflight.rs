@@ -7,12 +7,12 @@
 //! program only has to be there.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use spindle_base::Mistake;
-use spindle_base::child::find_program;
+use spindle_base::child::{find_program, is_static};
 
 use crate::host::patience::Wait;
 use crate::scenario::{Scenario, ServerSpec};
@@ -52,6 +52,7 @@ pub(super) fn servers_and_tools(scenario: &Scenario, servers: &Servers, path: &P
     let tools = tools(scenario)?;
     let versions = versions(scenario, servers, path)?;
     settings(scenario, servers, path)?;
+    preloading(scenario, servers, path)?;
     volume::check_environment()?;
     Ok(Found { versions, tools })
 }
@@ -121,6 +122,7 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
                 class_directories: BTreeMap::new(),
                 runtime_directory: "runtime".into(),
                 settings: settings.clone(),
+                environment: Vec::new(),
             };
             server.check(&instance).map_err(|refusal| {
                 Mistake::at(format!("servers.{name}.{key}"), refusal.to_string()).in_file(path.display())
@@ -128,6 +130,35 @@ fn settings(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), M
         }
     }
     Ok(())
+}
+
+/// Checks that every program can be put into dilated time.
+fn preloading(scenario: &Scenario, servers: &Servers, path: &Path) -> Result<(), Mistake> {
+    if scenario.run.dilation.is_none() {
+        return Ok(());
+    }
+    let mut programs: Vec<(String, PathBuf)> = Vec::new();
+    for (name, server) in servers {
+        let program = server.path().ok().flatten();
+        programs.extend(program.map(|program| (format!("servers.{name}"), program)));
+    }
+    for name in &scenario.matrix.workload {
+        let tool = scenario.workloads[name].tool_path();
+        programs.extend(tool.map(|tool| (format!("workloads.{name}"), tool)));
+    }
+    let unfit = programs.into_iter().find(|(_, program)| is_static(program).unwrap_or(false));
+    match unfit {
+        Some((key, program)) => Err(Mistake::at(
+            key,
+            format!(
+                "{} is linked statically, so its clock cannot be dilated; leave `dilation` out, or use a program \
+                 that is linked dynamically",
+                program.display()
+            ),
+        )
+        .in_file(path.display())),
+        None => Ok(()),
+    }
 }
 
 /// Names and versions of the tools that are clients of a workload, as the tools report them.

@@ -11,6 +11,7 @@ use spindle_load::{Check, Workload};
 use super::instance;
 use crate::host::interrupt::Interrupt;
 use crate::host::patience::Wait;
+use crate::host::trial_time::TrialTime;
 use crate::observe::measurement::{ReplicaFacts, Window};
 use crate::observe::{ReplicaSample, Sample};
 use crate::server::replication::{Access, Position, Progress, ReplicaSet, Replication, ReplicationSpec};
@@ -57,6 +58,7 @@ pub(super) struct Replicas<'a> {
     set: Option<Box<dyn ReplicaSet>>,
     replicas: Vec<Replica>,
     interrupt: &'a Interrupt,
+    time: TrialTime,
 }
 
 struct Replica {
@@ -72,6 +74,7 @@ impl<'a> Replicas<'a> {
         roles: Option<Roles<'a>>,
         mounts: Vec<Mounts>,
         interrupt: &'a Interrupt,
+        time: TrialTime,
     ) -> Replicas<'a> {
         let layouts = roles.iter().flat_map(|roles| &roles.spec.replicas);
         let replicas = layouts.zip(mounts).enumerate().map(|(index, (layout, mounts))| {
@@ -81,7 +84,7 @@ impl<'a> Replicas<'a> {
             Replica { name, running: None, mounts, facts }
         });
         let replicas = replicas.collect();
-        Replicas { roles, primary: None, set: None, replicas, interrupt }
+        Replicas { roles, primary: None, set: None, replicas, interrupt, time }
     }
 
     pub(super) fn are_there(&self) -> bool {
@@ -126,20 +129,21 @@ impl<'a> Replicas<'a> {
         let mut instances = Vec::new();
         for (index, replica) in self.replicas.iter_mut().enumerate() {
             let directory = work_directory.join(format!("replica-{}", index + 1));
-            let instance = instance(&replica.mounts, &directory, &spec.settings)?;
+            let instance = instance(&replica.mounts, &directory, &spec.settings, &self.time)?;
             let running = replication.start_replica(&instance, spec, index + 1);
             replica.running = Some(running.with_context(|| format!("starting {}", replica.name))?);
             instances.push(instance);
         }
         for replica in &mut self.replicas {
             let running = replica.running.as_mut().expect("was just started");
-            let ready =
-                self.interrupt.kill_on_signal(running.process_id(), || running.wait_ready(READY_PATIENCE));
+            let ready = self.interrupt.kill_on_signal(running.process_id(), || {
+                running.wait_ready(self.time.real_time_of(READY_PATIENCE))
+            });
             ready.with_context(|| replica.name.clone())?;
             replica.facts.settings = running.settings(&spec.own_settings)?;
         }
         let mut set = replication.connect(primary, &instances, spec, access)?;
-        let deadline = Instant::now() + CONNECT_PATIENCE;
+        let deadline = Instant::now() + self.time.real_time_of(CONNECT_PATIENCE);
         while !set.is_running()? {
             self.interrupt.check()?;
             let patience_s = CONNECT_PATIENCE.as_secs();
@@ -162,7 +166,8 @@ impl<'a> Replicas<'a> {
         sample.binlog_bytes = Some(progress.written_bytes);
         for (replica, position) in self.replicas.iter_mut().zip(progress.replicas) {
             let process_id = replica.running.as_ref().map_or(0, |running| running.process_id());
-            let look = ReplicaSample::take(&mut replica.mounts, process_id, position);
+            let look =
+                ReplicaSample::take(&mut replica.mounts, process_id, position, self.time.clock.dilation);
             sample.replicas.push(look.with_context(|| replica.name.clone())?);
         }
         Ok(())
@@ -190,14 +195,15 @@ impl<'a> Replicas<'a> {
             replica.facts.catch_up_s = is_there.then_some(0.0);
             replica.facts.catch_up_limit_s = spec.catch_up.as_secs_f64();
         }
-        let end = window.last.at;
+        let (clock, end) = (self.time.clock, window.last.at);
         self.wait(|replicas, progress| {
             for (replica, position) in replicas.iter_mut().zip(&progress.replicas) {
                 if replica.facts.catch_up_s.is_none() && has_applied(position.as_ref(), target_bytes) {
-                    replica.facts.catch_up_s = Some(end.elapsed().as_secs_f64());
+                    replica.facts.catch_up_s = Some((clock.now() - end).as_secs_f64());
                 }
             }
-            end.elapsed() > spec.catch_up || replicas.iter().all(|replica| replica.facts.catch_up_s.is_some())
+            clock.now() - end > spec.catch_up
+                || replicas.iter().all(|replica| replica.facts.catch_up_s.is_some())
         })?;
         self.set_timing(false)?;
         self.apply_all()?;
@@ -211,6 +217,7 @@ impl<'a> Replicas<'a> {
     /// A replica makes no more progress.
     fn apply_all(&mut self) -> Result<()> {
         let mut behind = Vec::new();
+        let patience = self.time.real_time_of(STALL_PATIENCE);
         let (mut applied_bytes, mut since) = (0, Instant::now());
         self.wait(|replicas, progress| {
             let positions = replicas.iter().zip(&progress.replicas);
@@ -221,7 +228,7 @@ impl<'a> Replicas<'a> {
             if now_bytes > applied_bytes {
                 (applied_bytes, since) = (now_bytes, Instant::now());
             }
-            behind.is_empty() || since.elapsed() > STALL_PATIENCE
+            behind.is_empty() || since.elapsed() > patience
         })?;
         ensure!(
             behind.is_empty(),

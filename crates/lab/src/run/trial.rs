@@ -11,6 +11,7 @@ use spindle_load::{RunSpec, Workload};
 
 use super::data_set::{DataSets, Load, Recipe};
 use super::phases::Phases;
+use super::probe::Probe;
 use super::replicas::{READY_PATIENCE, Replicas, Roles};
 use super::{Servers, cause, instance};
 use crate::host::interrupt::Interrupt;
@@ -18,6 +19,7 @@ use crate::host::other_runs::OtherRuns;
 use crate::host::patience::{self, Wait};
 use crate::host::progress::Progress;
 use crate::host::provenance;
+use crate::host::trial_time::TrialTime;
 use crate::observe::measurement;
 use crate::record::{Cell, Check, FileClass, Measurement, Provenance, StartState, Trial, Warning};
 use crate::run::client::ClientProcess;
@@ -28,6 +30,7 @@ use crate::server::telemetry::Durability;
 use crate::server::{FOREIGN_TOOLS, Running, Server};
 use crate::stack::layout::Layout;
 use crate::volume::mounts::{Mounts, MountsRequest};
+use spindle_base::dilation::Dilation;
 use spindle_base::text::causes;
 
 /// For a server with little data; see [`patience::for_data`].
@@ -38,6 +41,7 @@ const VERIFY_PATIENCE: Duration = Duration::from_secs(600);
 const SEED_STEP: u64 = 1 << 32;
 
 /// Shared by all trials of a run, and the cell of this trial.
+#[derive(Clone, Copy)]
 pub(super) struct Laboratory<'a> {
     pub scenario: &'a Scenario,
     pub cell: &'a Cell,
@@ -48,6 +52,8 @@ pub(super) struct Laboratory<'a> {
     pub work_directory: &'a Path,
     pub interrupt: &'a Interrupt,
     pub other_runs: &'a OtherRuns,
+    /// Of this cell.
+    pub dilation: Dilation,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +116,7 @@ impl Laboratory<'_> {
             measurement: if result.is_ok() { measurement } else { None },
             error: result.err().map(|error| one_sentence(&error)),
             warnings: warnings.unwrap_or_default(),
+            pilot: Vec::new(),
         })
     }
 
@@ -128,6 +135,8 @@ impl Laboratory<'_> {
         phases.progress.trial_started();
 
         phases.enter("restore")?;
+        // Not earlier: the server must not see a time before that of its own files.
+        phases.time = TrialTime::start(self.dilation, self.work_directory)?;
         let mount_count = self.layouts().map(|layout| layout.mounts.len()).sum();
         let restore = |index: usize, owner: &str| {
             let (layout, snapshot) = &snapshots[index];
@@ -140,6 +149,7 @@ impl Laboratory<'_> {
                 seed: planned.seed.wrapping_add(SEED_STEP * index as u64),
                 owner,
                 mount_count,
+                dilation: self.dilation,
             })
             .context("restoring the snapshot")
         };
@@ -148,7 +158,8 @@ impl Laboratory<'_> {
             restore(number, &format!("replica-{number}")).with_context(|| format!("replica {number}"))
         });
         let roles = Roles::of(server, self.replication());
-        let replicas = Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt);
+        let replicas =
+            Replicas::new(roles, further.collect::<Result<_>>()?, self.interrupt, phases.time.clone());
         let mut attempt = Attempt { laboratory: self, planned, replicas, mounts, phases, finding };
         attempt.set_timing(self.scenario.run.start == StartState::Cold)?;
         attempt
@@ -184,7 +195,7 @@ impl Laboratory<'_> {
     fn wait(&self, least: Duration) -> Wait<'_> {
         let data_bytes = self.scenario.data_bytes();
         Wait {
-            patience: patience::for_data(least, data_bytes),
+            patience: self.dilation.real(patience::for_data(least, data_bytes)),
             who: &self.scenario.servers[&self.cell.server].kind,
             interrupt: Some(self.interrupt),
         }
@@ -233,7 +244,7 @@ impl Attempt<'_, '_> {
         self.phases.enter("start")?;
         let Laboratory { scenario, cell, servers, work_directory, .. } = self.laboratory;
         let settings = &scenario.servers[&cell.server].settings;
-        let instance = instance(&self.mounts, &work_directory.join("trial"), settings)?;
+        let instance = instance(&self.mounts, &work_directory.join("trial"), settings, &self.phases.time)?;
         let running = self.replicas.start_primary(&*servers[&cell.server], &instance);
         let mut running = running.context("starting the server")?;
         self.with_server(&mut *running).map_err(|error| cause::of_server(error, &mut *running))
@@ -243,7 +254,8 @@ impl Attempt<'_, '_> {
         let laboratory = self.laboratory;
         let Laboratory { scenario, interrupt, .. } = laboratory;
         let server_id = running.process_id();
-        interrupt.kill_on_signal(server_id, || running.wait_ready(READY_PATIENCE))?;
+        interrupt
+            .kill_on_signal(server_id, || running.wait_ready(laboratory.dilation.real(READY_PATIENCE)))?;
         let durability = self.ask(running)?;
         self.replicas.follow(laboratory.work_directory)?;
         let run_spec = RunSpec {
@@ -253,11 +265,15 @@ impl Attempt<'_, '_> {
             once: scenario.run.once,
             tools_run_as: FOREIGN_TOOLS,
         };
-        let mut client = ClientProcess::spawn(laboratory.program, &run_spec)?;
+        let probe = Probe::start(&run_spec.endpoint, laboratory.dilation);
+        let mut client = ClientProcess::spawn(laboratory.program, &run_spec, &self.phases.time)?;
         let client_id = client.process_id();
         interrupt.kill_on_signal(client_id, || client.wait_ready(READY_PATIENCE))?;
 
         self.warm_up(&mut client)?;
+        if let Some(probe) = probe {
+            interrupt.kill_on_signal(server_id, || probe.end())?;
+        }
         self.phases.enter("measure")?;
         let (mounts, replicas) = (&mut self.mounts, &mut self.replicas);
         let measure = scenario.run.measure;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use spindle_base::units::format_duration_ns;
 
+use super::dilation::DilationRule;
 use super::{Scenario, ServerSpec, content_hash};
 use crate::record::{ExperimentHead, spelling};
 use crate::server::Source;
@@ -46,6 +47,12 @@ fn run(scenario: &Scenario) -> Value {
     });
     if run.once {
         head["at_most"] = duration(run.measure).into();
+    }
+    if !run.dilation.is_none() {
+        head["dilation"] = match run.dilation {
+            DilationRule::AsNeeded { at_most } => format!("as needed, at most {at_most}").into(),
+            rule => json!(rule),
+        };
     }
     head
 }

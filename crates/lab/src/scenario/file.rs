@@ -11,6 +11,7 @@ use serde::Deserialize;
 use spindle_load::WorkloadSpec;
 
 use super::Matrix;
+use super::dilation;
 use super::form::schema;
 use crate::record::{FileClass, ReplicationMode, StartState, WaitPoint};
 use crate::stack::StackTable;
@@ -175,6 +176,16 @@ pub(super) struct RunTable {
     /// Time limit of fixed work.
     #[schemars(example = "1 h")]
     pub at_most: Option<DurationText>,
+    /// How many times slower time passes for everything but the processor, so that the cores look that many times
+    /// as fast; or `as needed`, to find the number by a pilot. Unless given, 1.
+    #[schemars(example = 4)]
+    pub dilation: Option<dilation::Written>,
+    /// The largest dilation that `as needed` may choose. Unless given, 16.
+    #[schemars(range(min = 1, max = 64), example = 8)]
+    pub dilation_at_most: Option<f64>,
+    /// In place of `dilation`: this machine's cores shall look as fast as so many of them.
+    #[schemars(range(min = 1), example = 8)]
+    pub cores: Option<u32>,
     /// Seed of all random choices.
     #[serde(default = "default_seed")]
     pub seed: u64,

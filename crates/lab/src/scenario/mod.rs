@@ -3,6 +3,7 @@
 //! [`Scenario::read`] returns a scenario that passed every check possible on this machine without work. Any
 //! failure is a [`Mistake`] of one sentence: file, key, bound.
 
+pub mod dilation;
 pub mod draft;
 mod experiment;
 mod file;
@@ -30,6 +31,7 @@ use crate::server::replication::ReplicationSpec;
 use crate::server::{Kind, Server, Source, Trust, catalog};
 use crate::stack::StackSpec;
 use crate::stack::layout::Layout;
+use dilation::DilationRule;
 pub use fit::fill;
 use spindle_base::Mistake;
 pub use spindle_base::hash::content_hash;
@@ -107,6 +109,8 @@ pub struct RunSettings {
     /// The workload is fixed work, done once.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub once: bool,
+    #[serde(skip_serializing_if = "DilationRule::is_none")]
+    pub dilation: DilationRule,
     pub seed: u64,
 }
 

@@ -7,6 +7,7 @@ use spindle_base::near;
 use spindle_base::text;
 use spindle_load::WorkloadSpec;
 
+use super::dilation;
 use super::file::{DurationText, Measure, ScenarioFile};
 use super::{RunSettings, Scenario};
 use crate::record::{StartState, spelling};
@@ -62,6 +63,7 @@ pub(super) fn settings(file: &ScenarioFile) -> Result<RunSettings, Mistake> {
         settle: optional("settle", run.settle, start == StartState::WarmFast)?,
         measure: bounded(key, measure, MEASURE_MIN)?,
         once,
+        dilation: dilation::rule(run)?,
         seed: run.seed,
     })
 }
@@ -71,7 +73,8 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Mistake> {
     if scenario.run.once {
         check_fixed_work(scenario)?;
     }
-    check_window(scenario)
+    check_window(scenario)?;
+    dilation::check(scenario)
 }
 
 /// Fixed work is done once, and begins with the server.

@@ -10,6 +10,7 @@ use spindle_load::Endpoint;
 
 use super::settings::Settings;
 use super::telemetry::{Durability, Silent, Telemetry};
+use crate::host::trial_time::Environment;
 use crate::record::FileClass;
 
 /// Directories and settings of a private server.
@@ -23,6 +24,8 @@ pub struct Instance {
     pub runtime_directory: PathBuf,
     /// By the server's own names and spelling.
     pub settings: Settings,
+    /// Environment variables of its processes, besides those of every process.
+    pub environment: Environment,
 }
 
 /// A started server. Dropping it kills the process. The defaults are those of a server without a process.

@@ -174,6 +174,7 @@ mod tests {
             class_directories: BTreeMap::new(),
             runtime_directory: PathBuf::new(),
             settings: BTreeMap::from([(name.to_owned(), value.to_owned())]),
+            environment: Vec::new(),
         };
         Sqlite.check(&instance).err().map(|Refusal(sentence)| sentence)
     }

@@ -210,6 +210,7 @@ mod tests {
             class_directories: BTreeMap::new(),
             runtime_directory: PathBuf::new(),
             settings: server.load_settings(&settings),
+            environment: Vec::new(),
         };
         let mut running = server.start(&instance).unwrap();
         assert_eq!(running.settings(&["size".to_owned(), "x".to_owned()]).unwrap(), settings);

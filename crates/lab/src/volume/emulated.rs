@@ -1,15 +1,21 @@
 //! The emulated disk under a trial: a stack of the scenario, served by its own process.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use spindle_model::{Device, Parameters};
-use spindle_mount::{Disk, DiskOptions, Formatting, ServeOptions, Statistics, size_refusal, state_directory};
+use spindle_mount::{
+    Disk, DiskOptions, Formatting, ServeOptions, Statistics, device_under, disk, size_refusal,
+    state_directory, zfs,
+};
 
 use crate::host::provenance;
 use crate::stack::{StackSpec, served_device};
 use crate::volume::Volume;
+use crate::volume::zfs_volume::is_device_of;
 use spindle_base::Mistake;
+use spindle_base::dilation::Dilation;
 use spindle_base::units;
 
 /// Options of a disk besides its stack.
@@ -18,6 +24,7 @@ pub struct Wishes<'a> {
     /// Unique among the mounts that are up together.
     pub name: String,
     pub seed: u64,
+    pub dilation: Dilation,
     pub mount_at: Option<PathBuf>,
     pub timing: bool,
     /// The output of [`Volume::into_snapshot`] of an earlier volume with the same size and file system;
@@ -72,6 +79,7 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
         serve: ServeOptions {
             state_directory: state_directory(&wishes.name)?,
             size_bytes: stack.size_bytes(),
+            dilation: wishes.dilation,
             base: wishes.snapshot.map(Path::to_owned),
             memory_budget_bytes: memory_budget_bytes()?,
             spill_directory: wishes.spill_directory.to_owned(),
@@ -90,6 +98,25 @@ pub fn options(stack: &StackSpec, wishes: &Wishes<'_>) -> Result<DiskOptions> {
 /// The description is not ours.
 pub fn device(options: &DiskOptions) -> Result<Box<dyn Device>> {
     served_device(&options.stack, options.serve.size_bytes, options.seed)
+}
+
+/// The dilation of the emulated disk that is, or is under, a block device, file or directory; `None` if none
+/// is. The kernel shows it as an ordinary device.
+///
+/// # Errors
+/// The disk's emulator is dead.
+pub fn dilation_under(path: &Path) -> Result<Option<Dilation>> {
+    let is_block_device = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    let device = if is_block_device { Some(path.to_owned()) } else { device_under(path) };
+    let pools = zfs::list()?;
+    let pool = pools.iter().find(|pool| zfs::mount_of(pool).is_ok_and(|mount| path.starts_with(mount)));
+    for name in disk::list()? {
+        let is_under = device.is_some() && disk::inspect(&name).is_ok_and(|(_, own, _)| own == device);
+        if is_under || pool.is_some_and(|pool| is_device_of(&name, pool)) {
+            return Ok(Some(disk::connect(&name)?.statistics()?.dilation));
+        }
+    }
+    Ok(None)
 }
 
 /// # Errors
@@ -134,6 +161,10 @@ impl Volume for EmulatedVolume {
 
     fn set_timing(&mut self, on: bool) -> Result<()> {
         self.disk.set_timing(on)
+    }
+
+    fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
+        self.disk.set_dilation(dilation)
     }
 
     fn check(&mut self) -> Result<()> {

@@ -11,7 +11,7 @@ pub mod zfs_volume;
 use std::fmt::Debug;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use spindle_mount::real::Place;
 use spindle_mount::{FileSystem, Formatting, Statistics, disk, size_refusal, zfs};
 
@@ -22,6 +22,7 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 use spindle_base::child::find_program;
+use spindle_base::dilation::Dilation;
 use spindle_base::units::format_size_rounded;
 
 /// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
@@ -32,6 +33,16 @@ pub trait Volume: Debug {
 
     /// With the timing off, requests are answered at memory speed. A real disk's timing is always on.
     fn set_timing(&mut self, _on: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// From now on a second of the storage's time takes `dilation` real seconds. Only what is emulated can be
+    /// dilated.
+    ///
+    /// # Errors
+    /// The storage has no other time than this machine's, or stays at work.
+    fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
+        ensure!(dilation.is_none(), "{} cannot be dilated", self.path().display());
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::record::FileClass;
+use spindle_base::dilation::Dilation;
 use spindle_base::proc::process_cpu_s;
 
 use crate::stack::StackSpec;
@@ -49,6 +50,7 @@ pub struct MountsRequest<'a> {
     pub owner: &'a str,
     /// Number of mounts that are up together, with those of other owners.
     pub mount_count: usize,
+    pub dilation: Dilation,
 }
 
 impl Mounts {
@@ -78,6 +80,7 @@ impl Mounts {
                         name: if name == "data" { format!("run-{id}") } else { format!("run-{id}-{name}") },
                         // Two drives of the same kind do not rotate in step.
                         seed: request.seed.wrapping_add(index as u64),
+                        dilation: request.dilation,
                         mount_at: None,
                         timing: false,
                         snapshot: snapshot.as_deref(),

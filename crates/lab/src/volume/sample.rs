@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use spindle_base::dilation::Dilation;
 use spindle_mount::{OperationStatistics, Statistics};
 
 /// A sample of a volume mount.
@@ -14,6 +15,18 @@ pub struct MountSample {
     pub block_device: Option<BlockCounters>,
     /// Samples of its devices by name, if there are several; these have no devices of their own.
     pub devices: Vec<(&'static str, MountSample)>,
+}
+
+impl MountSample {
+    /// Puts the kernel's times into dilated time.
+    pub fn dilate(&mut self, dilation: Dilation) {
+        if let Some(BlockCounters { read, write, flush }) = &mut self.block_device {
+            for operation in [read, write, flush] {
+                operation.latency_ns = (operation.latency_ns as f64 / dilation.factor()) as u64;
+            }
+        }
+        self.devices.iter_mut().for_each(|(_, device)| device.dilate(dilation));
+    }
 }
 
 /// Counters of a block device since it was attached (Linux, Documentation/block/stat.rst). A latency is the

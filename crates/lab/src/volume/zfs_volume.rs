@@ -11,6 +11,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use spindle_base::dilation::Dilation;
 use spindle_base::histogram::{decode, encode};
 use spindle_mount::zfs::{Pool, PoolDevices, PoolOptions};
 use spindle_mount::{Disk, FileSystem, OperationStatistics, Statistics, zfs};
@@ -132,6 +133,10 @@ impl Volume for ZfsVolume {
         self.disks.iter_mut().try_for_each(|part| part.disk.set_timing(on))
     }
 
+    fn set_dilation(&mut self, dilation: Dilation) -> Result<()> {
+        self.disks.iter_mut().try_for_each(|part| part.disk.set_dilation(dilation))
+    }
+
     fn check(&mut self) -> Result<()> {
         self.statistics()?;
         // A pool continues without its log or its cache.
@@ -191,7 +196,7 @@ impl Volume for ZfsVolume {
     }
 }
 
-/// Statistics of all devices together. Values without a sum (uptime, transport, floor) are the first
+/// Statistics of all devices together. Values without a sum (uptime, dilation, transport, floor) are the first
 /// device's; the scheduler is the worst.
 fn sum(each: &[Statistics]) -> Result<Statistics> {
     let (first, others) = each.split_first().context("a pool without a device")?;

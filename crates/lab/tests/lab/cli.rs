@@ -291,7 +291,7 @@ fn a_load_that_cannot_connect_gives_one_sentence() {
 }
 
 #[test]
-fn a_disk_with_a_bad_name_or_size_is_refused() {
+fn a_disk_with_a_bad_name_size_or_dilation_is_refused() {
     for command in ["status", "age", "secure-erase", "down"] {
         check_refused(
             &format!("disk {command} no-such-disk"),
@@ -310,6 +310,15 @@ fn a_disk_with_a_bad_name_or_size_is_refused() {
         "disk up null --name real",
         "spindle: a disk cannot be called \"real\": the directory about real disks has that name",
     );
+    for (command, k, problem) in [
+        ("up", "0.5", "0.5 is out of range; it can be 1 to 64"),
+        ("up", "-2", "-2 is out of range; it can be 1 to 64"),
+        ("validate", "65", "65 is out of range; it can be 1 to 64"),
+        ("validate", "fast", "`fast` is not a number; write for example 4"),
+    ] {
+        let sentence = format!("spindle: --dilation: {problem}");
+        check_refused(&format!("disk {command} null --dilation {k}"), &sentence);
+    }
     check_refused("disk age no-such-disk --fill 101", "spindle: --fill: is 101 %, must be 0 % to 100 %");
     check_refused(
         "disk alignment --extent-alignment 2TiB",

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use crate::emulated_support::{Bench, emulator_of, is_running, kill, measured, measured_tpcc, scenario};
 use crate::{in_check_all, wait_until};
@@ -169,6 +170,49 @@ fn check_raw_disk(wish: Option<&str>, transport: &str) {
     assert!(statistics["flush"]["count"].as_u64().unwrap() >= 1, "{statistics}");
     assert!(statistics["discard"]["count"].as_u64().unwrap() >= 2, "{statistics}");
     bench.down("raw");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_dilated_disk_is_slower_on_the_clock_and_not_in_its_own_figures() {
+    let best = if Path::new(URING_PARAMETER).exists() { "io_uring" } else { "threads" };
+    check_dilated_disk(None, best);
+    check_dilated_disk(Some("threads"), "threads");
+}
+
+/// A read that moves the arm of this disk takes 5 ms or more: half a rotation, and the arm's way.
+fn check_dilated_disk(wish: Option<&str>, transport: &str) {
+    const K: f64 = 4.0;
+    let Some(bench) = Bench::new() else { return };
+    let up =
+        ["disk", "up", "hdd-7200", "--size", "1 GiB", "--file-system", "none", "--name", "slow", "--json"];
+    let up = [&up[..], &["--dilation", "4"]].concat();
+    let output = bench.command(&up).envs(wish.map(|wish| ("SPINDLE_FUSE", wish))).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let disk: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let device = fs::File::open(disk["device"].as_str().unwrap()).unwrap();
+    rustix::fs::fadvise(&device, 0, None, rustix::fs::Advice::Random).unwrap();
+    let statistics = || bench.json(&["disk", "status", "slow", "--json"])[0]["statistics"].clone();
+    let before = statistics();
+    assert_eq!((&before["dilation"], &before["transport"]), (&Value::from(K), &Value::from(transport)));
+    let begun = Instant::now();
+    const READS: u64 = 30;
+    for index in 0..READS {
+        device.read_exact_at(&mut [0; 4096], (index * 7 + 3) % READS * (32 << 20)).unwrap();
+    }
+    let read_ms = begun.elapsed().as_secs_f64() * 1e3 / READS as f64;
+    assert!(read_ms >= K * 5.0, "{read_ms} ms on the clock");
+    let after = statistics();
+    assert!(after["read"]["count"].as_u64().unwrap() >= READS, "{after}");
+    // One reader waits for the disk nearly all the time, on the clock as in the disk's own time.
+    let sum_ms = |status: &Value| {
+        status["read"]["mean_ms"].as_f64().unwrap() * status["read"]["count"].as_f64().unwrap()
+    };
+    let own_ms = (sum_ms(&after) - sum_ms(&before)) / READS as f64;
+    let ratio = read_ms / own_ms;
+    assert!((0.5 * K..1.5 * K).contains(&ratio), "{read_ms} ms on the clock, {own_ms} ms of its own time");
+    drop(device);
+    bench.down("slow");
     bench.assert_clean();
 }
 

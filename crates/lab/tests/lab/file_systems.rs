@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::emulated_support::{Bench, tool, write_cache};
 use crate::{in_check_all, skip};
+use spindle_base::dilation::Dilation;
 use spindle_lab::stack::{StackFile, StackSpec};
 use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
@@ -23,6 +24,7 @@ fn bring_up(bench: &Bench, stack: &StackSpec, snapshot: Option<&Path>) -> Disk {
     let wishes = Wishes {
         name: format!("layout-test-{}", std::process::id()),
         seed: 1,
+        dilation: Dilation::NONE,
         mount_at: None,
         timing: false,
         snapshot,
@@ -40,6 +42,7 @@ fn file_systems_are_made_and_mounted_as_asked() {
     xfs_knows_the_stripes_that_it_was_made_for(&bench);
     xfs_is_told_of_stripes_when_it_is_mounted(&bench);
     ext4_knows_stripes_and_does_without_barriers(&bench);
+    ext4_commits_less_often_on_a_disk_that_is_dilated_later(&bench);
     btrfs_starts_from_one_snapshot_again_and_again(&bench);
     a_snapshot_has_what_another_mount_namespace_kept_from_being_written(&bench);
     loop_devices_are_given_back_as_they_were(&bench);
@@ -78,6 +81,20 @@ fn ext4_knows_stripes_and_does_without_barriers(bench: &Bench) {
     };
     assert!(has("RAID stride:", "16") && has("RAID stripe width:", "64"), "{information}");
     assert!(mounted_with(&disk).contains("nobarrier"), "{}", mounted_with(&disk));
+    disk.down().unwrap();
+}
+
+fn ext4_commits_less_often_on_a_disk_that_is_dilated_later(bench: &Bench) {
+    let mut disk = up(bench, "file_system = \"ext4\"\nmount_options = [\"commit=7\"]", None);
+    disk.set_timing(true).unwrap();
+    fs::write(disk.mount.as_ref().unwrap().join("file"), "not synced").unwrap();
+    for (k, commit) in [(4.0, "commit=28"), (1.0, "commit=7")] {
+        let dilation = Dilation::new(k).unwrap();
+        disk.set_dilation(dilation).unwrap();
+        assert!(mounted_with(&disk).contains(commit), "{}", mounted_with(&disk));
+        assert!(mounted_with(&disk).contains("nosuid,nodev"), "{}", mounted_with(&disk));
+        assert_eq!(disk.statistics().unwrap().dilation, dilation);
+    }
     disk.down().unwrap();
 }
 

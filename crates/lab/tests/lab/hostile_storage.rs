@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
+use spindle_base::dilation::Dilation;
 use spindle_lab::stack::StackFile;
 use spindle_lab::volume::emulated::{self, Wishes};
 use spindle_mount::Disk;
@@ -79,6 +80,7 @@ fn a_shortened_base_image_gives_errors_and_its_emulator_lives() {
         let wishes = Wishes {
             name,
             seed: 1,
+            dilation: Dilation::NONE,
             mount_at: None,
             timing: false,
             snapshot,

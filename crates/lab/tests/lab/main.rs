@@ -6,6 +6,7 @@
 mod adapter;
 mod clean;
 mod cli;
+mod dilation;
 mod disk_bench;
 mod disk_list;
 mod disk_profile;

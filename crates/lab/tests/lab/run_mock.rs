@@ -44,7 +44,7 @@ impl Bench {
         self.run_scenario(arguments, &[], exit_code)
     }
 
-    fn read(&self) -> (Header, Vec<Trial>) {
+    pub(crate) fn read(&self) -> (Header, Vec<Trial>) {
         let records = report::read(&self.records()).unwrap();
         (records.header, records.trials)
     }

@@ -51,6 +51,15 @@ impl Dialect {
         self != Dialect::Sqlite
     }
 
+    /// Query that the server answers after a second of its own clock; `None` without a server.
+    pub fn sleep_for_a_second(self) -> Option<&'static str> {
+        match self {
+            Dialect::Mysql => Some("SELECT SLEEP(1)"),
+            Dialect::Postgres => Some("SELECT pg_sleep(1)"),
+            Dialect::Sqlite => None,
+        }
+    }
+
     /// Statement before foreign keys on rows that are known to be valid. Without it InnoDB copies the table
     /// for each key, to check the rows.
     pub fn trust_rows(self) -> Option<&'static str> {

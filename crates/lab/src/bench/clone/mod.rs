@@ -23,6 +23,7 @@ use crate::host::interrupt::Interrupt;
 use crate::stack::Origin;
 use draft::Draft;
 use fit::Observation;
+use spindle_base::dilation::Dilation;
 
 const SEED: u64 = 1;
 const RAMP: Duration = Duration::from_millis(500);
@@ -62,7 +63,7 @@ pub struct Source {
     pub description: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options<'a> {
     /// Seconds per measurement.
     pub seconds: u64,
@@ -70,6 +71,8 @@ pub struct Options<'a> {
     pub date: &'a str,
     /// Runs fio under SCHED_FIFO, as the emulator behind the device runs.
     pub real_time: bool,
+    /// Dilation of the disk, if it is emulated.
+    pub dilation: Dilation,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -122,6 +125,7 @@ pub fn clone(source: &Source, options: Options<'_>, interrupt: &Interrupt) -> Re
             question,
             offset_bytes,
             span_bytes: span_bytes / block_bytes * block_bytes,
+            dilation: options.dilation,
             seconds: options.seconds,
             ramp: if access == Access::RandomWrite { Duration::from_secs(options.seconds) } else { RAMP },
             direct: true,

@@ -16,7 +16,7 @@ fn cloned(profile: &str, writes: bool) -> (Clone, StackSpec) {
         rotational: None,
         description: "a model".to_owned(),
     };
-    let options = Options { seconds: 1, date: "2026-01-31", real_time: false };
+    let options = Options { seconds: 1, date: "2026-01-31", real_time: false, dilation: Dilation::NONE };
     let mut ask = |access, block_bytes, iodepth, offset: u64, span_bytes| {
         let question = Question { place: Place::Raw, access, block_bytes, iodepth };
         // The model's closed loop begins at the start of the device.

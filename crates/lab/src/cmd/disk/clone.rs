@@ -10,10 +10,11 @@ use tempfile::NamedTempFile;
 use crate::bench::clone::{self, Options, Source};
 use crate::bench::fio;
 use crate::bench::real::own_file;
-use crate::bench::target::{Name, Target, is_emulated};
+use crate::bench::target::{Name, Target};
 use crate::cmd::output::print_answer;
 use crate::host::interrupt::Interrupt;
 use crate::host::provenance;
+use crate::volume::emulated;
 use spindle_base::Mistake;
 use spindle_base::units::format_size_bytes;
 
@@ -51,10 +52,16 @@ pub(super) fn run(arguments: &CloneArguments) -> Result<()> {
     }
     fio::version()?;
     let interrupt = Interrupt::listen()?;
-    let (source, _own_file, real_time) = source(&target, arguments)?;
+    let (source, _own_file) = source(&target, arguments)?;
     let now = provenance::now();
-    let options =
-        Options { seconds: arguments.seconds, date: now.split('T').next().unwrap_or(&now), real_time };
+    let dilation = emulated::dilation_under(&source.path)?;
+    let is_device = matches!(target, Target::Running { .. } | Target::BlockDevice { .. });
+    let options = Options {
+        seconds: arguments.seconds,
+        date: now.split('T').next().unwrap_or(&now),
+        real_time: is_device && dilation.is_some(),
+        dilation: dilation.unwrap_or_default(),
+    };
     let clone = clone::clone(&source, options, &interrupt)?;
     let [profile, reference] = &paths;
     write_new(profile, &clone.profile)?;
@@ -91,9 +98,8 @@ fn paths(arguments: &CloneArguments) -> Result<[PathBuf; 2], Mistake> {
     Ok(paths)
 }
 
-/// The source; the temporary file, if there is one, which must live as long as the measurement; and whether
-/// an emulator is behind the source.
-fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<NamedTempFile>, bool)> {
+/// The source, and the temporary file, if there is one, which must live as long as the measurement.
+fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option<NamedTempFile>)> {
     let of = |path: &Path, size_bytes| Source {
         path: path.to_owned(),
         size_bytes,
@@ -109,12 +115,12 @@ fn source(target: &Target, arguments: &CloneArguments) -> Result<(Source, Option
             ))
             .into());
         }
-        Target::Running { device, size_bytes, .. } => (of(device, *size_bytes), None, true),
-        Target::BlockDevice { path, size_bytes } => (of(path, *size_bytes), None, is_emulated(path)),
-        Target::File { path, size_bytes } => (of(path, *size_bytes), None, false),
+        Target::Running { device, size_bytes, .. } => (of(device, *size_bytes), None),
+        Target::BlockDevice { path, size_bytes } => (of(path, *size_bytes), None),
+        Target::File { path, size_bytes } => (of(path, *size_bytes), None),
         Target::Directory(directory) => {
             let own = own_file(directory, FILE_BYTES)?;
-            (Source { writes: true, ..of(own.path(), FILE_BYTES) }, Some(own), false)
+            (Source { writes: true, ..of(own.path(), FILE_BYTES) }, Some(own))
         }
     })
 }

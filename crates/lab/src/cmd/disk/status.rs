@@ -63,7 +63,11 @@ fn sentence(disk: &DiskStatus) -> String {
         return format!("{head}  dead: {error}; `spindle disk down {name}` clears it\n");
     };
     let timing = if all.timing { "timing on" } else { "timing off" };
-    let mut text = format!("{head}  {timing}, {}, {}\n", all.scheduler, all.transport);
+    let dilation = match all.dilation.is_none() {
+        true => String::new(),
+        false => format!(", dilation {}", all.dilation),
+    };
+    let mut text = format!("{head}  {timing}{dilation}, {}, {}\n", all.scheduler, all.transport);
     let operations =
         [("reads", &all.read), ("writes", &all.write), ("flushes", &all.flush), ("discards", &all.discard)];
     for (name, operation) in operations.into_iter().filter(|(_, operation)| operation.count > 0) {
@@ -85,7 +89,7 @@ fn mean_ms(all: &OperationStatistics) -> f64 {
     all.latency_ns as f64 / all.count.max(1) as f64 / 1e6
 }
 
-/// Activity since the disk came up, as `--json` prints it.
+/// Activity since the disk came up, as `--json` prints it. All times are in dilated time.
 ///
 /// # Errors
 /// The emulator is of another version.
@@ -97,6 +101,8 @@ fn activity(all: &Statistics) -> Result<Value> {
         "uptime_s": all.uptime_ns as f64 / 1e9,
         // Whether the model's timing applies. Without it, requests are answered at memory speed.
         "timing": all.timing,
+        // A second of dilated time takes this many real seconds.
+        "dilation": all.dilation,
         // `SCHED_FIFO` or `SCHED_OTHER`.
         "scheduler": all.scheduler,
         // `io_uring` or `threads`.

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use spindle_mount::Disk;
 
+use super::dilation::DilationArguments;
 use super::set::Set;
 use crate::cmd::output::print_answer;
 use crate::stack::{PoolSpec, StackSpec};
@@ -41,6 +42,8 @@ pub(super) struct UpArguments {
     /// Seed of the model's random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    dilation: DilationArguments,
     /// Print one JSON object: device, mount, socket. For a pool, device and socket are those of the data.
     #[arg(long)]
     json: bool,
@@ -56,6 +59,7 @@ struct Answer<'a> {
 /// # Errors
 /// A mistake in the arguments, or the disk does not come up.
 pub(super) fn run(arguments: &UpArguments) -> Result<()> {
+    let dilation = arguments.dilation.dilation()?;
     let file_system = match &arguments.file_system {
         Some(asked) => asked,
         None => StackSpec::usual_file_system(&arguments.profile),
@@ -67,6 +71,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
     let wishes = Wishes {
         name: arguments.name.clone().unwrap_or_else(|| stem.into_owned()),
         seed: arguments.seed,
+        dilation,
         mount_at: arguments.at.clone(),
         timing: true,
         snapshot: None,

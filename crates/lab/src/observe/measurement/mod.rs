@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
+use spindle_base::dilation::Dilation;
 use spindle_base::histogram;
 use spindle_load::{Second, Summary};
 
@@ -43,6 +44,8 @@ pub struct Window {
     pub telemetry: &'static dyn Telemetry,
     pub durability: Durability,
     pub cpu_count: u32,
+    /// Of the times above, which are all dilated.
+    pub dilation: Dilation,
 }
 
 impl Window {
@@ -84,6 +87,7 @@ pub fn measurement(window: &Window, verification: Vec<Check>) -> Result<(Measure
     );
     let measurement = Measurement {
         duration_s: summary.duration_s,
+        dilation: window.dilation,
         metric: summary.metric.clone(),
         transactions,
         latency: latency(&all, histogram::encode(&all)),

@@ -68,7 +68,7 @@ fn mount(window: &Window, pick: &dyn Fn(&Sample) -> Option<MountSample>) -> Resu
 fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Result<MountView> {
     let sample = |sample: &Sample| pick(sample).unwrap_or_default();
     let (first, last) = (sample(&window.first), sample(&window.last));
-    let elapsed = window.last.at.duration_since(window.first.at);
+    let elapsed = window.last.at - window.first.at;
     let emulator = match (&first.statistics, &last.statistics) {
         (Some(earlier), Some(later)) => Some(emulator_summary(earlier, later)?),
         _ => None,
@@ -79,7 +79,7 @@ fn view(window: &Window, pick: impl Fn(&Sample) -> Option<MountSample>) -> Resul
     let (mut earlier, mut earlier_at) = (first, window.first.at);
     for (_, second) in &window.seconds {
         let later = sample(second);
-        let elapsed = second.at.duration_since(earlier_at);
+        let elapsed = second.at - earlier_at;
         push(&mut series, &Activity::between(&earlier, &later, elapsed), elapsed);
         (earlier, earlier_at) = (later, second.at);
     }

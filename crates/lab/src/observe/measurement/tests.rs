@@ -1,6 +1,7 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use spindle_base::dilation::Dilation;
 use spindle_load::{KindSummary, Metric};
 use spindle_mount::{Floor, FloorCost, OperationStatistics, Statistics};
 
@@ -32,7 +33,7 @@ fn lateness(replies: u64) -> String {
 }
 
 /// A machine with identical seconds: 100 reads of 5 ms, 50 writes of 2 ms, 10 flushes, half busy.
-fn sample(start: Instant, second: u64) -> Sample {
+fn sample(start: Duration, second: u64) -> Sample {
     Sample {
         at: start + Duration::from_secs(second),
         cpu: CpuTimes { busy: 100 * second, total: 200 * second },
@@ -89,7 +90,7 @@ fn mount_sample(second: u64, times: u64) -> MountSample {
 }
 
 fn window(seconds: u64) -> Window {
-    let start = Instant::now();
+    let start = Duration::from_secs(40);
     let mut latencies = histogram::new();
     latencies.record_n(40_000, 20 * seconds).unwrap();
     let kind = |name: &str, committed, rolled_back| KindSummary {
@@ -131,6 +132,7 @@ fn window(seconds: u64) -> Window {
         telemetry: protocol("mysql://root@localhost"),
         durability: Durability::default(),
         cpu_count: 2,
+        dilation: Dilation::NONE,
     }
 }
 

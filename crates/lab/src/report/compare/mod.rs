@@ -17,7 +17,7 @@ use spindle_stats::{CONFIDENCE, Sample, compare};
 
 use crate::record::{Cell, Metric};
 use crate::report::advice::too_few_trials;
-use crate::report::{self, Ratio, Records};
+use crate::report::{self, Ratio, Records, dilation};
 use experiment::Difference;
 pub use layout::Format;
 pub use side::{Side, sides};
@@ -132,12 +132,25 @@ fn chosen<'a>(left: &'a Side, right: &'a Side) -> Result<Vec<(&'a Cell, &'a Cell
 
 /// Differences besides the storage, of all pairs. Cells of one scenario differ by intent.
 fn differences_of_experiments(left: &Side, right: &Side, chosen: &[(&Cell, &Cell)]) -> Vec<Difference> {
-    let (left, right) = (&left.records.header, &right.records.header);
-    if left.provenance.scenario_hash == right.provenance.scenario_hash {
+    let (before, after) = (&left.records.header, &right.records.header);
+    // Cells of one run have the dilation that its pilots found.
+    if before.created_at == after.created_at && before.provenance == after.provenance {
         return Vec::new();
     }
+    let is_same = before.provenance.scenario_hash == after.provenance.scenario_hash;
     let of_pair = |(one, other): &(&Cell, &Cell)| {
-        experiment::differences((left, one), (right, other)).unwrap_or_default()
+        let mut found = match is_same {
+            true => Vec::new(),
+            false => experiment::differences((before, one), (after, other)).unwrap_or_default(),
+        };
+        let of_cell = |side: &Side, cell: &Cell| dilation::of_cell(&side.records, &cell.name);
+        if let (Some(baseline), Some(candidate)) = (of_cell(left, one), of_cell(right, other))
+            && baseline != candidate
+        {
+            found.retain(|difference| difference.key != "dilation");
+            found.push(Difference { key: "dilation".to_owned(), baseline, candidate });
+        }
+        found
     };
     let mut differences: Vec<Difference> = Vec::new();
     for difference in chosen.iter().flat_map(of_pair) {

@@ -28,7 +28,7 @@ pub use self::storage::StorageView;
 pub use self::table::TrialTable;
 use self::verdict::VerdictView;
 use self::warnings::WarningView;
-use super::{Records, advice, format};
+use super::{Records, advice, dilation, format};
 use crate::record::{Cell, Header, StackHead, StartState, Warning};
 use spindle_base::text::plural;
 
@@ -184,6 +184,7 @@ fn checks(records: &Records) -> Vec<CheckView> {
 
 fn notes(records: &Records, cells: &[CellView]) -> Vec<String> {
     let mut notes = records.notes.clone();
+    notes.extend(dilation::notes(records));
     let of_machine = records.trials.iter().flat_map(|trial| &trial.warnings).filter(|it| it.is_of_machine());
     notes.extend(of_machine.map(Warning::sentence).unique());
     let planned = records.header.scenario.trials_per_cell as usize;

@@ -168,7 +168,8 @@ fn warnings(trial: &Trial) -> Figure {
 }
 
 fn of_measurement(measurement: &Measurement) -> Vec<Figure> {
-    let mut figures = vec![figure("window_s", measurement.duration_s)];
+    let mut figures =
+        vec![figure("window_s", measurement.duration_s), figure("dilation", measurement.dilation.factor())];
     figures.extend(numbers("latency_", &measurement.latency, measurement.latency.count));
     figures.extend(numbers("per_transaction_", &measurement.per_transaction, 0));
     figures.extend(numbers("cpu_", &measurement.cpu, 0));

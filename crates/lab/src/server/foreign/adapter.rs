@@ -132,7 +132,7 @@ impl Server for Adapter {
         USER.own_instance(instance, Some(temporary_directory(instance)))?;
         let mut command = self.0.command(&self.0.start, instance);
         let name = Path::new(&self.0.start[0]).file_name().unwrap_or_default().to_string_lossy();
-        let mut process = Process::spawn(&mut command, &name, &instance.runtime_directory, quote)?;
+        let mut process = Process::spawn(&mut command, &name, instance, quote)?;
         process.find_first()?;
         Ok(Box::new(Started {
             endpoint: self.0.url(instance)?,
@@ -195,6 +195,7 @@ mod tests {
             settings: [("x", "1"), ("y", "2")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
+            environment: Vec::new(),
         };
         assert_eq!(commands.arguments(&commands.start, &instance), ["c", "--x=1", "--y=2"]);
         assert_eq!(commands.arguments(&commands.prepare, &instance), ["b", "/d"]);

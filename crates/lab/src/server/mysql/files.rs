@@ -211,6 +211,7 @@ mod tests {
             class_directories: directories,
             runtime_directory: "/run/trial".into(),
             settings: settings(pairs),
+            environment: Vec::new(),
         }
     }
 

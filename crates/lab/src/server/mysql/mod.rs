@@ -271,7 +271,7 @@ impl Mysql {
             .arg("--skip-name-resolve")
             .args(own_options(&release))
             .args(more);
-        let process = Process::spawn(USER.run(&mut command), &program.name(), runtime, quote)?;
+        let process = Process::spawn(USER.run(&mut command), &program.name(), instance, quote)?;
         let socket = socket(instance);
         let inquiry = Inquiry::new(&program.name(), endpoint(&socket, "mysql"), &PROTOCOL);
         Ok(Box::new(Started { process, endpoint: endpoint(&socket, DATABASE), inquiry, ways: Mysqld }))

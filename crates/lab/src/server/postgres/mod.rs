@@ -194,7 +194,7 @@ impl Server for Postgres {
             .arg("-c")
             .arg(option("unix_socket_directories", &instance.runtime_directory.to_string_lossy()))
             .env("LC_ALL", "C");
-        let mut process = Process::spawn(&mut command, "postgres", &instance.runtime_directory, quote)?;
+        let mut process = Process::spawn(&mut command, "postgres", instance, quote)?;
         process.find_first()?;
         Ok(Box::new(Started {
             process,

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use super::instance::Instance;
 use super::settings::Refusal;
 use crate::host::patience::Wait;
 use own_user::{beside, new_file};
@@ -111,13 +112,18 @@ impl Process {
     pub(super) fn spawn(
         command: &mut Command,
         name: &str,
-        runtime_directory: &Path,
+        instance: &Instance,
         quote: fn(&str) -> String,
     ) -> Result<Process> {
-        let log_path = beside(runtime_directory, "log");
+        let log_path = beside(&instance.runtime_directory, "log");
         let log = new_file(&log_path)?;
         let again = || log.try_clone().context("opening the log a second time");
-        command.current_dir(runtime_directory).stdin(Stdio::null()).stdout(again()?).stderr(again()?);
+        command.envs(instance.environment.iter().map(|(name, value)| (name, value)));
+        command
+            .current_dir(&instance.runtime_directory)
+            .stdin(Stdio::null())
+            .stdout(again()?)
+            .stderr(again()?);
         let child = command.spawn().with_context(|| format!("starting {name}"))?;
         let first = Pid::from_child(&child);
         Ok(Process { name: name.to_owned(), child, first, log, log_path, quote })

@@ -9,6 +9,7 @@ use hdrhistogram::{
     Histogram,
     serialization::{Serializer as _, V2Serializer},
 };
+use spindle_base::dilation::Dilation;
 use spindle_lab::{
     host::provenance::Machine,
     record::*,
@@ -179,6 +180,7 @@ fn trial(shape: &Shape, block: u32, machine: f64, seed: u64) -> Trial {
         error: None,
         measurement: Some(measurement(shape, machine, seed)),
         warnings: Vec::new(),
+        pilot: Vec::new(),
     }
 }
 
@@ -270,6 +272,7 @@ fn measurement(shape: &Shape, machine: f64, seed: u64) -> Measurement {
     let data = MountView { emulator: Some(emulator), series: storage_series, ..MountView::default() };
     Measurement {
         duration_s: seconds as f64,
+        dilation: Dilation::NONE,
         metric: Metric {
             name: "new-order transactions per minute".to_owned(),
             value: per_minute,

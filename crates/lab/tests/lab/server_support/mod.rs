@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use spindle_base::histogram::decode;
+use spindle_lab::host::trial_time::TrialTime;
 use spindle_lab::record::FileClass;
 use spindle_lab::run::client::ClientProcess;
 use spindle_lab::server::{Instance, Refusal, Running, Server, by_kind};
@@ -350,6 +351,7 @@ pub(crate) fn instance(directory: &Path, settings: &[(&str, &str)]) -> Instance 
         class_directories: BTreeMap::new(),
         runtime_directory: directory.join("runtime"),
         settings: owned(settings),
+        environment: Vec::new(),
     }
 }
 
@@ -393,7 +395,8 @@ pub(crate) fn tpcc_workload() -> Box<dyn Workload> {
 
 /// The load process when its clients are connected.
 pub(crate) fn ready_client(spec: &RunSpec) -> ClientProcess {
-    let mut client = ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), spec).unwrap();
+    let mut client =
+        ClientProcess::spawn(Path::new(env!("CARGO_BIN_EXE_spindle")), spec, &TrialTime::real()).unwrap();
     client.wait_ready(PATIENCE).unwrap();
     client
 }

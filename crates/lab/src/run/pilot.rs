@@ -1,0 +1,138 @@
+//! The pilot of `dilation = "as needed"`: short trials of a cell, at a rising dilation, until neither the cores nor
+//! the emulator limit it.
+//!
+//! The dilation is how fast the emulated cores are, so cells that are compared share one. A cell whose cores are
+//! nearly idle may have a lower one: faster cores would change less there than an interval shows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use spindle_base::dilation::Dilation;
+
+use super::data_set::DataSets;
+use super::trial::Laboratory;
+use crate::host::progress::Progress;
+use crate::record::{PilotStep, Trial, Warning};
+use crate::scenario::Scenario;
+use crate::scenario::dilation::DilationRule;
+use crate::scenario::plan::PlannedTrial;
+
+/// Cores that are busier limit the cell.
+const BUSY: f64 = 0.70;
+/// Cores this busy may need far more.
+const SATURATED: f64 = 0.90;
+/// Of a cell with less busy cores, their speed does not matter.
+const IDLE: f64 = 0.15;
+/// The longest window of a pilot.
+const MEASURE: Duration = Duration::from_secs(5);
+
+/// What the pilots found, by cell.
+pub(super) type Pilots = BTreeMap<String, Vec<PilotStep>>;
+
+/// The scenario of the pilots.
+pub(super) fn scenario(scenario: &Scenario) -> Scenario {
+    let mut short = scenario.clone();
+    short.run.measure = short.run.measure.min(MEASURE);
+    short.run.dilation = DilationRule::default();
+    short
+}
+
+/// Raises the dilation of one cell. `laboratory` is at the dilation to begin with, with the scenario of pilots.
+///
+/// # Errors
+/// The user asked to stop. A pilot that fails ends the search; the trials that follow tell the reason.
+pub(super) fn steps(
+    laboratory: Laboratory<'_>,
+    at_most: Dilation,
+    seed: u64,
+    data_sets: &mut DataSets,
+    progress: &mut Progress,
+) -> Result<Vec<PilotStep>> {
+    let mut steps = Vec::new();
+    let mut dilation = Dilation::NONE;
+    loop {
+        let planned = PlannedTrial { cell_index: 0, trial: 0, block: 0, seed };
+        let trial = Laboratory { dilation, ..laboratory }.run(&planned, data_sets, progress)?;
+        let Some(step) = step(&trial, dilation) else { return Ok(steps) };
+        let next = next(&step, at_most);
+        let title = &laboratory.cell.name;
+        let busy = step.cpu_busy * 100.0;
+        steps.push(step);
+        progress.say(&format!("pilot of {title}: the cores were {busy:.0} % busy at dilation {dilation}"));
+        match next {
+            Some(next) => dilation = next,
+            None => return Ok(steps),
+        }
+    }
+}
+
+fn step(trial: &Trial, dilation: Dilation) -> Option<PilotStep> {
+    let measurement = trial.measurement.as_ref()?;
+    Some(PilotStep {
+        dilation,
+        cpu_busy: measurement.cpu.busy,
+        late: trial.warnings.iter().any(|warning| matches!(warning, Warning::Late { .. })),
+        figure: measurement.metric.value,
+    })
+}
+
+/// The dilation to try next; `None` if this one suffices or is the largest.
+fn next(step: &PilotStep, at_most: Dilation) -> Option<Dilation> {
+    let factor = step.dilation.factor();
+    let raised = match step.cpu_busy {
+        SATURATED.. => factor * 4.0,
+        BUSY.. => factor * 2.0,
+        _ if step.late => factor * 2.0,
+        _ => return None,
+    };
+    let raised = Dilation::new(raised.min(at_most.factor())).ok()?;
+    (raised > step.dilation).then_some(raised)
+}
+
+/// The dilation of each cell.
+pub(super) fn dilations(pilots: &Pilots) -> BTreeMap<&str, Dilation> {
+    let needed = |steps: &[PilotStep]| steps.last().map_or(Dilation::NONE, |step| step.dilation);
+    let shared = pilots.values().map(|steps| needed(steps).factor()).fold(1.0, f64::max);
+    let shared = Dilation::new(shared).unwrap_or_default();
+    let of_cell = |steps: &[PilotStep]| match steps.first() {
+        Some(first) if first.cpu_busy < IDLE => needed(steps),
+        _ => shared,
+    };
+    pilots.iter().map(|(cell, steps)| (cell.as_str(), of_cell(steps))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(dilation: f64, cpu_busy: f64, late: bool) -> PilotStep {
+        PilotStep { dilation: Dilation::new(dilation).unwrap(), cpu_busy, late, figure: 100.0 }
+    }
+
+    fn check_next(step: &PilotStep, expect: Option<f64>) {
+        let at_most = Dilation::new(16.0).unwrap();
+        assert_eq!(next(step, at_most).map(Dilation::factor), expect, "{step:?}");
+    }
+
+    #[test]
+    fn busy_cores_and_late_answers_raise_the_dilation_up_to_the_bound() {
+        check_next(&step(1.0, 0.3, false), None);
+        check_next(&step(1.0, 0.8, false), Some(2.0));
+        check_next(&step(1.0, 0.97, false), Some(4.0));
+        check_next(&step(2.0, 0.3, true), Some(4.0));
+        check_next(&step(8.0, 0.97, false), Some(16.0));
+        check_next(&step(16.0, 0.97, false), None);
+    }
+
+    #[test]
+    fn cells_share_the_dilation_of_the_busiest_unless_their_cores_are_idle() {
+        let pilots = Pilots::from([
+            ("card".to_owned(), vec![step(1.0, 0.97, true), step(4.0, 0.87, false), step(8.0, 0.6, false)]),
+            ("ssd".to_owned(), vec![step(1.0, 0.31, false)]),
+            ("disk".to_owned(), vec![step(1.0, 0.03, false)]),
+        ]);
+        let found = dilations(&pilots).into_iter().map(|(cell, dilation)| (cell, dilation.factor()));
+        assert_eq!(found.collect::<Vec<_>>(), [("card", 8.0), ("disk", 1.0), ("ssd", 8.0)]);
+    }
+}
