@@ -27,7 +27,7 @@ const USUAL_BYTES_LEAST: u64 = 512 << 20;
 /// A drive that is filled less looks faster than it is.
 const SHARE_LEAST: f64 = 0.1;
 /// A drive that is filled more may run full: the load adds rows, and a log grows beyond its setting.
-const SHARE_MOST: f64 = 0.6;
+const SHARE_MOST: f64 = 2.0 / 3.0;
 const MIB: u64 = 1 << 20;
 
 /// The files of the servers besides their data: the maximum over the servers of the matrix.
