@@ -43,7 +43,7 @@ pub fn parse_toml(text: &str) -> Result<toml::Deserializer<'_>, Mistake> {
         let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
         let written = text.lines().nth(line - 1).unwrap_or_default();
         let is_double = || (error.message() == "duplicate key").then(|| twice(written));
-        let words = unquoted(written).or_else(is_double);
+        let words = without_commas(written).or_else(|| unquoted(written)).or_else(is_double);
         let words = words.unwrap_or_else(|| format!("not valid TOML: {}", one_line(error.message())));
         Mistake::at(format!("line {line}"), words)
     })
@@ -54,9 +54,37 @@ fn twice(line: &str) -> String {
     format!("`{key}` is there already; each name is used once")
 }
 
+fn is_valid(line: &str) -> bool {
+    line.parse::<toml::Table>().is_ok()
+}
+
+/// The right form of a line with a list whose items have no comma between them.
+fn without_commas(line: &str) -> Option<String> {
+    let (key, value) = line.split_once('=')?;
+    let (items, _) = value.trim().strip_prefix('[')?.rsplit_once(']')?;
+    let right = format!("{} = [{}]", key.trim(), list_items(items).join(", "));
+    (!is_valid(line) && is_valid(&right)).then(|| format!("a comma is missing; write `{right}`"))
+}
+
+/// The items of a list, separated by commas, spaces, or the end of a quoted text.
+fn list_items(list: &str) -> Vec<&str> {
+    let mut items = Vec::new();
+    let separates = |letter: char| letter == ',' || letter.is_whitespace();
+    let mut rest = list.trim_start_matches(separates);
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '"' | '\'' => rest[1..].find(first).map(|at| at + 2),
+            _ => rest.find(|letter: char| separates(letter) || "\"'".contains(letter)),
+        };
+        let (item, others) = rest.split_at(end.unwrap_or(rest.len()));
+        items.push(item);
+        rest = others.trim_start_matches(separates);
+    }
+    items
+}
+
 /// The right form of a line whose text, or list of texts, has no quotes.
 fn unquoted(line: &str) -> Option<String> {
-    let is_valid = |line: &str| line.parse::<toml::Table>().is_ok();
     let (key, value) = line.split('#').next()?.split_once('=')?;
     let (key, value) = (key.trim(), value.trim());
     let quoted = |text: &str| toml::Value::from(text.trim().trim_matches(['"', '\''])).to_string();
@@ -91,6 +119,12 @@ mod tests {
         check("size = 20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
         check("stack = [hdd, 'ssd']", "line 1: texts need quotes; write `stack = [\"hdd\", \"ssd\"]`");
         check("[a]\n[a]", "line 2: `[a]` is there already; each name is used once");
+        check("trials = [1 2, 3] # few", "line 1: a comma is missing; write `trials = [1, 2, 3]`");
+        for stacks in ["\"hdd\" \"ssd\"", "\"hdd\"\"ssd\"", "\"hdd\", \"md 0\" \"ssd\""] {
+            let right = stacks.replace("\" \"", "\"\"").replace("\"\"", "\", \"");
+            let expect = format!("line 1: a comma is missing; write `stack = [{right}]`");
+            check(&format!("stack = [{stacks}]"), &expect);
+        }
         check("size = \"20 GB", "line 1: texts need quotes; write `size = \"20 GB\"`");
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 pub use spindle_model::{format_duration_ns, format_size_bytes};
 
+use crate::text;
+
 const SIZE_UNITS: [(&str, u64); 15] = [
     ("B", 1),
     ("KB", 1_000),
@@ -35,6 +37,11 @@ const DURATION_UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
     ("d", 86_400_000_000_000),
 ];
+
+/// A whole number of MiB in its largest unit, anything else rounded.
+pub fn format_size_rounded(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) { format_size_bytes(bytes) } else { text::size(bytes) }
+}
 
 /// Bytes; the error is a sentence.
 pub fn parse_size_bytes(text: &str) -> Result<u64, String> {
@@ -108,6 +115,11 @@ mod tests {
 
     fn check_size(text: &str, expect: Option<u64>) {
         assert_eq!(parse_size_bytes(text).ok(), expect, "{text}");
+    }
+
+    #[test]
+    fn a_size_in_no_whole_mib_is_rounded() {
+        assert_eq!([3 << 29, 19_999_997_952].map(format_size_rounded), ["1536 MiB", "20 GB"]);
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(crate) fn inverse(factor: f64) -> u64 {
 
 /// What a dilated clock tells when the real clock tells `real`. Never decreases.
 ///
-/// The one conversion that programs make millions of times a second: a multiplication of integers instead of a
-/// division of doubles, and no conversion between them.
+/// The one conversion that programs make millions of times a second: a multiplication of integers instead of
+/// a division of doubles, and no conversion between them.
 #[inline]
 pub(crate) fn dilated(inverse: u64, origin: i64, real: i64) -> i64 {
     let since = real.wrapping_sub(origin);

@@ -9,6 +9,8 @@ use crate::{arithmetic, next};
 
 pub(crate) const VARIABLE: &CStr = c"SPINDLE_DILATION";
 const MOST: f64 = 64.0;
+const FORM: &CStr = c"SPINDLE_DILATION is not \"<k from 1 to 64> <origin on CLOCK_MONOTONIC in ns> \
+    <origin on CLOCK_REALTIME in ns>\"";
 
 /// The clocks that are dilated. Each has its own origin, because their zeroes differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +46,8 @@ impl Clock {
         }
     }
 
-    /// The clock that a moment belongs to, for objects that do not tell theirs. Nothing has been up for half a
-    /// century, and nobody waits until a moment that passed more than a year ago.
+    /// The clock that a moment belongs to, for objects that do not tell theirs. Nothing has been up for half
+    /// a century, and nobody waits until a moment that passed more than a year ago.
     pub(crate) fn of_moment(moment: Timespec) -> Clock {
         const YEAR_SECONDS: i64 = 365 * 86_400;
         let origin = Timespec::at(origin(Clock::Realtime));
@@ -150,7 +152,7 @@ fn environment() -> Option<(f64, i64, i64)> {
     let text = variable(VARIABLE)?;
     let dilation = text.to_str().ok().and_then(parse);
     if dilation.is_none() {
-        next::give_up(c"SPINDLE_DILATION is not \"<k from 1 to 64> <origin on CLOCK_MONOTONIC in ns> <origin on CLOCK_REALTIME in ns>\"", text);
+        next::give_up(FORM, text);
     }
     dilation
 }

@@ -29,8 +29,9 @@
 //! A few nanoseconds a call: k and the origins are constant from the start, so that there is no shared state
 //! to lock and nothing to allocate. Calls are safe in signal handlers and after fork(2).
 //!
-//! x86-64 and aarch64, glibc. Both have a 64-bit `time_t`, and so no second set of names (`__clock_gettime64`)
-//! as 32-bit systems do. The crate has no dependencies: `rustc` alone compiles this file.
+//! x86-64 and aarch64, glibc. Both have a 64-bit `time_t`, and so no second set of names
+//! (`__clock_gettime64`) as 32-bit systems do. The crate has no dependencies: `rustc` alone compiles this
+//! file.
 
 #![expect(unsafe_code, reason = "a library that takes the place of C functions")]
 

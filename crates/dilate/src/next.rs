@@ -120,21 +120,50 @@ functions! {
     fn times(processor: Opaque) -> c_long;
 
     fn nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int;
-    fn clock_nanosleep(clock: c_int, flags: c_int, time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int;
+    fn clock_nanosleep(
+        clock: c_int,
+        flags: c_int,
+        time: Pointer<Timespec>,
+        remaining: Pointer<Timespec>,
+    ) -> c_int;
     fn thrd_sleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int;
 
     fn poll(files: Opaque, count: u64, timeout: c_int) -> c_int;
     fn __poll_chk(files: Opaque, count: u64, timeout: c_int, size: usize) -> c_int;
     fn ppoll(files: Opaque, count: u64, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
-    fn __ppoll_chk(files: Opaque, count: u64, timeout: Pointer<Timespec>, signals: Opaque, size: usize) -> c_int;
+    fn __ppoll_chk(
+        files: Opaque,
+        count: u64,
+        timeout: Pointer<Timespec>,
+        signals: Opaque,
+        size: usize,
+    ) -> c_int;
     fn select(count: c_int, read: Opaque, write: Opaque, except: Opaque, timeout: Pointer<Timeval>) -> c_int;
-    fn pselect(count: c_int, read: Opaque, write: Opaque, except: Opaque, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
+    fn pselect(
+        count: c_int,
+        read: Opaque,
+        write: Opaque,
+        except: Opaque,
+        timeout: Pointer<Timespec>,
+        signals: Opaque,
+    ) -> c_int;
     fn epoll_wait(epoll: c_int, events: Opaque, most: c_int, timeout: c_int) -> c_int;
     fn epoll_pwait(epoll: c_int, events: Opaque, most: c_int, timeout: c_int, signals: Opaque) -> c_int;
-    fn epoll_pwait2(epoll: c_int, events: Opaque, most: c_int, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
+    fn epoll_pwait2(
+        epoll: c_int,
+        events: Opaque,
+        most: c_int,
+        timeout: Pointer<Timespec>,
+        signals: Opaque,
+    ) -> c_int;
 
     fn pthread_cond_timedwait(condition: Opaque, mutex: Opaque, until: Pointer<Timespec>) -> c_int;
-    fn pthread_cond_clockwait(condition: Opaque, mutex: Opaque, clock: c_int, until: Pointer<Timespec>) -> c_int;
+    fn pthread_cond_clockwait(
+        condition: Opaque,
+        mutex: Opaque,
+        clock: c_int,
+        until: Pointer<Timespec>,
+    ) -> c_int;
     fn pthread_mutex_timedlock(mutex: Opaque, until: Pointer<Timespec>) -> c_int;
     fn pthread_mutex_clocklock(mutex: Opaque, clock: c_int, until: Pointer<Timespec>) -> c_int;
     fn pthread_rwlock_timedrdlock(lock: Opaque, until: Pointer<Timespec>) -> c_int;
@@ -152,16 +181,44 @@ functions! {
     fn setitimer(kind: c_int, new: Pointer<Alarm<Timeval>>, old: Pointer<Alarm<Timeval>>) -> c_int;
     fn timer_create(clock: c_int, event: Opaque, timer: Pointer<usize>) -> c_int;
     fn timer_gettime(timer: usize, now: Pointer<Alarm<Timespec>>) -> c_int;
-    fn timer_settime(timer: usize, flags: c_int, new: Pointer<Alarm<Timespec>>, old: Pointer<Alarm<Timespec>>) -> c_int;
+    fn timer_settime(
+        timer: usize,
+        flags: c_int,
+        new: Pointer<Alarm<Timespec>>,
+        old: Pointer<Alarm<Timespec>>,
+    ) -> c_int;
     fn timerfd_gettime(file: c_int, now: Pointer<Alarm<Timespec>>) -> c_int;
-    fn timerfd_settime(file: c_int, flags: c_int, new: Pointer<Alarm<Timespec>>, old: Pointer<Alarm<Timespec>>) -> c_int;
+    fn timerfd_settime(
+        file: c_int,
+        flags: c_int,
+        new: Pointer<Alarm<Timespec>>,
+        old: Pointer<Alarm<Timespec>>,
+    ) -> c_int;
 
     fn sigtimedwait(signals: Opaque, found: Opaque, timeout: Pointer<Timespec>) -> c_int;
     fn semtimedop(set: c_int, operations: Opaque, count: usize, timeout: Pointer<Timespec>) -> c_int;
-    fn mq_timedreceive(queue: c_int, bytes: Opaque, size: usize, priority: Opaque, until: Pointer<Timespec>) -> isize;
-    fn mq_timedsend(queue: c_int, bytes: Opaque, size: usize, priority: c_uint, until: Pointer<Timespec>) -> c_int;
+    fn mq_timedreceive(
+        queue: c_int,
+        bytes: Opaque,
+        size: usize,
+        priority: Opaque,
+        until: Pointer<Timespec>,
+    ) -> isize;
+    fn mq_timedsend(
+        queue: c_int,
+        bytes: Opaque,
+        size: usize,
+        priority: c_uint,
+        until: Pointer<Timespec>,
+    ) -> c_int;
     fn aio_suspend(requests: Opaque, count: c_int, timeout: Pointer<Timespec>) -> c_int;
-    fn recvmmsg(socket: c_int, messages: Opaque, count: c_uint, flags: c_int, timeout: Pointer<Timespec>) -> c_int;
+    fn recvmmsg(
+        socket: c_int,
+        messages: Opaque,
+        count: c_uint,
+        flags: c_int,
+        timeout: Pointer<Timespec>,
+    ) -> c_int;
 
     fn getsockopt(socket: c_int, level: c_int, name: c_int, value: Opaque, size: Pointer<u32>) -> c_int;
     fn setsockopt(socket: c_int, level: c_int, name: c_int, value: Opaque, size: u32) -> c_int;
@@ -169,12 +226,25 @@ functions! {
     fn syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long;
 }
 
-/// liburing's are found when they are called: most programs do not load it, and a lookup that fails allocates.
+/// liburing's are found when they are called: most programs do not load it, and a lookup that fails
+/// allocates.
 mod uring {
     use super::*;
     functions! {
-        fn io_uring_submit_and_wait_timeout(ring: Opaque, result: Opaque, count: c_uint, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
-        fn io_uring_wait_cqes(ring: Opaque, result: Opaque, count: c_uint, timeout: Pointer<Timespec>, signals: Opaque) -> c_int;
+        fn io_uring_submit_and_wait_timeout(
+            ring: Opaque,
+            result: Opaque,
+            count: c_uint,
+            timeout: Pointer<Timespec>,
+            signals: Opaque,
+        ) -> c_int;
+        fn io_uring_wait_cqes(
+            ring: Opaque,
+            result: Opaque,
+            count: c_uint,
+            timeout: Pointer<Timespec>,
+            signals: Opaque,
+        ) -> c_int;
     }
 }
 pub(crate) use uring::{io_uring_submit_and_wait_timeout, io_uring_wait_cqes};

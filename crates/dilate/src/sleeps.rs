@@ -16,8 +16,8 @@ unsafe extern "C" {
     pub(crate) safe fn errno<'a>() -> &'a Cell<c_int>;
 }
 
-/// What remains after a signal is told in dilated time, so that a program that sleeps it too sleeps as long as
-/// it meant to.
+/// What remains after a signal is told in dilated time, so that a program that sleeps it too sleeps as long
+/// as it meant to.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn nanosleep(time: Pointer<Timespec>, remaining: Pointer<Timespec>) -> c_int {
     let left = Some(Cell::default());

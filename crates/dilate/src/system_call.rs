@@ -1,5 +1,5 @@
-//! `syscall()`: how Rust's standard library, libstdc++ and many servers wait in futex(2), and how newer system
-//! calls are made before libc has a function for them.
+//! `syscall()`: how Rust's standard library, libstdc++ and many servers wait in futex(2), and how newer
+//! system calls are made before libc has a function for them.
 //!
 //! Other numbers pass through as they are. Unlike libc's functions, the kernel writes what remains of a wait.
 
@@ -57,8 +57,8 @@ fn address<T>(of: &Option<Cell<T>>) -> c_long {
     of.as_ref().map_or(0, |of| of.as_ptr().expose_provenance() as c_long)
 }
 
-/// All six arguments are read as longs, as libc does: on both architectures a function with variable arguments
-/// takes them where one with fixed arguments does.
+/// All six arguments are read as longs, as libc does: on both architectures a function with variable
+/// arguments takes them where one with fixed arguments does.
 #[unsafe(no_mangle)]
 extern "C" fn syscall(
     id: c_long,

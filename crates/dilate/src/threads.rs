@@ -29,8 +29,8 @@ pub(crate) fn learn_clock_bit() {
     }
     let [mut realtime, mut monotonic] = [const { Condition([0; CONDITION_BYTES]) }; 2];
     let mut attributes = 0_u64;
-    // SAFETY: attributes have 4 bytes, condition variables 48, on both architectures; none needs to be destroyed
-    // in glibc.
+    // SAFETY: attributes have 4 bytes, condition variables 48, on both architectures; none needs to be
+    // destroyed in glibc.
     unsafe {
         pthread_condattr_init(&raw mut attributes);
         pthread_cond_init((&raw mut realtime).cast(), ptr::null());

@@ -73,7 +73,8 @@ extern "C" fn ualarm(value: c_uint, interval: c_uint) -> c_uint {
 /// nothing tells a timer's clock later. A free place has 0; a timer has its number plus 1.
 static TIMERS: [(AtomicUsize, AtomicI32); 64] = [const { (AtomicUsize::new(0), AtomicI32::new(0)) }; 64];
 
-/// Notes or forgets the clock of a new timer. Without a free place the timer counts as one of the usual clocks.
+/// Notes or forgets the clock of a new timer. Without a free place the timer counts as one of the usual
+/// clocks.
 pub(crate) fn note(timer: usize, clock: c_int) {
     let key = timer.wrapping_add(1);
     // The number may have been another timer's, which has ended.
@@ -98,7 +99,8 @@ pub(crate) fn is_dilated(timer: usize) -> bool {
     noted.is_none_or(|(_, clock)| Clock::of(clock.load(Relaxed)).is_some())
 }
 
-/// A new setting of a timer. A moment of CLOCK_REALTIME is far from one of the clocks that count from the boot.
+/// A new setting of a timer. A moment of CLOCK_REALTIME is far from one of the clocks that count from the
+/// boot.
 pub(crate) fn settings(flags: c_int, new: Pointer<Alarm<Timespec>>) -> Option<Cell<Alarm<Timespec>>> {
     let settings = new?.get();
     let value = if flags & UNTIL == 0 {

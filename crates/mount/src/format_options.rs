@@ -40,6 +40,15 @@ impl FileSystem {
             FileSystem::Btrfs => "btrfs",
         }
     }
+
+    /// Size of the smallest device that mkfs accepts (xfsprogs 6.1, btrfs-progs 6.2).
+    pub fn least_bytes(self) -> u64 {
+        match self {
+            FileSystem::None | FileSystem::Ext4 => 0,
+            FileSystem::Xfs => 300 << 20,
+            FileSystem::Btrfs => 109 << 20,
+        }
+    }
 }
 
 /// `format_options.toml`.

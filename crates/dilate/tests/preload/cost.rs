@@ -67,7 +67,8 @@ fn a_call_costs_nanoseconds() {
         CALLS_OF.iter().zip(without).zip(passed.iter().zip(dilated))
     {
         println!("{name:24} {without:8.1} {passed:8.1} {dilated:8.1}");
-        // A lock, a system call or a lookup of a name would cost more than this.
-        assert!(passed - without < 100.0 && dilated - without < 100.0, "{name}");
+        // A lock, a system call or a lookup of a name would cost more than this, and a busy machine does not.
+        let most = 2.0 * without + 100.0;
+        assert!(*passed < most && dilated < most, "{name}");
     }
 }

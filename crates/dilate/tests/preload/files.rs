@@ -8,6 +8,7 @@ use crate::child::Probe;
 use crate::waits::{MILLISECONDS, moment, span, wait, zeroed};
 
 unsafe extern "C" {
+    fn aio_suspend64(requests: *const *const libc::aiocb, count: c_int, timeout: *const timespec) -> c_int;
     fn __poll(files: *mut pollfd, count: u64, timeout: c_int) -> c_int;
     fn __poll_chk(files: *mut pollfd, count: u64, timeout: c_int, size: usize) -> c_int;
     fn __ppoll_chk(
@@ -85,14 +86,14 @@ fn queue(name: &str) -> c_int {
     }
 }
 
-fn aio_suspend() {
+fn aio_suspend(suspend: unsafe extern "C" fn(*const *const libc::aiocb, c_int, *const timespec) -> c_int) {
     let mut byte = 0_u8;
     let mut request: libc::aiocb = zeroed();
     (request.aio_fildes, request.aio_nbytes, request.aio_buf) = (pipe()[0], 1, (&raw mut byte).cast());
     unsafe {
         assert_eq!(libc::aio_read(&raw mut request), 0);
         let list = [&raw const request];
-        wait(-1, || libc::aio_suspend(list.as_ptr(), 1, &span()).into());
+        wait(-1, || suspend(list.as_ptr(), 1, &span()).into());
         // The reading thread has our memory: leave before it comes back.
         libc::_exit(0);
     }
@@ -180,6 +181,7 @@ pub(crate) const WAITS: &[Probe] = &[
         assert_eq!(send(&moment(CLOCK_REALTIME)), 0);
         wait(-1, || send(&moment(CLOCK_REALTIME)).into());
     }),
-    ("aio_suspend", aio_suspend),
+    ("aio_suspend", || aio_suspend(libc::aio_suspend)),
+    ("aio_suspend64", || aio_suspend(aio_suspend64)),
     ("recvmmsg", recvmmsg),
 ];

@@ -20,8 +20,8 @@ pub(crate) fn now_ns(clock: libc::clockid_t) -> i64 {
     now.tv_sec * SECOND_NS + now.tv_nsec
 }
 
-/// Built by the compiler alone, with the options that the laboratory's build script gives. Cargo does not build
-/// a library of this kind for tests.
+/// Built by the compiler alone, with the options that the laboratory's build script gives. Cargo does not
+/// build a library of this kind for tests.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {

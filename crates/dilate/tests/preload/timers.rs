@@ -29,7 +29,8 @@ fn blocked() -> libc::sigset_t {
 
 /// From the setting of a timer to its signal.
 fn signal(set: impl FnOnce()) {
-    // The signal goes to the thread that does not block it, so that the whole process has to: a child of ours.
+    // The signal goes to the thread that does not block it, so that the whole process has to: a child of
+    // ours.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -108,8 +109,9 @@ fn syscall_timer() {
     }
 }
 
-// SAFETY, for all: objects on the stack that outlive the call, and null where it is allowed. After fork(2), the
-// child calls functions that need none of the parent's locks, but for printing, which no other thread does.
+// SAFETY, for all: objects on the stack that outlive the call, and null where it is allowed. After fork(2),
+// the child calls functions that need none of the parent's locks, but for printing, which no other thread
+// does.
 pub(crate) const WAITS: &[Probe] = &[
     ("setitimer", || {
         signal(|| zero(unsafe { setitimer(0, &in_microseconds(MICROSECONDS.into()), null_mut()) }.into()));

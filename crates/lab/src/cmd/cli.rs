@@ -46,7 +46,7 @@ enum Command {
     ///
     /// Without a kind it only lists. What a run uses is never removed.
     Clean(clean::CleanArguments),
-    /// Print a reference page: profiles, parameters, servers.
+    /// Print a reference page: scenario, profiles, parameters, servers.
     Docs(docs::DocsArguments),
     /// Check whether this machine can run scenarios, and how to install what is missing.
     Doctor(doctor::DoctorArguments),

@@ -19,7 +19,7 @@ use spindle_mount::control::Command as ControlCommand;
 use spindle_mount::{DiskOptions, disk, serve};
 
 use super::alignment::{self, AlignmentArguments};
-use super::output::print_answer;
+use super::output::{print, print_answer};
 use crate::bench::reference::{self, Reference};
 use crate::bench::validate;
 use crate::host::interrupt::Interrupt;
@@ -54,13 +54,15 @@ enum DiskCommand {
         json: bool,
     },
     /// Switch the timing on or off. When it is off, the disk answers at memory speed.
+    ///
+    /// Without a state it prints the present one.
     #[command(alias = "physics")]
     Timing {
         /// Name of the disk.
         name: String,
         /// State of the timing.
         #[arg(value_parser = ["on", "off"])]
-        state: String,
+        state: Option<String>,
     },
     /// Bring a disk into a used state: filled, then overwritten at random. Its contents do not change.
     Age {
@@ -139,9 +141,7 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Show(arguments) => show::run(&arguments),
         DiskCommand::Up(arguments) => up::run(&arguments),
         DiskCommand::Status { name, json } => status::status(name.as_deref(), json),
-        DiskCommand::Timing { name, state } => {
-            disk::connect(&name)?.call(&ControlCommand::Timing { on: state == "on" }).map(drop)
-        }
+        DiskCommand::Timing { name, state } => timing(&name, state.as_deref()),
         DiskCommand::Age { name, fill, overwrite } => {
             let ageing = Ageing { fill_percent: fill, overwrite_percent: overwrite, seed: 1 };
             ageing.validate().map_err(|invalid| Mistake::of_flag(&invalid.key, invalid.problem))?;
@@ -164,6 +164,14 @@ pub fn run(arguments: DiskArguments) -> Result<()> {
         DiskCommand::Alignment(arguments) => alignment::run(&arguments),
         DiskCommand::Validate(arguments) => validate(&arguments),
         DiskCommand::Serve { state_directory } => serve_disk(&state_directory),
+    }
+}
+
+fn timing(name: &str, state: Option<&str>) -> Result<()> {
+    let mut disk = disk::connect(name)?;
+    match state {
+        Some(state) => disk.call(&ControlCommand::Timing { on: state == "on" }).map(drop),
+        None => print(if disk.statistics()?.timing { "on\n" } else { "off\n" }),
     }
 }
 

@@ -12,11 +12,12 @@ use crate::cmd::run::emulation_blockers;
 use crate::host::provenance;
 use crate::record::{Cell, MountHead, spelling};
 use crate::run::preflight;
-use crate::scenario::fill::{Filled, percent, size};
+use crate::scenario::fill::{Filled, percent};
 use crate::scenario::plan::{Plan, plan};
 use crate::scenario::{Bounds, Scenario};
 use crate::server::{Source, Trust};
 use spindle_base::text::{self, plural};
+use spindle_base::units::format_size_rounded;
 
 #[derive(Debug, Args)]
 pub struct PlanArguments {
@@ -86,7 +87,7 @@ fn table(scenario: &Scenario, plan: &Plan, filled: &[Filled]) -> String {
 fn storage(scenario: &Scenario, filled: &[Filled]) -> String {
     let rows = filled.iter().map(|Filled { stack, size_bytes, filled_share, why, .. }| {
         let share = filled_share.map_or_else(|| "-".to_owned(), percent);
-        [stack.clone(), size(*size_bytes), share, why.clone()]
+        [stack.clone(), format_size_rounded(*size_bytes), share, why.clone()]
     });
     let heads = ["stack", "size", "filled", "why this size"].map(str::to_owned);
     let loaded = scenario.fill_in_words().map(|words| format!("freshly loaded: {words}\n"));

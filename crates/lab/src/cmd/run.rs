@@ -12,6 +12,7 @@ use crate::cmd::output::{allows_colour, check_output_directory, print};
 use crate::host::interrupt::{Interrupt, Interrupted};
 use crate::host::private_directory::refuse_foreign_link;
 use crate::host::provenance;
+use crate::record::input::Records;
 use crate::record::records_file::{self, Resume};
 use crate::report::{self, Format};
 use crate::run;
@@ -76,6 +77,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         refuse_foreign_link(Path::new(run::RESULTS))?;
     }
     run::check_directory(&options.directory)?;
+    warn_of_nearly_full(&scenario);
     let outcome = match run::run(&scenario, &plan, &options, &interrupt) {
         Err(error) if error.is::<Interrupted>() => {
             eprintln!("spindle: interrupted; {}", how_to_go_on(&options, plan.trials.len()));
@@ -84,13 +86,47 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode> {
         result => result?,
     };
     let measured = plan.trials.len() - outcome.trials_failed;
-    show(&outcome.records)?;
-    if outcome.trials_failed > 0 && !arguments.retry_failed {
-        let count = outcome.trials_failed;
-        let (trials, them) = (plural(plan.trials.len(), "trial"), if count == 1 { "it" } else { "them" });
-        eprintln!("{count} of {trials} failed; run {them} again with --retry-failed");
+    let records = report::read(&outcome.records)?;
+    show(&outcome.records, &records)?;
+    let errors: Vec<&str> = records.trials.iter().filter_map(|trial| trial.error.as_deref()).collect();
+    if let Some(words) = failed(&errors, plan.trials.len(), arguments.retry_failed) {
+        eprintln!("{words}");
     }
     Ok(if measured > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn warn_of_nearly_full(scenario: &Scenario) {
+    for filled in scenario.filled() {
+        if let Some(warning) = filled.nearly_full_warning() {
+            eprintln!("spindle: warning: stacks.{}: {warning}", filled.stack);
+        }
+    }
+}
+
+/// Whether a disk under test was full. A server may give the room back as it dies; then only its own words,
+/// those of every program for ENOSPC, name the reason. The host's own disks fill with other words.
+fn is_of_full_disk(error: &str) -> bool {
+    let is_of_host = ["the host could not keep", "as a snapshot: "].iter().any(|words| error.contains(words));
+    let words = ["the file system on the emulated disk is full", "No space left on device"];
+    !is_of_host && words.iter().any(|words| error.contains(words))
+}
+
+/// The number of failed trials, and the way to run them again. A disk that was full is full again.
+fn failed(errors: &[&str], trials_total: usize, is_again: bool) -> Option<String> {
+    let (count, trials) = (errors.len(), plural(trials_total, "trial"));
+    let full = errors.iter().filter(|error| is_of_full_disk(error)).count();
+    match count {
+        0 => None,
+        _ if full > 0 => Some(format!(
+            "{count} of {trials} failed, {full} of them on a full disk: raise the `size` of its stack, or leave \
+             `size` out, and run again"
+        )),
+        _ if is_again => None,
+        _ => {
+            let them = if count == 1 { "it" } else { "them" };
+            Some(format!("{count} of {trials} failed; run {them} again with --retry-failed"))
+        }
+    }
 }
 
 /// What is kept of a run that the user stopped, and the way to the rest.
@@ -114,10 +150,32 @@ pub(super) fn emulation_blockers(scenario: &Scenario) -> Vec<&'static str> {
 }
 
 /// Prints the table to standard output, and writes the page next to the records.
-fn show(path: &Path) -> Result<()> {
-    let records = report::read(path)?;
-    let page = records_file::write_page(path, &report::render(&records, Format::Html, false)?)?;
+fn show(path: &Path, records: &Records) -> Result<()> {
+    let page = records_file::write_page(path, &report::render(records, Format::Html, false)?)?;
     let colour = std::io::stdout().is_terminal() && allows_colour();
-    let table = report::render(&records, Format::Text, colour)?;
+    let table = report::render(records, Format::Text, colour)?;
     print(&format!("{table}\nreport: {}\n", page.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_needs_another_size_rather_than_another_try() {
+        let check = |errors: &[&str], is_again, expect| {
+            assert_eq!(failed(errors, 6, is_again).as_deref(), expect, "{errors:?}");
+        };
+        check(&[], false, None);
+        check(&["killed"], false, Some("1 of 6 trials failed; run it again with --retry-failed"));
+        check(&["killed"], true, None);
+        let full = "postgres died: PANIC: could not write to file: No space left on device";
+        let words = "2 of 6 trials failed, 1 of them on a full disk: raise the `size` of its stack, or leave \
+                     `size` out, and run again";
+        check(&["killed", full], false, Some(words));
+        check(&["killed", full], true, Some(words));
+        let of_host = "loading the database: keeping the loaded database as a snapshot: copying: No space \
+                       left on device (os error 28)";
+        check(&[of_host], false, Some("1 of 6 trials failed; run it again with --retry-failed"));
+    }
 }

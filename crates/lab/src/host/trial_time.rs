@@ -43,7 +43,13 @@ impl TrialTime {
     /// What puts a process, and those that it starts, into this time.
     pub fn environment(&self) -> Environment {
         let Some(library) = &self.library else { return Environment::new() };
-        vec![("LD_PRELOAD", library.clone().into()), (VARIABLE, self.clock.environment().into())]
+        let mut preloaded = OsString::from(library);
+        // A library of the user's own, such as another allocator, stays.
+        if let Some(theirs) = std::env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty()) {
+            preloaded.push(":");
+            preloaded.push(theirs);
+        }
+        vec![("LD_PRELOAD", preloaded), (VARIABLE, self.clock.environment().into())]
     }
 
     /// How long to wait in real time for something that takes this long in the trial's.

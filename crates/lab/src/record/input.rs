@@ -3,10 +3,13 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use spindle_base::Mistake;
+use spindle_base::{Mistake, near};
 
-use super::records_file::FILE_NAME;
+use super::records_file::{FILE_NAME, RESULTS};
 use super::{FORMAT, Header, Line, Trial, Warning, masking};
+
+/// Number of runs in a message.
+const RUNS_MOST: usize = 4;
 
 /// A parsed records file.
 #[derive(Debug, Clone)]
@@ -31,9 +34,27 @@ pub fn read(path: &Path) -> Result<Records, Mistake> {
         return Err(Mistake::new(words));
     }
     let file = path.display();
-    let bytes =
-        std::fs::read(&path).map_err(|error| Mistake::new(format!("{file}: cannot be read: {error}")))?;
+    let bytes = std::fs::read(&path).map_err(|error| {
+        let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+        let reason =
+            if is_missing { missing(Path::new(RESULTS)) } else { format!("cannot be read: {error}") };
+        Mistake::new(format!("{file}: {reason}"))
+    })?;
     parse(&String::from_utf8_lossy(&bytes), file)
+}
+
+/// The reason for a run that is not there, with the runs that are, the last ones first.
+fn missing(results: &Path) -> String {
+    let entries = std::fs::read_dir(results).into_iter().flatten().flatten().map(|entry| entry.path());
+    let changed = |run: &PathBuf| std::fs::metadata(run.join(FILE_NAME)).and_then(|of| of.modified()).ok();
+    let mut runs: Vec<_> = entries.filter_map(|run| Some((changed(&run)?, run))).collect();
+    runs.sort_by(|a, b| b.cmp(a));
+    let runs: Vec<String> = runs.iter().map(|(_, run)| run.display().to_string()).take(RUNS_MOST).collect();
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    let none = || format!("`spindle run` puts the directory of each run into {}", results.display());
+    let where_they_are =
+        if runs.is_empty() { none() } else { format!("the last runs here: {}", near::list(&runs)) };
+    format!("does not exist; {where_they_are}")
 }
 
 /// Parses records. `file` is used in messages only.
@@ -43,8 +64,11 @@ pub fn parse(text: &str, file: impl Display) -> Result<Records, Mistake> {
     masking::mask_header(&mut records.header);
     records.trials.iter_mut().for_each(masking::mask_trial);
     for trial in &mut records.trials {
-        let derived = trial.measurement.as_ref().and_then(Warning::derived);
-        trial.warnings.extend(derived);
+        let Some(measurement) = &trial.measurement else { continue };
+        let cpu_count = records.header.machine.cpu_count;
+        trial.warnings =
+            trial.warnings.drain(..).flat_map(|it| it.with_own_share(measurement, cpu_count)).collect();
+        trial.warnings.extend(Warning::derived(measurement));
     }
     Ok(records)
 }
@@ -100,4 +124,23 @@ pub(super) fn parse_unmasked(text: &str, file: impl Display) -> Result<Records, 
         }
     }
     Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_not_there_is_told_with_those_that_are() {
+        let results = tempfile::tempdir().unwrap();
+        let place = results.path().display().to_string();
+        assert_eq!(
+            missing(results.path()),
+            format!("does not exist; `spindle run` puts the directory of each run into {place}")
+        );
+        std::fs::create_dir_all(results.path().join("a-run")).unwrap();
+        std::fs::create_dir_all(results.path().join("no-run")).unwrap();
+        std::fs::write(results.path().join("a-run").join(FILE_NAME), "").unwrap();
+        assert_eq!(missing(results.path()), format!("does not exist; the last runs here: `{place}/a-run`"));
+    }
 }

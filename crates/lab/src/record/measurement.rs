@@ -40,6 +40,17 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// CPU time of server, load generator, emulator and replicas. `None` for a server that Spindle did not start:
+    /// it has counters and no process.
+    pub(super) fn own_cpu_s(&self) -> Option<f64> {
+        if self.cpu.server_s == 0.0 && !self.server_counters.is_empty() {
+            return None;
+        }
+        let replicas = self.replication.iter().flat_map(|replication| &replication.replicas);
+        let replicas_s: f64 = replicas.map(|replica| replica.server_cpu_s).sum();
+        Some(self.cpu.server_s + self.cpu.client_s + self.cpu.emulator_s + replicas_s)
+    }
+
     /// Number of events in the window that the metric counts. Rows of one statement are one event, because
     /// they end together. `None` for fixed work, whose metric is a time.
     pub fn metric_events(&self) -> Option<u64> {

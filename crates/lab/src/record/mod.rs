@@ -38,6 +38,7 @@ pub use replication::{
 pub use spindle_load::{Check, Metric};
 pub use storage::{DeviceView, EmulatorSummary, HostView, MountView, StorageSeries};
 pub use warning::Warning;
+pub(crate) use warning::{CPU_BUSY, CPU_OTHERS, CPU_OWN};
 
 /// Raised when a reader of the old format would misread the new one. This reader accepts all formats up to
 /// its own.
@@ -225,6 +226,8 @@ pub struct PilotStep {
     pub dilation: Dilation,
     /// Share of all cores.
     pub cpu_busy: f64,
+    /// The part of it that server, clients and emulators used. The kernel's work for them is not in it.
+    pub cpu_own: f64,
     /// The emulator answered late, as [`Warning::Late`] says.
     pub late: bool,
     /// The workload's own metric.

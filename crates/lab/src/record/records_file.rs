@@ -17,6 +17,8 @@ use crate::host::private_directory::PrivateDirectory;
 use spindle_base::Mistake;
 
 pub const FILE_NAME: &str = "records.jsonl";
+/// Default directory of results, relative to the working directory.
+pub(crate) const RESULTS: &str = "spindle-results";
 pub(crate) const LOCK_NAME: &str = "lock";
 const PAGE_NAME: &str = "report.html";
 /// The files of a run's results.

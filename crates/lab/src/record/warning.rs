@@ -10,6 +10,12 @@ use super::Measurement;
 
 /// A figure of fewer events is marked: chance alone can move it by more than a quarter ([`error_of_count`]).
 const FEWEST_EVENTS: u64 = 50;
+/// Busy share of all cores from which they limit a trial, if [`CPU_OWN`] of all cores is the trial's own.
+pub(crate) const CPU_BUSY: f64 = 0.85;
+/// Lower than [`CPU_BUSY`], because kernel work for a process is often not accounted to it.
+pub(crate) const CPU_OWN: f64 = 0.50;
+/// Share of all cores that other programs may use. Unaccounted kernel work stays below it.
+pub(crate) const CPU_OTHERS: f64 = 0.30;
 /// Events of the window that the warning recommends: chance moves their rate by a fifth.
 const ENOUGH_EVENTS: u64 = 100;
 
@@ -19,13 +25,17 @@ const ENOUGH_EVENTS: u64 = 100;
 pub enum Warning {
     /// The emulator answered later than the model prescribed. `share` is of all request time.
     Late { p99_us: f64, share: f64 },
-    /// The machine's cores, not the storage, are the bottleneck. `client`: the load generator's share of all
-    /// cores.
+    /// The machine's cores, not the storage, are the bottleneck. Shares of all cores: `own` of server, load
+    /// generator and emulator (`None` in earlier records), `client` of the load generator.
     CpuSaturated {
         busy: f64,
         #[serde(default)]
         client: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        own: Option<f64>,
     },
+    /// Programs outside the trial kept the cores busy. Shares of all cores; `own` is the trial's.
+    OtherPrograms { share: f64, own: f64 },
     /// The load generator used all the cores available to it.
     ClientSaturated { share: f64 },
     /// The timer thread could not get real-time priority.
@@ -88,11 +98,45 @@ fn few_events(events: u64, duration_s: f64) -> String {
     )
 }
 
+fn cpu_saturated(busy: f64, client: f64, own: Option<f64>) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let own = own.map_or_else(String::new, |own| format!("{} with the trial itself and ", percent(own)));
+    format!(
+        "The cores were {} busy, {own}{} with the load generator: the figure shows the limit of the machine, not of the \
+         storage. The true difference may be larger.",
+        percent(busy),
+        percent(client)
+    )
+}
+
 impl Warning {
+    /// Which programs kept the cores busy: a warning for the trial's own, and one for others. `own` is `None` where
+    /// the server's part is unknown.
+    pub(crate) fn of_cores(busy: f64, own: Option<f64>, client: f64) -> impl Iterator<Item = Warning> {
+        let is_full = busy >= CPU_BUSY && own.is_none_or(|own| own >= CPU_OWN);
+        let saturated = is_full.then_some(Warning::CpuSaturated { busy, client, own });
+        let others = own.map(|own| Warning::OtherPrograms { share: busy - own, own });
+        saturated.into_iter().chain(others.filter(|others| others.severity() >= CPU_OTHERS))
+    }
+
     /// The warnings that follow from a measurement alone, so that earlier records have them too.
     pub fn derived(measurement: &Measurement) -> Option<Warning> {
         let events = measurement.metric_events()?;
         (events < FEWEST_EVENTS).then_some(Warning::FewEvents { events, duration_s: measurement.duration_s })
+    }
+
+    /// Earlier records call the cores saturated whoever used them; the measurement says whether it was the trial.
+    pub(super) fn with_own_share(self, measurement: &Measurement, cpu_count: u32) -> Vec<Warning> {
+        match self {
+            Warning::CpuSaturated { busy, client, own: None }
+                if cpu_count > 0 && measurement.duration_s > 0.0 =>
+            {
+                let cores_s = measurement.duration_s * f64::from(cpu_count);
+                let own = measurement.own_cpu_s().map(|own_s| own_s / cores_s);
+                Warning::of_cores(busy, own, client).collect()
+            }
+            other => vec![other],
+        }
     }
 
     pub fn is_of_few_events(&self) -> bool {
@@ -118,6 +162,7 @@ impl Warning {
         match self {
             Warning::Late { p99_us, .. } => ("late", *p99_us),
             Warning::CpuSaturated { busy, .. } => ("CPU saturated", *busy),
+            Warning::OtherPrograms { share, .. } => ("other programs", *share),
             Warning::ClientSaturated { share } => ("client saturated", *share),
             Warning::NoRealTime => ("no real time", 0.0),
             Warning::NoIoFlusher => ("no I/O flusher", 0.0),
@@ -144,11 +189,12 @@ impl Warning {
                  Use fewer terminals, or a machine with idle cores.",
                 share * 100.0
             ),
-            Warning::CpuSaturated { busy, client } => format!(
-                "The cores were {:.0} % busy, {:.0} % with the load generator: the figure shows the limit of the machine, \
-                 not of the storage. The true difference may be larger.",
-                busy * 100.0,
-                client * 100.0
+            Warning::CpuSaturated { busy, client, own } => cpu_saturated(*busy, *client, *own),
+            Warning::OtherPrograms { share, own } => format!(
+                "{:.0} % of the cores were used by other programs, {:.0} % by the trial itself: the figure may be lower than \
+                 on an idle machine. Stop them and measure again.",
+                share * 100.0,
+                own * 100.0
             ),
             Warning::ClientSaturated { share } => format!(
                 "The load generator used {:.0} % of the cores available to its threads, so it may be the bottleneck: add threads or cores.",
@@ -200,7 +246,7 @@ impl Warning {
             ),
             Warning::OtherRun { title } => format!(
                 "Another run of Spindle, `{title}`, used this machine during the measured window, and each disturbed the other: \
-                 measure again alone, with `spindle run --fresh --wait`.",
+                 measure again alone, with `spindle run SCENARIO --fresh --wait`.",
             ),
             Warning::FewEvents { events, duration_s } => few_events(*events, *duration_s),
             Warning::HostDiskReads { major_faults } => format!(

@@ -2,13 +2,10 @@
 //! missing.
 
 use anyhow::Context as _;
-use minijinja::{Environment, Value, context, escape_formatter};
+use minijinja::{Environment, HtmlEscape, Value, context, escape_formatter};
 use serde::Serialize;
 
-use super::{
-    View, format,
-    view::{PROBABILITIES, panel_titles},
-};
+use super::{View, format, view::PROBABILITIES};
 
 const TEMPLATE: &str = include_str!("template.html");
 const STYLE: &str = include_str!("report.css");
@@ -23,7 +20,7 @@ pub(super) fn page(view: &View) -> anyhow::Result<String> {
         view => Value::from(minijinja::value::Serde(view)),
         paragraphs => question.filter(|text| !text.is_empty()).map(str::to_owned).collect::<Vec<_>>(),
         probabilities => PROBABILITIES.map(percent),
-        panels => panel_titles().collect::<Vec<_>>(),
+        panels => view.charts.panels(),
         data => script_safe(&view.charts)?,
         style => Value::from_safe_string(STYLE.to_owned()),
         script => Value::from_safe_string(SCRIPT.to_owned()),
@@ -45,11 +42,26 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
     // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
+    environment.add_filter("coded", |text: String| Value::from_safe_string(coded(&text)));
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
     let echarts = Value::from_safe_string(ECHARTS.to_owned());
     // The name tells the template engine to escape for HTML.
     Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
+}
+
+/// Escaped text, with the parts between backticks as code.
+fn coded(text: &str) -> String {
+    let text = spindle_base::text::lines(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return HtmlEscape(&text).to_string();
+    }
+    let part = |(index, part): (usize, &&str)| match (index % 2, HtmlEscape(part)) {
+        (0, text) => text.to_string(),
+        (_, code) => format!("<code>{code}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// A dash without a number.
@@ -73,6 +85,17 @@ mod tests {
         assert!(!safe.contains('<'));
         let value: serde_json::Value = serde_json::from_str(&safe).unwrap();
         assert_eq!(value["name"], "</script><!--");
+    }
+
+    #[test]
+    fn backticks_become_code_and_markup_stays_text() {
+        let check = |text: &str, expect: &str| assert_eq!(coded(text), expect);
+        check(
+            "the disk is `hdd`; the card is `x`",
+            "the disk is <code>hdd</code>; the card is <code>x</code>",
+        );
+        check("`<b>` & co.", "<code>&lt;b&gt;</code> &amp; co.");
+        check("a lone ` stays", "a lone ` stays");
     }
 
     #[test]

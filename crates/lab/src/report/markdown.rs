@@ -50,17 +50,17 @@ fn activity(view: &View) -> Vec<String> {
     let storages = cells.flat_map(|cell| &cell.storages);
     let sentence = |storage: &StorageView| {
         let a = storage.activity?;
-        let number = format::number;
+        let rate = |per_s: f64, ms: Option<f64>, what: &str| match ms {
+            Some(ms) => format!("{} {what}/s of {} ms", format::number(per_s), format::number(ms)),
+            None => format!("no {what}"),
+        };
         Some(format!(
-            "{}: {} reads/s of {} ms, {} writes/s of {} ms, {} flushes/s of {} ms, queue depth {}",
+            "{}: {}, {}, {}, queue depth {}",
             storage.name,
-            number(a.reads_per_s),
-            number(a.read_ms),
-            number(a.writes_per_s),
-            number(a.write_ms),
-            number(a.flushes_per_s),
-            number(a.flush_ms),
-            number(a.queue_depth),
+            rate(a.reads_per_s, a.read_ms, "reads"),
+            rate(a.writes_per_s, a.write_ms, "writes"),
+            rate(a.flushes_per_s, a.flush_ms, "flushes"),
+            format::number(a.queue_depth),
         ))
     };
     storages.filter_map(sentence).collect()

@@ -17,7 +17,7 @@ pub use crate::record::input::{Records, parse, read, records_path};
 pub(crate) use html::{filled, script_safe};
 pub(crate) use text::wrapped;
 pub use view::{CellView, Quantiles, Ratio, StorageView, TrialTable, View};
-pub(crate) use view::{metric, samples};
+pub(crate) use view::{metric, samples, warning_names};
 
 /// How a report is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -37,8 +37,17 @@
   const names = cells.map(cell => cell.name);
   const narrow = element => element.clientWidth < 480;
 
+  // Names of cells beside their bars; on a telephone above them, in one line. `lines` fit into the pitch of the bars.
+  function nameLabel(element, half, lines) {
+    const label = { color: theme.ink, fontWeight: 600, fontSize: 13, lineHeight: 16, fontFamily: variable('sans') };
+    return narrow(element)
+      ? Object.assign(label, { inside: true, margin: 0, padding: [0, 0, half + 3, 0], verticalAlign: 'bottom', width: element.clientWidth - 90, overflow: 'truncate' })
+      : Object.assign(label, { width: 190, height: 16 * lines, overflow: 'break', lineOverflow: 'truncate', interval: 0, hideOverlap: false });
+  }
+  const left = element => (narrow(element) ? 8 : 198);
+
   function throughput(element) {
-    const labels = { width: narrow(element) ? 84 : 150, overflow: 'break', color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') };
+    const label = nameLabel(element, 13, 3);
     const series = [{
       type: 'bar', barWidth: 26, data: cells.map((cell, index) => ({ value: cell.mean, itemStyle: { color: theme.series(index), opacity: 0.82 } })),
     }];
@@ -55,14 +64,14 @@
     })));
     series.push({ type: 'scatter', data: spread, symbolSize: 8, itemStyle: { color: theme.paper, borderColor: theme.ink, borderWidth: 1.5 }, z: 6 });
     return base({
-      grid: { left: labels.width + 8, right: 64, top: 6, bottom: 28 },
+      grid: { left: left(element), right: 64, top: 6, bottom: 28 },
       tooltip: tooltip({ formatter: item => item.seriesType === 'scatter'
         ? escaped(item.value[1]) + ', trial ' + item.data.trial + '<br><b>' + number(item.value[0]) + '</b>'
         : escaped(item.name) + '<br>mean <b>' + number(item.value) + '</b>' }),
       xAxis: axis({ type: 'value', min: 0, splitNumber: narrow(element) ? 2 : 5, label: { formatter: short } }),
       yAxis: [
-        axis({ type: 'category', data: names, inverse: true, label: labels, splitLine: { show: false } }),
-        axis({ type: 'category', data: cells.map(cell => number(cell.mean) + (cell.has_few_events ? '†' : '')), inverse: true, position: 'right', label: Object.assign({}, labels, { width: 60 }), splitLine: { show: false } }),
+        axis({ type: 'category', data: names, inverse: true, label, z: 5, splitLine: { show: false } }),
+        axis({ type: 'category', data: cells.map(cell => number(cell.mean) + (cell.has_few_events ? '†' : '')), inverse: true, position: 'right', label: { color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') }, splitLine: { show: false } }),
       ],
       series,
     });
@@ -93,21 +102,24 @@
   function bottlenecks(element) {
     const causes = ['read', 'commit', 'locks', 'other'];
     cells.forEach(cell => Object.keys(cell.shares || {}).forEach(cause => causes.includes(cause) || causes.push(cause)));
-    const label = { width: narrow(element) ? 84 : 150, overflow: 'break', color: theme.ink, fontWeight: 600, fontSize: 13, fontFamily: variable('sans') };
+    const label = nameLabel(element, 12, 3);
+    const shareOf = (cell, cause) => (cell.shares || {})[cause] || 0;
+    // Estimates may overlap. The bar then stays within the frame, and its labels are the estimates.
+    const total = cell => Math.max(1, causes.reduce((sum, cause) => sum + shareOf(cell, cause), 0));
     const series = causes.map(cause => ({
       name: cause, type: 'bar', stack: 'all', barWidth: 24, itemStyle: { color: theme.cause(cause) || theme.cause('other'), borderColor: theme.paper, borderWidth: 1 },
-      label: { show: true, color: '#fff', fontSize: 12, fontFamily: variable('sans'), formatter: item => (item.value >= (narrow(element) ? 0.16 : 0.07) ? percent(item.value) : '') },
-      data: cells.map(cell => (cell.shares || {})[cause] || 0),
+      label: { show: true, color: '#fff', fontSize: 12, fontFamily: variable('sans'), formatter: item => (item.value >= (narrow(element) ? 0.16 : 0.07) ? percent(item.data.share) : '') },
+      data: cells.map(cell => ({ value: shareOf(cell, cause) / total(cell), share: shareOf(cell, cause) })),
     }));
     series.push({
-      name: 'cores busy', type: 'scatter', symbol: 'diamond', symbolSize: 13, symbolOffset: [0, -18], z: 5,
+      name: 'cores busy', type: 'scatter', symbol: 'diamond', symbolSize: 13, symbolOffset: [0, narrow(element) ? 18 : -18], z: 5,
       itemStyle: { color: theme.paper, borderColor: theme.ink, borderWidth: 1.5 }, data: cells.map(cell => [cell.cpu || 0, cell.name]),
     });
     return base({
-      grid: { left: label.width + 8, right: 24, top: 10, bottom: 26 },
-      tooltip: tooltip({ formatter: item => escaped(item.name || item.value[1]) + '<br>' + escaped(item.seriesName) + ' <b>' + percent(Array.isArray(item.value) ? item.value[0] : item.value) + '</b>' }),
+      grid: { left: left(element), right: 24, top: 10, bottom: 26 },
+      tooltip: tooltip({ formatter: item => escaped(item.name || item.value[1]) + '<br>' + escaped(item.seriesName) + ' <b>' + percent(Array.isArray(item.value) ? item.value[0] : item.data.share) + '</b>' }),
       xAxis: axis({ type: 'value', min: 0, max: 1, label: { formatter: percent } }),
-      yAxis: axis({ type: 'category', data: names, inverse: true, label, splitLine: { show: false } }),
+      yAxis: axis({ type: 'category', data: names, inverse: true, label, z: 5, splitLine: { show: false } }),
       series,
     });
   }
@@ -133,7 +145,7 @@
   function trials(index) {
     const cell = cells[index];
     return () => overTime(cell.trials.map((trial, order) => ({
-      name: 'trial ' + trial.trial, data: trial.per_s, color: theme.series(index), opacity: 1 - 0.6 * order / Math.max(1, cell.trials.length), dash: dashes[order % 4],
+      name: 'trial ' + trial.trial, data: trial.per_s, color: theme.series(index), opacity: 1 - 0.6 * order / Math.max(1, cell.trials.length), dash: dashes[(trial.trial - 1) % 4],
     })), { log: false });
   }
 

@@ -64,8 +64,7 @@ pub struct Outcome {
     pub trials_failed: usize,
 }
 
-/// Default directory of results, relative to the working directory.
-pub(crate) const RESULTS: &str = "spindle-results";
+pub(crate) use crate::record::records_file::RESULTS;
 
 /// `spindle-results/NAME-HASH` in the working directory.
 pub fn default_directory(scenario: &Scenario) -> PathBuf {

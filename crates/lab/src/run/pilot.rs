@@ -13,7 +13,8 @@ use spindle_base::dilation::Dilation;
 use super::data_set::DataSets;
 use super::trial::Laboratory;
 use crate::host::progress::Progress;
-use crate::record::{PilotStep, Trial, Warning};
+use crate::host::provenance;
+use crate::record::{CpuSummary, PilotStep, Trial, Warning};
 use crate::scenario::Scenario;
 use crate::scenario::dilation::DilationRule;
 use crate::scenario::plan::PlannedTrial;
@@ -72,15 +73,23 @@ fn step(trial: &Trial, dilation: Dilation) -> Option<PilotStep> {
     Some(PilotStep {
         dilation,
         cpu_busy: measurement.cpu.busy,
+        cpu_own: own_share(&measurement.cpu, measurement.duration_s),
         late: trial.warnings.iter().any(|warning| matches!(warning, Warning::Late { .. })),
         figure: measurement.metric.value,
     })
 }
 
+fn own_share(cpu: &CpuSummary, duration_s: f64) -> f64 {
+    let own_s = cpu.server_s + cpu.client_s + cpu.emulator_s;
+    own_s / (duration_s * f64::from(provenance::cpu_count()))
+}
+
 /// The dilation to try next; `None` if this one suffices or is the largest.
 fn next(step: &PilotStep, at_most: Dilation) -> Option<Dilation> {
     let factor = step.dilation.factor();
-    let raised = match step.cpu_busy {
+    // Other programs on the machine do not make a cell wait for the cores.
+    let busy = if step.cpu_own < IDLE { 0.0 } else { step.cpu_busy };
+    let raised = match busy {
         SATURATED.. => factor * 4.0,
         BUSY.. => factor * 2.0,
         _ if step.late => factor * 2.0,
@@ -96,7 +105,7 @@ pub(super) fn dilations(pilots: &Pilots) -> BTreeMap<&str, Dilation> {
     let shared = pilots.values().map(|steps| needed(steps).factor()).fold(1.0, f64::max);
     let shared = Dilation::new(shared).unwrap_or_default();
     let of_cell = |steps: &[PilotStep]| match steps.first() {
-        Some(first) if first.cpu_busy < IDLE => needed(steps),
+        Some(first) if first.cpu_own < IDLE => needed(steps),
         _ => shared,
     };
     pilots.iter().map(|(cell, steps)| (cell.as_str(), of_cell(steps))).collect()
@@ -107,7 +116,13 @@ mod tests {
     use super::*;
 
     fn step(dilation: f64, cpu_busy: f64, late: bool) -> PilotStep {
-        PilotStep { dilation: Dilation::new(dilation).unwrap(), cpu_busy, late, figure: 100.0 }
+        PilotStep {
+            dilation: Dilation::new(dilation).unwrap(),
+            cpu_busy,
+            cpu_own: 0.8 * cpu_busy,
+            late,
+            figure: 100.0,
+        }
     }
 
     fn check_next(step: &PilotStep, expect: Option<f64>) {
@@ -121,6 +136,8 @@ mod tests {
         check_next(&step(1.0, 0.8, false), Some(2.0));
         check_next(&step(1.0, 0.97, false), Some(4.0));
         check_next(&step(2.0, 0.3, true), Some(4.0));
+        // Busy with other programs.
+        check_next(&PilotStep { cpu_own: 0.02, ..step(1.0, 1.0, false) }, None);
         check_next(&step(8.0, 0.97, false), Some(16.0));
         check_next(&step(16.0, 0.97, false), None);
     }

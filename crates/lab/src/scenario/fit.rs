@@ -66,15 +66,17 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
                 0 => String::new(),
                 _ => format!(" and a redo log of {}", text::size(redo_bytes)),
             };
-            let needed_bytes = data.bytes + files.empty_bytes + more_bytes;
-            check_size(scenario, layout.stack_of(FileClass::Data), needed_bytes, |needed| {
-                format!("workload `{workload}`: {}{redo} need about {needed}", data.words)
+            let stack = layout.stack_of(FileClass::Data);
+            let needed_bytes = scenario.least_bytes(stack, data.bytes + files.empty_bytes + more_bytes);
+            check_size(scenario, stack, needed_bytes, |needed| {
+                let needed = enough(needed);
+                format!("workload `{workload}`: {}{redo} need at least {needed} to be loaded", data.words)
             })?;
             // A separate mount does not hold the data, but needs room for files that grow there.
             for (class, name) in layout.apart() {
                 let more_bytes = if class == FileClass::Redo { more_redo_bytes } else { 0 };
                 check_size(scenario, name, APART_BYTES + more_bytes, |needed| {
-                    let (class, layout) = (class.key(), &layout.name);
+                    let (class, layout, needed) = (class.key(), &layout.name, text::size(needed));
                     format!("the class `{class}` of layout `{layout}`, which needs about {needed}")
                 })?;
             }
@@ -83,18 +85,29 @@ pub(super) fn check_storage(scenario: &Scenario) -> Result<(), Mistake> {
     Ok(())
 }
 
+/// A size in words, rounded up, so that it suffices as it is written here.
+fn enough(bytes: u64) -> String {
+    let step_bytes = if bytes < 1_000_000_000 { 10_000_000 } else { 100_000_000 };
+    text::size(bytes.next_multiple_of(step_bytes))
+}
+
 /// `user` continues the sentence about a stack that is too small.
 fn check_size(
     scenario: &Scenario,
     stack: &str,
     needed_bytes: u64,
-    user: impl FnOnce(String) -> String,
+    user: impl FnOnce(u64) -> String,
 ) -> Result<(), Mistake> {
     let size_bytes = scenario.stacks[stack].head().size_bytes;
     if size_bytes < needed_bytes {
-        let (size, user) = (text::size(size_bytes), user(text::size(needed_bytes)));
-        let key = if scenario.stacks[stack].real().is_some() { "path" } else { "size" };
-        return Err(Mistake::at(format!("stacks.{stack}.{key}"), format!("{size} is too small for {user}")));
+        let (size, user) = (text::size(size_bytes), user(needed_bytes));
+        let is_real = scenario.stacks[stack].real().is_some();
+        let key = if is_real { "path" } else { "size" };
+        // Without a size, the drive itself is too small.
+        let is_written = !is_real && !scenario.stacks[stack].has_usual_size();
+        let remedy = if is_written { "; leave `size` out" } else { "" };
+        let words = format!("{size} is too small for {user}{remedy}");
+        return Err(Mistake::at(format!("stacks.{stack}.{key}"), words));
     }
     Ok(())
 }

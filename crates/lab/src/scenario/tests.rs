@@ -213,12 +213,12 @@ fn the_data_must_fit_on_the_disk() {
     check(
         "warehouses = 10\n",
         "warehouses = 500\n",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need about 52.6 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 500 warehouses need at least 65.9 GB to be loaded; leave `size` out",
     );
     check(
         "innodb_flush_log_at_trx_commit = 1",
         "innodb_log_file_size = \"20G\"",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need about 22.6 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 10 warehouses and a redo log of 21.5 GB need at least 28.4 GB to be loaded; leave `size` out",
     );
 }
 
@@ -320,7 +320,7 @@ fn an_oltp_workload_names_its_script_and_its_distribution() {
     check_oltp(
         "rows = 100000",
         "rows = 100000000",
-        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need about 96.2 GB",
+        "stacks.hdd.size: 20 GB is too small for workload `tpcc`: 4 tables of 100000000 rows need at least 120.4 GB to be loaded; leave `size` out",
     );
 }
 

@@ -83,7 +83,7 @@ fn server(
     bounds: &Bounds,
 ) -> Result<ServerSpec, Mistake> {
     let kind = catalog::find(&table.kind).ok_or_else(|| {
-        let hint = near::hint(&table.kind, &catalog::names_where(|_| true));
+        let hint = near::hint(&table.kind, &catalog::names_where(|kind| !kind.is_for_tests));
         Mistake::at(format!("servers.{name}.kind"), format!("server `{}` is not known{hint}", table.kind))
     })?;
     let keys = SourceKeys {

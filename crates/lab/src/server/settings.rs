@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use spindle_base::near::did_you_mean;
 
+use super::catalog::KINDS;
 use crate::host::provenance;
 
 /// A mistake of the user's: a sentence with the setting and its bound. No work was begun.
@@ -32,8 +33,19 @@ pub(super) fn setting<'a>(settings: &'a Settings, plain: &str) -> Option<&'a str
 /// The refusal of a setting that the server does not know; `known` are the names that it has.
 pub(super) fn unknown_setting(name: &str, server: &str, known: &[String]) -> Refusal {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let near = did_you_mean(&plain_name(name), &known);
-    Refusal(format!("setting `{name}`: {server} has no such setting{near}"))
+    let plain = plain_name(name);
+    let own_cache = || caches().find(|cache| known.contains(cache));
+    let hint = match own_cache().filter(|_| caches().any(|cache| cache == plain)) {
+        Some(own) => format!("; its cache is `{own}`"),
+        None => did_you_mean(&plain, &known),
+    };
+    Refusal(format!("setting `{name}`: {server} has no such setting{hint}"))
+}
+
+/// The settings of all kinds of servers that size a cache of the data.
+fn caches() -> impl Iterator<Item = &'static str> {
+    let advice = KINDS.iter().flat_map(|kind| kind.advice);
+    advice.filter(|advice| advice.value == Advised::ShareOfData).map(|advice| advice.name)
 }
 
 /// Settings for loading a database: those whose plain name `shapes` the files, and `loading`.
@@ -136,6 +148,20 @@ pub(super) fn size_bytes(text: &str, unit_bytes: u64, suffixes: &[(&str, u64)]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_servers_cache_is_answered_with_the_own_one() {
+        let check = |name: &str, known: &[&str], expect: &str| {
+            let known: Vec<String> = known.iter().map(|&name| name.to_owned()).collect();
+            let told = unknown_setting(name, "It", &known).0;
+            assert_eq!(told, format!("setting `{name}`: It has no such setting{expect}"));
+        };
+        let of_postgres = ["shared_buffers", "work_mem"];
+        check("innodb-buffer-pool-size", &of_postgres, "; its cache is `shared_buffers`");
+        check("workmem", &of_postgres, "; did you mean `work_mem`?");
+        check("shared_buffers", &["innodb_buffer_pool_size"], "; its cache is `innodb_buffer_pool_size`");
+        check("shared_buffers", &["cache_size"], "");
+    }
 
     #[test]
     fn memory_is_found_however_its_setting_is_written() {

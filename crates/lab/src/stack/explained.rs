@@ -1,7 +1,7 @@
 //! A stack with every parameter, its value and its origin.
 
 use serde::Serialize;
-use spindle_base::units::format_size_bytes;
+use spindle_base::units::format_size_rounded;
 use spindle_model::{Field, Style, Values};
 
 use super::values::{Entries, Origin};
@@ -16,6 +16,9 @@ pub struct Explained {
     pub kind: String,
     pub size_bytes: u64,
     pub parameters: Vec<Explanation>,
+    /// Keys that it can have, and that have no value.
+    #[serde(skip)]
+    pub unset: Vec<String>,
     /// The devices or layers below, by the keys that name them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub below: Vec<ExplainedBelow>,
@@ -56,6 +59,12 @@ pub(super) fn explanations(fields: &[Field], values: &Values, given: &Entries) -
     fields.iter().filter_map(explain).collect()
 }
 
+/// The keys without a value, in the order of declaration.
+pub(super) fn unset(fields: &[Field], values: &Values) -> Vec<String> {
+    let is_unset = |field: &&Field| !values.contains_key(field.key.as_ref());
+    fields.iter().filter(is_unset).map(|field| field.key.clone().into_owned()).collect()
+}
+
 impl Explained {
     /// The explanation in a record, which has the origins of the values as assumptions.
     pub(super) fn part(&self) -> PartHead {
@@ -86,7 +95,7 @@ impl Explained {
 
     fn write(&self, text: &mut String, depth: usize) {
         let indent = "  ".repeat(depth);
-        let size = format_size_bytes(self.size_bytes);
+        let size = format_size_rounded(self.size_bytes);
         text.push_str(&format!("{}, {}, {size}\n", self.name, self.kind));
         let width = |of: fn(&Explanation) -> &String| {
             self.parameters.iter().map(|row| of(row).chars().count()).max().unwrap_or(0)
@@ -94,6 +103,9 @@ impl Explained {
         let (key_width, value_width) = (width(|row| &row.key), width(|row| &row.value));
         for Explanation { key, value, origin } in &self.parameters {
             text.push_str(&format!("{indent}  {key:key_width$}  {value:value_width$}  {origin}\n"));
+        }
+        if !self.unset.is_empty() {
+            text.push_str(&format!("{indent}  not set: {}\n", self.unset.join(", ")));
         }
         for (index, ExplainedBelow { key, count, stack }) in self.below.iter().enumerate() {
             if let Some(same) = self.below[..index].iter().find(|earlier| earlier.stack == *stack) {

@@ -76,6 +76,8 @@ struct Parts {
     /// Kind of the device or layer.
     kind: String,
     parameters: Vec<Explanation>,
+    /// Keys without a value.
+    unset: Vec<String>,
     below: Vec<ExplainedBelow>,
 }
 
@@ -89,8 +91,8 @@ impl Parts {
         file_system: &str,
         pool: Option<PoolSpec>,
     ) -> StackSpec {
-        let Parts { tree, size_bytes, is_usual, summary, assumptions, kind, parameters, below } = self;
-        let explained = Explained { name: name.to_owned(), kind, size_bytes, parameters, below };
+        let Parts { tree, size_bytes, is_usual, summary, assumptions, kind, parameters, unset, below } = self;
+        let explained = Explained { name: name.to_owned(), kind, size_bytes, parameters, unset, below };
         let label = table.label.clone().unwrap_or_else(|| name.to_owned());
         let head = StackHead {
             name: name.to_owned(),

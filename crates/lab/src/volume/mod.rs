@@ -22,6 +22,7 @@ use crate::stack::StackSpec;
 use sample::{BlockCounters, MountSample};
 use spindle_base::Mistake;
 use spindle_base::child::find_program;
+use spindle_base::units::format_size_rounded;
 
 /// A volume mount that is up. Dropping it takes everything down again. The defaults are those of a volume that
 /// nothing emulates.
@@ -105,6 +106,9 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
         return Ok(Some(("file_system", words.to_owned())));
     }
     let is_directory = matches!(stack.real(), Some(Place::Directory { .. }));
+    if let Some(words) = format_refusal(stack) {
+        return Ok(Some(("size", words)));
+    }
     match stack.formatting().filter(|_| !is_directory) {
         Some(Formatting { file_system, .. })
             if file_system != FileSystem::None && find_program(mkfs(file_system)).is_none() =>
@@ -118,6 +122,16 @@ pub fn complaint(stack: &StackSpec, directory: &Path) -> Result<Option<(&'static
         Some(formatting) => formatting.complaint(stack.head().size_bytes, directory),
         None => Ok(None),
     }
+}
+
+/// The reason why an emulated disk is too small for its file system, if it is.
+fn format_refusal(stack: &StackSpec) -> Option<String> {
+    let file_system = stack.formatting().filter(|_| stack.real().is_none())?.file_system;
+    let (size_bytes, least_bytes) = (stack.size_bytes(), file_system.least_bytes());
+    (size_bytes < least_bytes).then(|| {
+        let [size, least] = [size_bytes, least_bytes].map(format_size_rounded);
+        format!("{size} is too small: {} needs at least {least}", file_system.name())
+    })
 }
 
 fn mkfs(file_system: FileSystem) -> String {

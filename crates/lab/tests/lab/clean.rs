@@ -98,6 +98,16 @@ fn nothing_goes_without_a_yes_or_on_a_dry_run() {
 }
 
 #[test]
+fn a_directory_without_anything_is_told_as_such_and_ages_are_in_days() {
+    let bench = bench();
+    fs::create_dir(bench.path("other")).unwrap();
+    let told = clean(&bench, "other", 0);
+    assert!(told.ends_with("spindle: other has nothing of Spindle's\n"), "{told}");
+    let told = clean(&bench, "--older-than 7days", 2);
+    assert!(told.contains("`7days` is not a duration; write for example 7d or 12h"), "{told}");
+}
+
+#[test]
 fn what_was_used_lately_stays() {
     let bench = bench();
     assert_eq!(clean(&bench, "--all --older-than 7d --yes", 0), "nothing to remove\n");

@@ -187,7 +187,7 @@ fn a_report_says_at_which_dilation_each_cell_ran_and_why() {
             at(8.0, trial);
             let step = |k, cpu_busy, late, figure| {
                 let dilation = Dilation::new(k).unwrap();
-                PilotStep { dilation, cpu_busy, late, figure }
+                PilotStep { dilation, cpu_busy, cpu_own: cpu_busy, late, figure }
             };
             trial.pilot = vec![step(1.0, 0.97, true, 10_140.0), step(8.0, 0.6, false, 29_100.0)];
         }

@@ -29,9 +29,28 @@ fn a_stack_is_shown_with_every_value_and_its_origin() {
       timeout      6 s       default
       resync_rate  30 MB/s   assumption: about a third of 1 Gb/s
       survivor     local     default
+      not set: outages, congestions
       on: null, null of profile null, 1 GiB
       peer: another of the same as `on`
     ");
+}
+
+#[test]
+fn keys_without_a_value_are_shown_too() {
+    let shown = Bench::anywhere().text(&["disk", "show", "raid10-4x15k-wb"]);
+    let line = shown.lines().find(|line| line.contains("  not set: ")).unwrap();
+    assert!(line.contains("battery_out_at, battery_back_at"), "{line}");
+    assert!(!shown.contains("KiB\n"), "{shown}");
+}
+
+#[test]
+fn a_disk_below_the_least_of_its_file_system_is_refused_before_mkfs() {
+    let up = |more: &[&str]| Bench::anywhere().talk(&[&["disk", "up", "ebs-gp3"], more].concat(), 2);
+    assert_snapshot!(up(&["--size", "1M"]), @"spindle: --size: 1 MiB is too small: xfs needs at least 300 MiB");
+    assert_snapshot!(
+        up(&["--size", "100 MB", "--file-system", "btrfs"]),
+        @"spindle: --size: 100 MB is too small: btrfs needs at least 109 MiB"
+    );
 }
 
 #[test]

@@ -62,6 +62,16 @@ note: server differs: 10.11.6-MariaDB | 11.4.2-MariaDB
 }
 
 #[test]
+fn a_cell_is_not_compared_with_itself() {
+    let all = side(&quickstart(), None);
+    let comparisons = between(&all, &side(&quickstart(), Some("x25-m"))).expect("two other cells");
+    let baselines: Vec<&str> = comparisons.pairs.iter().map(|pair| pair.baseline.cell.as_str()).collect();
+    assert_eq!(baselines, ["hdd-7200", "iodrive"]);
+    let same = side(&quickstart(), Some("x25-m"));
+    insta::assert_snapshot!(between(&same, &same).expect_err("one cell"), @"run.jsonl:x25-m: is on both sides; name two cells, or two runs");
+}
+
+#[test]
 fn a_cell_without_a_measurement_has_a_reason_instead_of_a_ratio() {
     let records = file(&[DISK, FLASH], 2, |trial, shape| {
         if shape.name == FLASH.name {
@@ -175,6 +185,11 @@ x25-m (run.jsonl) to x25-m (run.jsonl): ratio 1.00 (0.935 to 1.07), no differenc
 note: different experiments: warehouses: 10 against 2
 note: scenario hash differs: aaaa | bbbb
 ");
+    let csv = comparisons.lay_out(Format::Csv).expect("a table");
+    let notes = "different experiments: warehouses: 10 against 2; scenario hash differs: aaaa | bbbb";
+    assert!(csv.trim_end().ends_with(notes), "{csv}");
+    let table = comparisons.lay_out(Format::Md).expect("a table");
+    assert!(table.contains("| x25-m (run.jsonl) | x25-m (run.jsonl) |"), "{table}");
 }
 
 #[test]
@@ -200,16 +215,16 @@ fn a_comparison_is_a_table_for_documents_and_programs() {
     let comparisons = between(&side(&quickstart(), Some("x25-m")), &side(&quickstart(), Some("iodrive")))
         .expect("both exist");
     insta::assert_snapshot!(comparisons.lay_out(Format::Md).expect("a table"), @r"
-| cell | baseline | metric | ratio | 95 % interval | verdict | trials |
-|---|---|---|--:|---|---|--:|
-| iodrive | x25-m | new-order transactions per minute | 1.53 | 1.47 to 1.59 | faster | 3 |
+| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | trials |
+|---|---|---|--:|--:|--:|---|---|--:|
+| iodrive | x25-m | new-order transactions per minute | 14,256 | 9,334 | 1.53 | 1.47 to 1.59 | faster | 3 |
 
 * iodrive has warnings: CPU saturated, late; \`spindle report run.jsonl --format text\` explains them
 ");
-    insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r"
+    insta::assert_snapshot!(comparisons.lay_out(Format::Csv).expect("a table"), @r#"
 baseline_file,baseline,baseline_label,baseline_trials,baseline_mean,candidate_file,candidate,candidate_label,candidate_trials,candidate_mean,metric,ratio,interval_low,interval_high,confidence,verdict,method,notes
-run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,faster,paired by block,
-");
+run.jsonl,x25-m,x25-m,3,9333.829059085447,run.jsonl,iodrive,iodrive,3,14256.398580525105,new-order transactions per minute,1.5276074036402099,1.469260318035125,1.588271561554959,0.95,faster,paired by block,"iodrive has warnings: CPU saturated, late; `spindle report run.jsonl --format text` explains them"
+"#);
 }
 
 #[test]

@@ -60,6 +60,20 @@ const FAINT_TEXTS: &str = "
     }
     return {seen, faint: [...faint]};";
 
+/// Lines of text that are printed over each other in a chart with names of cells.
+const OVERLAPS: &str = "
+    return ['throughput', 'bottlenecks'].flatMap(name => {
+        const texts = [...document.querySelectorAll('#chart-' + name + ' text')]
+            .filter(text => text.textContent.trim())
+            .map(text => ({ text: text.textContent, box: text.getBoundingClientRect() }));
+        // Boxes of glyphs are higher than the letters.
+        const apart = (one, other) => one.right <= other.left || other.right <= one.left
+            || one.bottom - 4 <= other.top || other.bottom - 4 <= one.top;
+        return texts.flatMap((one, index) => texts.slice(index + 1)
+            .filter(other => !apart(one.box, other.box))
+            .map(other => name + ': ' + one.text + ' / ' + other.text));
+    });";
+
 const SIDEWAYS: &str = "return document.documentElement.scrollWidth - document.documentElement.clientWidth;";
 
 /// A browser zooms out until a page that is too wide fits, so that both widths count.
@@ -160,8 +174,16 @@ fn the_page_works_in_a_browser() {
         check_silence(&desktop);
     }
 
+    let labelled = page("labelled.html", &long_labels());
+    desktop.load(&labelled);
+    assert_eq!(desktop.run(OVERLAPS), json!([]), "names over names");
+    desktop.picture("labelled", 1500);
+
     let telephone = desktop;
     telephone.telephone(390);
+    telephone.load(&labelled);
+    assert_eq!(telephone.run(OVERLAPS), json!([]), "names over names on a telephone");
+    telephone.picture("telephone-labelled", 2400);
     telephone.load(&full);
     check_charts(&telephone, 13);
     telephone.run("document.querySelectorAll('details').forEach(details => { details.open = true; });");

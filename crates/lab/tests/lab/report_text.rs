@@ -108,7 +108,7 @@ failed-trials: The iodrive is the fastest: 34.1 times the throughput of the hdd-
 single-trial: The x25-m was ahead with 22.8 times the throughput of the hdd-7200, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.
 one-cell: The hdd-7200 reached 413 new-order transactions per minute (95 % interval 396 to 430, 3 trials). There is nothing to compare it with.
 all-failed: Nothing was measured: all 4 trials failed.
-no-difference: No difference is shown between the x25-m-again and the x25-m: the x25-m-again had 1.01 times the throughput of the x25-m (95 % interval 0.966 to 1.05); it had 22.7 times the throughput of the hdd-7200 (95 % interval 21.9 to 23.6).
+no-difference: No difference is shown between the x25-m-again and the x25-m: with 95 % confidence, the x25-m-again had 0.966 to 1.05 times the throughput of the x25-m; it had 22.7 times the throughput of the hdd-7200 (95 % interval 21.9 to 23.6).
 mock-without-emulator: The x25-m is the fastest: 22.6 times the throughput of the hdd-7200 (95 % interval 21.7 to 23.6).
 ");
 }
@@ -229,6 +229,73 @@ fn a_quantile_of_few_transactions_is_in_no_format() {
 fn equal_cells_are_not_ranked() {
     let sentence = verdict(&shape("no-difference"));
     assert!(sentence.starts_with("No difference is shown between"), "{sentence}");
+}
+
+#[test]
+fn a_bottleneck_has_the_mean_of_the_trials_and_the_figures_of_the_one_closest_to_it() {
+    let text = file(&[DISK], 3, |trial, _| {
+        let bottleneck = &mut trial.measurement.as_mut().expect("measured").bottleneck;
+        let share = [0.66, 0.69, 0.75][trial.trial as usize - 1];
+        bottleneck.shares.insert("read".to_owned(), share);
+        bottleneck.reason = format!("{:.0} % went into reads.", share * 100.0);
+    });
+    let view = View::new(&records(&text));
+    insta::assert_snapshot!(view.verdict.details[0], @"The hdd-7200 was limited by read latency in all 3 trials, on average for 70 % of the terminals' time. Trial 2: 69 % went into reads.");
+}
+
+#[test]
+fn cores_that_other_programs_kept_busy_are_not_the_limit_of_the_trial() {
+    let saturated = Warning::CpuSaturated { busy: 0.99, client: 0.01, own: None };
+    let text = file(&[DISK], 3, |trial, _| trial.warnings.push(saturated.clone()));
+    let view = View::new(&records(&text));
+    assert_eq!(view.cells[0].warnings, ["other programs"]);
+    insta::assert_snapshot!(view.warnings[0].sentence, @"93 % of the cores were used by other programs, 6 % by the trial itself: the figure may be lower than on an idle machine. Stop them and measure again.");
+}
+
+#[test]
+fn a_device_without_flushes_has_a_dash_and_no_empty_chart() {
+    let text = file(&[DISK], 2, |trial, _| {
+        let mount = &mut trial.measurement.as_mut().expect("measured").mounts[0];
+        let emulator = mount.emulator.as_mut().expect("emulated");
+        (emulator.flushes, emulator.flush_latency_mean_ms) = (0, 0.0);
+        mount.series.flush_latency_ms.fill(0.0);
+    });
+    let page = render(&text, Format::Html);
+    assert!(
+        page.contains("<figcaption>Write latency, ms") && !page.contains("<figcaption>Flush latency, ms")
+    );
+    let view = View::new(&records(&text));
+    let activity = view.cells[0].storages[0].activity.expect("emulated");
+    assert!(activity.flush_ms.is_none() && activity.write_ms.is_some(), "{activity:?}");
+}
+
+#[test]
+fn names_in_commands_are_code_and_each_trial_has_a_line_in_the_legend() {
+    let page = render(&labelled(3, |_, _| {}), Format::Html);
+    assert!(page.contains("battery, dead is <code>x25-m</code>"));
+    assert!(
+        ["trial 1", "trial 2", "trial 3"].iter().all(|trial| page.contains(&format!("</svg>{trial}</li>")))
+    );
+}
+
+#[test]
+fn a_ratio_has_one_direction_and_none_without_a_difference() {
+    // Trials as 7,799, 22,509 and 2,990 against level ones: the mean leads, the pairs of trials do not.
+    let again = Shape { name: "x25-m-again", ..FLASH };
+    let text = file(&[FLASH, again], 3, |trial, shape| {
+        if let Some(measurement) = &mut trial.measurement {
+            let wild = [7_799.0, 22_509.0, 2_990.0][trial.trial as usize - 1];
+            measurement.metric.value = if shape.name == FLASH.name { wild } else { 8_550.0 };
+        }
+    });
+    let view = View::new(&records(&text));
+    insta::assert_snapshot!(view.verdict.sentence, @"No difference is shown between the x25-m and the x25-m-again: with 95 % confidence, the x25-m-again had 0.0863 to 13.0 times the throughput of the x25-m.");
+    insta::assert_snapshot!(view.footnotes[0], @"For the x25-m-again, ratio and means point in opposite directions, because the trials differ widely: the ratio is the geometric mean of the ratios of single trials.");
+    // The table divides by the first cell, and so does the sentence when that cell is the fastest.
+    let fastest = verdict(&file(&[CARD, FLASH, DISK], 3, |_, _| {}));
+    insta::assert_snapshot!(fastest, @"The iodrive is the fastest: the x25-m had 0.651 times its throughput (95 % interval 0.623 to 0.679).");
+    let single = verdict(&file(&[FLASH, DISK], 1, |_, _| {}));
+    insta::assert_snapshot!(single, @"The x25-m was ahead: the hdd-7200 had 0.0453 times its throughput, but one trial is too few for a verdict: set `trials = 3` or more and run again; finished trials are kept.");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct CleanArguments {
     #[arg(long)]
     all: bool,
     /// Only what was not used for this long, for example 7d.
-    #[arg(long, value_name = "DURATION", value_parser = units::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_age)]
     older_than: Option<Duration>,
     /// Only list what would be removed.
     #[arg(long, short = 'n')]
@@ -60,6 +60,11 @@ impl CleanArguments {
     }
 }
 
+fn parse_age(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text)
+        .map_err(|_| format!("`{text}` is not a duration; write for example 7d or 12h (s, min, h, d)"))
+}
+
 /// Without a kind it only lists.
 ///
 /// # Errors
@@ -79,6 +84,11 @@ pub fn run(arguments: &CleanArguments) -> Result<()> {
         }
     }
     let mut all = found::all(directories)?;
+    for directory in &arguments.directories {
+        if !all.iter().any(|found| found.path.starts_with(directory)) {
+            eprintln!("spindle: {} has nothing of Spindle's", shown(directory));
+        }
+    }
     all.retain(|found| arguments.older_than.is_none_or(|least| found.unused_for() >= least));
     all.sort_by_key(|found| std::cmp::Reverse(found.size_bytes));
     if !arguments.removes() {

@@ -20,7 +20,8 @@ use spindle_base::Mistake;
 pub(super) struct UpArguments {
     /// A built-in profile, a ready-made stack (`stacks/*.toml`), or the path of a profile (TOML).
     profile: String,
-    /// Size of the disk, for example `20G` [default: 20 GB, or the drive's capacity].
+    /// Size of the disk, for example `20G` (20 GiB) or `20GB` [default: 20 GB, or the drive's capacity]. The
+    /// arm of a hard disk moves over this size only, so give the size that will be filled.
     #[arg(long)]
     size: Option<String>,
     /// Mount point: an empty directory, or one that is then made [default: a directory of its own].
@@ -80,6 +81,9 @@ pub(super) fn run(arguments: &UpArguments) -> Result<()> {
     if let Some(at) = arguments.at.as_deref().filter(|_| !arguments.over) {
         refuse_content(at)?;
     }
+    if let Some((key, complaint)) = volume::complaint(&stack, wishes.spill_directory)? {
+        bail!(Mistake::of_flag(&key.replace('_', "-"), complaint));
+    }
     if let Some(pool) = stack.pool() {
         return pool_up(arguments, &stack, pool, &wishes);
     }
@@ -112,9 +116,6 @@ fn refuse_content(at: &Path) -> Result<(), Mistake> {
 fn pool_up(arguments: &UpArguments, stack: &StackSpec, pool: &PoolSpec, wishes: &Wishes<'_>) -> Result<()> {
     if arguments.at.is_some() {
         bail!(Mistake::new("--at: a ZFS pool is mounted on a directory of its own"));
-    }
-    if let Some((_, complaint)) = volume::complaint(stack, wishes.spill_directory)? {
-        bail!(Mistake::new(format!("--file-system: {complaint}")));
     }
     let volume = ZfsVolume::up(stack, pool, wishes, 1)?;
     tell(arguments, stack, &wishes.name, volume.data(), Some(volume.mount()))?;

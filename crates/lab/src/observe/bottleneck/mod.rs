@@ -29,14 +29,16 @@
 //!    exceed reads and commits together: a lock is held as long as its owner waits for the disk.
 //! 5. Otherwise unknown, and the sentence states the shares.
 
+mod evidence;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
-use crate::record::{Bottleneck, BottleneckKind, Warning};
+use crate::record::{Bottleneck, BottleneckKind, CPU_BUSY, CPU_OWN, Warning};
+pub use evidence::{CommitEstimate, Evidence, RedoEvidence};
 
 pub const CLIENT_BUSY: f64 = 0.80;
-pub const CPU_BUSY: f64 = 0.85;
-/// Lower than [`CPU_BUSY`], because kernel work for a process is often not accounted to it.
-pub const CPU_OWN: f64 = 0.50;
 pub const BANDWIDTH_BUSY: f64 = 0.80;
 pub const WAIT_SHARE: f64 = 0.30;
 
@@ -49,103 +51,6 @@ const DRIFT: f64 = 0.15;
 const BEHIND_S: f64 = 0.5;
 /// Reads of the host's disk per request to the emulated one.
 const HOST_READ_SHARE: f64 = 0.001;
-
-/// The figures behind a verdict, all over the same measured window.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Evidence {
-    /// Share of all cores, 0 to 1.
-    pub cpu_busy: f64,
-    /// Part of `cpu_busy` used by server, client and emulator.
-    pub cpu_own: f64,
-    pub cpu_count: u32,
-    /// Busy share of the cores that the load generator's threads can use, 0 to 1. Their number is that of its
-    /// threads, at most all cores.
-    pub client_share: f64,
-    /// The load generator's share of all cores, 0 to 1.
-    pub client_cpu: f64,
-    /// Terminals times duration.
-    pub terminal_time_s: f64,
-    /// `None` when the clients do not report it.
-    pub commit_wait_s: Option<f64>,
-    /// The estimate that replaces `commit_wait_s`; `None` when that is unknown as well.
-    pub commits: Option<CommitEstimate>,
-    /// Part of the commit time spent on a replica's acknowledgement, summed over terminals.
-    pub acknowledgement_wait_s: f64,
-    /// Zero where the server does not count them.
-    pub foreground_reads: f64,
-    /// Latency of the devices with the data.
-    pub read_latency_mean_ms: f64,
-    /// Name of those devices, when there are others.
-    pub read_place: Option<String>,
-    /// Present when the redo log has its own device.
-    pub redo: Option<RedoEvidence>,
-    pub lock_wait_s: f64,
-    /// Share of the device's best bandwidth, 0 to 1; `None` when that is unknown.
-    pub bandwidth_share: Option<f64>,
-}
-
-/// Estimate of commits without a stopwatch.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct CommitEstimate {
-    /// Commits that had to reach the log.
-    pub count: f64,
-    /// Wait of each commit for its logs, without a replica's acknowledgement.
-    pub wait_ms: f64,
-}
-
-/// The device of the redo log, when it differs from that of the reads.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RedoEvidence {
-    /// Name of the storage under the redo log.
-    pub place: String,
-    pub write_latency_mean_ms: f64,
-    /// `None` where the device needs no FLUSH.
-    pub flush_latency_mean_ms: Option<f64>,
-}
-
-impl RedoEvidence {
-    /// A phrase that continues a sentence ending with COMMIT.
-    fn words(&self) -> String {
-        let flushes = match self.flush_latency_mean_ms {
-            Some(ms) => format!(" and flushes of {ms:.2} ms"),
-            None => String::new(),
-        };
-        format!(", with writes of {:.2} ms{flushes} on {}", self.write_latency_mean_ms, self.place)
-    }
-}
-
-impl Evidence {
-    fn share(&self, seconds: f64) -> f64 {
-        if self.terminal_time_s > 0.0 { (seconds / self.terminal_time_s).clamp(0.0, 1.0) } else { 0.0 }
-    }
-
-    /// From the stopwatch, or else from the estimate.
-    fn commit_s(&self) -> Option<f64> {
-        let estimate =
-            |commits: CommitEstimate| commits.count * commits.wait_ms / 1e3 + self.acknowledgement_wait_s;
-        self.commit_wait_s.or(self.commits.map(estimate))
-    }
-
-    fn commit_words(&self, share: f64) -> String {
-        let (share, commit_s) = (percent(share), self.commit_s().unwrap_or(0.0));
-        let into = match (self.commit_wait_s, self.commits) {
-            (None, Some(CommitEstimate { count, .. })) => format!(
-                "About {share} of the terminals' time went into {count:.0} commits of {:.2} ms each (estimated from the server's counters)",
-                commit_s * 1e3 / count
-            ),
-            _ => format!("{share} of the terminals' time went into COMMIT"),
-        };
-        let redo = self.redo.as_ref().map(RedoEvidence::words).unwrap_or_default();
-        let acknowledged = match self.acknowledgement_wait_s {
-            0.0 => String::new(),
-            wait_s => {
-                let share = percent((wait_s / commit_s).min(1.0));
-                format!(", {share} of it into waiting for a replica's acknowledgement")
-            }
-        };
-        format!("{into}{redo}{acknowledged}")
-    }
-}
 
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
@@ -164,7 +69,7 @@ pub fn verdict(evidence: &Evidence) -> Bottleneck {
     shares.extend(commit_s.map(|_| ("commit".to_owned(), commit)));
     shares.extend(evidence.bandwidth_share.map(|share| ("bandwidth".to_owned(), share)));
 
-    let cores = format!("the {} cores were {} busy.", evidence.cpu_count, percent(evidence.cpu_busy));
+    let cores = evidence.cores_words();
     let bandwidth = evidence.bandwidth_share.unwrap_or(0.0);
     let (kind, reason) = if evidence.client_share >= CLIENT_BUSY {
         let share = percent(evidence.client_share);
@@ -242,10 +147,8 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
             warnings.push(Warning::HostDiskReads { major_faults: symptoms.major_faults });
         }
     }
-    if evidence.cpu_busy >= CPU_BUSY {
-        let client = evidence.client_cpu;
-        warnings.push(Warning::CpuSaturated { busy: evidence.cpu_busy, client });
-    }
+    let own = (!evidence.is_server_cpu_unknown).then_some(evidence.cpu_own);
+    warnings.extend(Warning::of_cores(evidence.cpu_busy, own, evidence.client_cpu));
     if evidence.client_share >= CLIENT_BUSY {
         warnings.push(Warning::ClientSaturated { share: evidence.client_share });
     }
@@ -264,6 +167,3 @@ pub fn warnings(evidence: &Evidence, symptoms: &Symptoms) -> Vec<Warning> {
     }
     warnings
 }
-
-#[cfg(test)]
-mod tests;

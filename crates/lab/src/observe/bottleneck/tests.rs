@@ -4,6 +4,7 @@ use super::*;
 fn idle() -> Evidence {
     Evidence {
         cpu_busy: 0.3,
+        cpu_own: 0.25,
         cpu_count: 2,
         client_share: 0.1,
         terminal_time_s: 100.0,
@@ -111,9 +112,23 @@ fn busy_cores_hide_what_storage_does() {
 #[test]
 fn cores_busy_with_other_processes_do_not_decide_the_verdict() {
     let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, commit_wait_s: Some(55.0), ..idle() };
-    let reason = "55 % of the terminals' time went into COMMIT; the 2 cores were 97 % busy.";
+    let reason = "55 % of the terminals' time went into COMMIT; \
+                  the 2 cores were 97 % busy, 10 % with the trial and 87 % with other programs.";
     check(&evidence, BottleneckKind::CommitLatency, reason);
-    assert!(matches!(warnings(&evidence, &emulated())[..], [Warning::CpuSaturated { .. }]));
+    let found = warnings(&evidence, &emulated());
+    assert!(matches!(found[..], [Warning::OtherPrograms { .. }]), "{found:?}");
+    insta::assert_snapshot!(found[0].sentence(), @"87 % of the cores were used by other programs, 10 % by the trial itself: the figure may be lower than on an idle machine. Stop them and measure again.");
+    let both = Evidence { cpu_busy: 0.99, cpu_own: 0.55, ..idle() };
+    let found = warnings(&both, &emulated());
+    assert!(matches!(found[..], [Warning::CpuSaturated { .. }, Warning::OtherPrograms { .. }]), "{found:?}");
+}
+
+#[test]
+fn a_server_that_ran_already_is_not_counted_among_other_programs() {
+    let evidence = Evidence { cpu_busy: 0.97, cpu_own: 0.1, is_server_cpu_unknown: true, ..idle() };
+    let found = warnings(&evidence, &emulated());
+    assert!(matches!(found[..], [Warning::CpuSaturated { own: None, .. }]), "{found:?}");
+    assert!(verdict(&evidence).reason.ends_with("; the 2 cores were 97 % busy."));
 }
 
 #[test]
@@ -204,10 +219,10 @@ fn rare_faults_cause_no_warning() {
 
 #[test]
 fn saturated_cores_and_clients_cause_warnings() {
-    let evidence = Evidence { cpu_busy: 0.95, client_share: 0.85, client_cpu: 0.4, ..idle() };
-    let expect =
-        [Warning::CpuSaturated { busy: 0.95, client: 0.4 }, Warning::ClientSaturated { share: 0.85 }];
-    check_warnings(&evidence, &emulated(), &expect);
+    let evidence = Evidence { cpu_busy: 0.95, cpu_own: 0.9, client_share: 0.85, client_cpu: 0.4, ..idle() };
+    let saturated = Warning::CpuSaturated { busy: 0.95, client: 0.4, own: Some(0.9) };
+    insta::assert_snapshot!(saturated.sentence(), @"The cores were 95 % busy, 90 % with the trial itself and 40 % with the load generator: the figure shows the limit of the machine, not of the storage. The true difference may be larger.");
+    check_warnings(&evidence, &emulated(), &[saturated, Warning::ClientSaturated { share: 0.85 }]);
 }
 
 #[test]

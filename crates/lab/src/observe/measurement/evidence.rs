@@ -21,6 +21,8 @@ pub(super) fn evidence(
     Evidence {
         cpu_busy: cpu.busy,
         cpu_own: of_cores(own_s, window.cpu_count),
+        // Counters without a process are those of a server that ran already.
+        is_server_cpu_unknown: cpu.server_s == 0.0 && !window.last.counters.is_empty(),
         cpu_count: window.cpu_count,
         // The machine's cores limit any number of threads.
         client_share: of_cores(summary.client_cpu_s, summary.worker_threads.min(window.cpu_count)),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use itertools::Itertools as _;
+
 use super::super::{comma, markdown};
 use super::{Comparisons, Name, Pair};
 use crate::report::format::optional;
@@ -49,28 +51,36 @@ impl Comparisons {
     /// Reservations about the pairs, and differences between the runs; each once.
     fn notes(&self) -> impl Iterator<Item = String> {
         let of_pairs = self.pairs.iter().flat_map(|pair| &pair.notes).cloned();
-        let mut notes: Vec<String> = Vec::new();
-        let experiment =
-            self.experiment.iter().map(|difference| format!("different experiments: {difference}"));
         let of_runs = self.warnings.iter().chain(&self.differences).cloned();
-        for note in of_pairs.chain(experiment).chain(of_runs) {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
-        notes.into_iter()
+        of_pairs.chain(self.experiments()).chain(of_runs).unique()
+    }
+
+    fn experiments(&self) -> impl Iterator<Item = String> {
+        self.experiment.iter().map(|difference| format!("different experiments: {difference}"))
+    }
+
+    /// The notes that concern one pair, with the reason if it has no ratio.
+    fn notes_of(&self, pair: &Pair) -> Vec<String> {
+        let of_pair = pair.reason.iter().chain(&pair.notes).cloned();
+        let warned = [&pair.baseline, &pair.candidate].into_iter().filter_map(Name::warned);
+        let of_runs = self.differences.iter().cloned();
+        of_pair.chain(self.experiments()).chain(warned).chain(of_runs).unique().collect()
     }
 
     fn markdown(&self) -> String {
-        let mut page = "| cell | baseline | metric | ratio | 95 % interval | verdict | trials |\n\
-                        |---|---|---|--:|---|---|--:|\n"
-            .to_owned();
+        let mut page =
+            "| cell | baseline | metric | cell's mean | baseline's mean | ratio | 95 % interval | verdict | trials |\n\
+             |---|---|---|--:|--:|--:|---|---|--:|\n"
+                .to_owned();
         for pair in &self.pairs {
             let ratio = pair.ratio.as_ref();
+            let [candidate, baseline] = shown(pair);
             let row = [
-                markdown::escaped(&shown(&pair.candidate)),
-                markdown::escaped(&shown(&pair.baseline)),
+                markdown::escaped(&candidate),
+                markdown::escaped(&baseline),
                 pair.metric.as_deref().map_or_else(|| "-".to_owned(), markdown::escaped),
+                optional(pair.candidate.mean),
+                optional(pair.baseline.mean),
                 optional(ratio.map(|ratio| ratio.ratio)),
                 ratio
                     .and_then(|ratio| ratio.interval)
@@ -121,7 +131,7 @@ impl Comparisons {
             let interval = ratio.and_then(|ratio| ratio.interval);
             let value = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
             let words = |pick: fn(&Ratio) -> &String| ratio.map(|ratio| pick(ratio).clone());
-            let notes = pair.reason.iter().chain(&pair.notes).cloned().collect::<Vec<_>>().join("; ");
+            let notes = self.notes_of(pair).join("; ");
             let of_pair = [
                 pair.metric.clone().unwrap_or_default(),
                 value(ratio.map(|ratio| ratio.ratio)),
@@ -143,12 +153,7 @@ impl Comparisons {
 }
 
 fn sentence(pair: &Pair) -> String {
-    let head = match (shown(&pair.candidate), shown(&pair.baseline)) {
-        (candidate, baseline) if candidate == baseline => {
-            format!("{candidate} ({}) to {baseline} ({})", pair.candidate.file, pair.baseline.file)
-        }
-        (candidate, baseline) => format!("{candidate} to {baseline}"),
-    };
+    let head = shown(pair).join(" to ");
     let Some(ratio) = &pair.ratio else {
         return format!("{head}: not compared, {}", reason(pair));
     };
@@ -161,8 +166,11 @@ fn reason(pair: &Pair) -> &str {
     pair.reason.as_deref().unwrap_or("no reason known")
 }
 
-fn shown(name: &Name) -> String {
-    name.shown.clone()
+/// Candidate and baseline, with their files where the names are equal.
+fn shown(pair: &Pair) -> [String; 2] {
+    let names = [&pair.candidate, &pair.baseline];
+    let is_equal = pair.candidate.shown == pair.baseline.shown;
+    names.map(|name| if is_equal { format!("{} ({})", name.shown, name.file) } else { name.shown.clone() })
 }
 
 /// `3 trials each`, `3 and 2 trials`.

@@ -51,6 +51,8 @@ pub struct Name {
     pub file: String,
     pub trials: usize,
     pub mean: Option<f64>,
+    /// Short names of the kinds of warnings of its trials.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -76,8 +78,8 @@ pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
     };
     let first = side.cell().unwrap_or(first);
     let others = cells.iter().filter(|cell| cell.name != first.name);
-    let pairs = others.map(|other| pair((side, first), (side, other), true)).collect();
-    let warnings = warnings(side, &cells.iter().collect_vec());
+    let pairs: Vec<Pair> = others.map(|other| pair((side, first), (side, other), true)).collect();
+    let warnings = warnings(&pairs);
     Ok(Comparisons { pairs: named(pairs), experiment: Vec::new(), warnings, differences: Vec::new() })
 }
 
@@ -88,7 +90,14 @@ pub fn within(side: &Side) -> Result<Comparisons, Mistake> {
 pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, Mistake> {
     let same_run = left.records.header.created_at == right.records.header.created_at
         && left.records.header.provenance == right.records.header.provenance;
-    let chosen = chosen(left, right)?;
+    let mut chosen = chosen(left, right)?;
+    if same_run {
+        chosen.retain(|(one, other)| one.name != other.name);
+    }
+    if chosen.is_empty() {
+        let words = "is on both sides; name two cells, or two runs";
+        return Err(Mistake::new(format!("{}: {words}", right.shown())));
+    }
     let reasons = chosen.iter().map(|(one, other)| metrics_differ((left, one), (right, other)));
     if let Some(reasons) = reasons.collect::<Option<Vec<String>>>() {
         let (left, right) = (left.shown(), right.shown());
@@ -108,9 +117,8 @@ pub fn between(left: &Side, right: &Side, anyway: bool) -> Result<Comparisons, M
     let mut differences = if same_run { Vec::new() } else { differences(&left.records, &right.records) };
     differences.retain(|(name, _)| !experiment.iter().any(|difference| difference.key == *name));
     let differences = differences.into_iter().map(|(_, sentence)| sentence).collect();
-    let mut warned = warnings(left, &chosen.iter().map(|(cell, _)| *cell).collect_vec());
-    warned.extend(warnings(right, &chosen.iter().map(|(_, cell)| *cell).collect_vec()));
-    Ok(Comparisons { pairs: named(pairs), experiment, warnings: warned, differences })
+    let warnings = warnings(&pairs);
+    Ok(Comparisons { pairs: named(pairs), experiment, warnings, differences })
 }
 
 /// The pairs to compare: the named cells, or those of equal names.
@@ -220,19 +228,24 @@ fn name(side: &Side, cell: &Cell, samples: &[Sample]) -> Name {
         file: side.file.clone(),
         trials: samples.len(),
         mean: spindle_stats::mean(&samples.iter().map(|sample| sample.value).collect::<Vec<_>>()),
+        warnings: report::warning_names(&side.records, &cell.name),
     }
 }
 
-/// One sentence for each of the cells whose trials have warnings.
-fn warnings(side: &Side, cells: &[&Cell]) -> Vec<String> {
-    let view = report::View::new(&side.records);
-    let warned = view.cells.iter().filter(|cell| !cell.warnings.is_empty());
-    let chosen = warned.filter(|warned| cells.iter().any(|cell| cell.name == warned.name));
-    let words = |cell: &report::CellView| {
-        let (file, name, warnings) = (&side.file, &cell.name, cell.warnings.join(", "));
-        format!("{name} has warnings: {warnings}; `spindle report {file} --format text` explains them")
-    };
-    chosen.map(words).collect()
+impl Name {
+    /// A sentence if its trials have warnings.
+    pub(super) fn warned(&self) -> Option<String> {
+        let (file, cell, warnings) = (&self.file, &self.cell, self.warnings.join(", "));
+        (!self.warnings.is_empty()).then(|| {
+            format!("{cell} has warnings: {warnings}; `spindle report {file} --format text` explains them")
+        })
+    }
+}
+
+/// The sentences of both sides of all pairs, each once.
+fn warnings(pairs: &[Pair]) -> Vec<String> {
+    let baselines = pairs.iter().map(|pair| &pair.baseline);
+    baselines.chain(pairs.iter().map(|pair| &pair.candidate)).filter_map(Name::warned).unique().collect()
 }
 
 /// Shows labels if every cell has one of its own.

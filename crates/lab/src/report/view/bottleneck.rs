@@ -5,14 +5,20 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use spindle_stats::mean;
 
-use crate::record::{BottleneckKind, Measurement, words};
+use super::cell::CellView;
+use crate::record::{BottleneckKind, Measurement, Trial, words};
+use crate::report::format::{percent, the_first};
 
 #[derive(Debug, Clone, Serialize)]
 pub struct CellBottleneck {
     pub name: String,
     /// Number of measured trials with this bottleneck.
     pub trial_count: usize,
+    /// The mean share of the cause, in words. `None` where it has no share.
+    pub average: Option<String>,
+    /// The figures of one trial: of those with this bottleneck, the one whose share is closest to the mean.
     pub reason: String,
+    pub reason_trial: u32,
     /// Mean shares of the terminals' time by cause, without `cpu`.
     pub shares: BTreeMap<String, f64>,
     /// Busy share of all cores.
@@ -27,29 +33,86 @@ pub(super) fn bottleneck_name(kind: BottleneckKind) -> String {
     }
 }
 
-pub(super) fn bottleneck(measurements: &[&Measurement]) -> Option<CellBottleneck> {
-    let votes = |kind: BottleneckKind| measurements.iter().filter(|m| m.bottleneck.kind == kind).count();
+/// The share that decides about a bottleneck, by its name in the records.
+fn cause(kind: BottleneckKind) -> Option<&'static str> {
+    match kind {
+        BottleneckKind::ReadLatency => Some("read"),
+        BottleneckKind::CommitLatency => Some("commit"),
+        BottleneckKind::Locks => Some("locks"),
+        BottleneckKind::Cpu => Some("cpu"),
+        BottleneckKind::Bandwidth => Some("bandwidth"),
+        BottleneckKind::Client | BottleneckKind::Unknown => None,
+    }
+}
+
+/// Continues "was limited by reads in all 3 trials".
+fn average_words(cause: &str, share: f64) -> String {
+    let share = percent(share);
+    match cause {
+        "cpu" => format!("with the cores {share} busy on average"),
+        "bandwidth" => format!("with {share} of the bandwidth used on average"),
+        _ => format!("on average for {share} of the terminals' time"),
+    }
+}
+
+pub(super) fn bottleneck(trials: &[(&Trial, &Measurement)]) -> Option<CellBottleneck> {
+    let votes = |kind: BottleneckKind| trials.iter().filter(|(_, m)| m.bottleneck.kind == kind).count();
     // Among equally frequent kinds, that of the earliest trial wins. The choice is then independent of the
     // order of names.
-    let mut chosen = measurements.first()?;
-    for measurement in measurements {
-        if votes(measurement.bottleneck.kind) > votes(chosen.bottleneck.kind) {
-            chosen = measurement;
+    let mut kind = trials.first()?.1.bottleneck.kind;
+    for (_, measurement) in trials {
+        if votes(measurement.bottleneck.kind) > votes(kind) {
+            kind = measurement.bottleneck.kind;
         }
     }
     let mut shares: BTreeMap<String, f64> = BTreeMap::new();
-    for measurement in measurements {
-        for (cause, share) in &measurement.bottleneck.shares {
-            *shares.entry(cause.clone()).or_default() += share / measurements.len() as f64;
-        }
+    for (name, share) in trials.iter().flat_map(|(_, measurement)| &measurement.bottleneck.shares) {
+        *shares.entry(name.clone()).or_default() += share / trials.len() as f64;
     }
+    let deciding = cause(kind).and_then(|cause| Some((cause, *shares.get(cause)?)));
+    let distance = |measurement: &Measurement| {
+        let share =
+            |(cause, mean): (&str, f64)| Some((measurement.bottleneck.shares.get(cause)? - mean).abs());
+        deciding.and_then(share).unwrap_or(0.0)
+    };
+    let agreeing = trials.iter().filter(|(_, measurement)| measurement.bottleneck.kind == kind);
+    let (trial, typical) = agreeing.min_by(|left, right| distance(left.1).total_cmp(&distance(right.1)))?;
     let cpu = shares.remove("cpu");
-    let busy: Vec<f64> = measurements.iter().map(|measurement| measurement.cpu.busy).collect();
+    let busy: Vec<f64> = trials.iter().map(|(_, measurement)| measurement.cpu.busy).collect();
     Some(CellBottleneck {
-        name: bottleneck_name(chosen.bottleneck.kind),
-        trial_count: votes(chosen.bottleneck.kind),
-        reason: chosen.bottleneck.reason.clone(),
+        name: bottleneck_name(kind),
+        trial_count: votes(kind),
+        average: deciding.map(|(cause, share)| average_words(cause, share)),
+        reason: typical.bottleneck.reason.clone(),
+        reason_trial: trial.trial,
         shares,
         cpu: cpu.or_else(|| mean(&busy)).unwrap_or_default(),
     })
+}
+
+/// The bottleneck of a cell in a sentence, with its figures.
+pub(super) fn bottleneck_sentence(cell: &CellView) -> Option<String> {
+    let bottleneck = cell.bottleneck.as_ref()?;
+    let count = cell.trials.len();
+    let agreement = match (bottleneck.trial_count, count) {
+        (_, 1) => "in its only trial".to_owned(),
+        (2, 2) => "in both trials".to_owned(),
+        (agreeing, count) if agreeing == count => format!("in all {count} trials"),
+        (agreeing, count) => format!("in {agreeing} of {count} trials"),
+    };
+    let title = the_first(&cell.title);
+    let verdict = match bottleneck.name.as_str() {
+        "unknown" => format!("{title} had no single bottleneck {agreement}"),
+        limit => format!("{title} was limited by {limit} {agreement}"),
+    };
+    let reason = bottleneck.reason.as_str();
+    if count == 1 || reason.is_empty() {
+        return Some(format!("{verdict}. {reason}").trim_end().to_owned());
+    }
+    let average = bottleneck.average.as_ref().map_or_else(String::new, |words| format!(", {words}"));
+    // About busy cores, the average says all.
+    if bottleneck.name == "CPU" && bottleneck.average.is_some() {
+        return Some(format!("{verdict}{average}."));
+    }
+    Some(format!("{verdict}{average}. Trial {}: {reason}", bottleneck.reason_trial))
 }

@@ -171,6 +171,14 @@ pub(crate) fn metric<'a>(records: &'a Records, cell: &str) -> Option<&'a Metric>
     measured(records, cell).first().map(|(_, measurement)| &measurement.metric)
 }
 
+/// Short names of the kinds of warnings of a cell, without those of the machine.
+pub(crate) fn warning_names(records: &Records, cell: &str) -> Vec<String> {
+    let trials = measured(records, cell);
+    let warnings = trials.iter().flat_map(|(trial, _)| &trial.warnings);
+    let warnings = warnings.filter(|warning| !warning.is_of_machine()).map(Warning::name).unique();
+    warnings.map(str::to_owned).collect()
+}
+
 impl Ratio {
     /// Keeps the ratio of the values as they are. For a time, the smaller value is the faster one.
     pub(crate) fn new(comparison: Comparison, lower_is_better: bool) -> Self {
@@ -206,8 +214,6 @@ impl CellView {
         let measurements: Vec<&Measurement> = trials.iter().map(|(_, measurement)| *measurement).collect();
         let failed =
             records.trials.iter().filter(|trial| trial.cell == cell.name && failure(trial).is_some());
-        let warnings = trials.iter().flat_map(|(trial, _)| &trial.warnings);
-        let warnings = warnings.filter(|warning| !warning.is_of_machine()).map(Warning::name).unique();
         let emulators = measurements.iter().filter_map(|measurement| measurement.mounts.first());
         Self {
             name: cell.name.clone(),
@@ -224,11 +230,11 @@ impl CellView {
             throughput: throughput(&measurements),
             latency: merged(measurements.iter().map(|measurement| &measurement.latency)),
             ratio: None,
-            bottleneck: bottleneck(&measurements).map(|found| CellBottleneck {
+            bottleneck: bottleneck(&trials).map(|found| CellBottleneck {
                 reason: records.header.with_titles(cell, &found.reason, format::the),
                 ..found
             }),
-            warnings: warnings.map(str::to_owned).collect(),
+            warnings: warning_names(records, &cell.name),
             transactions: transactions(&measurements),
             per_transaction: average(measurements.iter().map(|measurement| &measurement.per_transaction)),
             cpu: average(measurements.iter().map(|measurement| &measurement.cpu)),

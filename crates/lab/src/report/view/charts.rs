@@ -55,12 +55,18 @@ const PANELS: [Panel; 7] = [
     ("Requests inside the device", |series| &series.queue_depth, false),
 ];
 
-/// Titles of the panels. The cores come last.
-pub(in crate::report) fn panel_titles() -> impl Iterator<Item = &'static str> {
-    PANELS.into_iter().map(|(title, ..)| title).chain(["Processor cores busy"])
-}
-
 impl Charts {
+    /// Index and title of the panels with a value; the cores come last.
+    pub(in crate::report) fn panels(&self) -> Vec<(usize, &'static str)> {
+        let storages = || self.cells.iter().flat_map(|cell| &cell.storages);
+        let has_value = |index: usize| {
+            let mut panels = storages().filter_map(|storage| storage.panels.get(index));
+            panels.any(|seconds| seconds.iter().any(Option::is_some))
+        };
+        let titles = PANELS.into_iter().map(|(title, ..)| title).chain(["Processor cores busy"]);
+        titles.enumerate().filter(|(index, _)| has_value(*index)).collect()
+    }
+
     pub(super) fn new(metric: Option<&str>, cells: &[CellView], records: &Records) -> Self {
         let cells = cells.iter().filter(|cell| cell.throughput.is_some());
         let cells = cells.map(|cell| {

@@ -18,9 +18,8 @@ mod warnings;
 
 use self::cell::Failure;
 pub use self::cell::{CellView, Ratio};
-pub(crate) use self::cell::{metric, samples};
+pub(crate) use self::cell::{metric, samples, warning_names};
 use self::charts::Charts;
-pub(super) use self::charts::panel_titles;
 pub(super) use self::latency::PROBABILITIES;
 pub use self::latency::Quantiles;
 use self::provenance::Setting;
@@ -98,6 +97,7 @@ impl View {
         let lower_is_better =
             metric.is_some() && throughputs.iter().all(|throughput| throughput.lower_is_better);
         let failures = warnings::failures(records);
+        let baseline_mean = throughputs.first().map(|throughput| throughput.mean);
         let verdict = VerdictView::new(records, &cells, baseline.as_deref(), metric.as_deref(), &failures);
         Self {
             verdict,
@@ -108,7 +108,7 @@ impl View {
             warnings: warnings::warnings(records),
             failures,
             storages: storage::sentences(cells.iter().flat_map(|cell| &cell.storages)),
-            footnotes: footnotes(&cells),
+            footnotes: footnotes(&cells, baseline_mean),
             checks: checks(records),
             notes: notes(records, &cells),
             start: start(header.scenario.start),
@@ -147,14 +147,35 @@ fn subject(header: &Header) -> &'static str {
     if is_one { "storage" } else { "cell" }
 }
 
-/// The reasons for `†` and `-` in the tables.
-fn footnotes(cells: &[CellView]) -> Vec<String> {
+/// The reasons for `†` and `-` in the tables, and for a ratio that contradicts the means.
+fn footnotes(cells: &[CellView], baseline_mean: Option<f64>) -> Vec<String> {
     let few = cells.iter().any(|cell| cell.has_few_events);
     let few = few.then(|| {
         "† From too few transactions: see the warning, which names the window that is needed.".to_owned()
     });
     let latencies = cells.iter().filter_map(|cell| cell.latency.as_ref());
-    few.into_iter().chain(latency::footnote(latencies)).collect()
+    let contrary = contrary(cells, baseline_mean.unwrap_or_default());
+    few.into_iter().chain(contrary).chain(latency::footnote(latencies)).collect()
+}
+
+/// Cells whose ratio says more than one where the means say less, or the reverse.
+fn contrary(cells: &[CellView], baseline_mean: f64) -> Option<String> {
+    let is_contrary = |cell: &&CellView| {
+        let of_means = cell.throughput.as_ref().map(|throughput| throughput.mean / baseline_mean);
+        let of_pairs = cell.ratio.as_ref().map(|ratio| ratio.ratio);
+        of_means.zip(of_pairs).is_some_and(|(of_means, of_pairs)| {
+            let is_one = |ratio: f64| format::number(ratio) == "1.00";
+            !is_one(of_means) && !is_one(of_pairs) && (of_means < 1.0) != (of_pairs < 1.0)
+        })
+    };
+    let titles = cells.iter().filter(is_contrary).map(|cell| format::the(&cell.title)).collect_vec();
+    (!titles.is_empty()).then(|| {
+        format!(
+            "For {}, ratio and means point in opposite directions, because the trials differ widely: the ratio is the \
+             geometric mean of the ratios of single trials.",
+            format::list(titles)
+        )
+    })
 }
 
 fn checks(records: &Records) -> Vec<CheckView> {

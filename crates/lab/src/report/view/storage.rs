@@ -81,9 +81,10 @@ pub struct Activity {
     pub reads_per_s: f64,
     pub writes_per_s: f64,
     pub flushes_per_s: f64,
-    pub read_ms: f64,
-    pub write_ms: f64,
-    pub flush_ms: f64,
+    /// `None` without a request of the kind, as the other latencies.
+    pub read_ms: Option<f64>,
+    pub write_ms: Option<f64>,
+    pub flush_ms: Option<f64>,
     pub queue_depth: f64,
 }
 
@@ -252,9 +253,9 @@ fn activity(
         reads_per_s: per_s(view.reads),
         writes_per_s: per_s(view.writes),
         flushes_per_s: per_s(view.flushes),
-        read_ms: view.read_latency_mean_ms,
-        write_ms: view.write_latency_mean_ms,
-        flush_ms: view.flush_latency_mean_ms,
+        read_ms: (view.reads > 0).then_some(view.read_latency_mean_ms),
+        write_ms: (view.writes > 0).then_some(view.write_latency_mean_ms),
+        flush_ms: (view.flushes > 0).then_some(view.flush_latency_mean_ms),
         queue_depth: view.queue_depth_mean,
     })
 }

@@ -111,6 +111,21 @@ fn a_nearly_empty_disk_is_told_with_the_remedy() {
 }
 
 #[test]
+fn a_disk_that_may_run_full_is_told_with_the_remedy_before_it_is_refused() {
+    let of_size = |size: &str| GOOD.replace("size = \"20 GB\"", &format!("size = \"{size}\""));
+    let warning = |size: &str| parsed(&of_size(size)).filled()[0].warning();
+    assert_eq!(warning("2000 MiB"), None);
+    let words = "the data, the log and the server's own files fill 68 % of 1700 MiB, and the load adds to them: \
+                 the disk may run full; leave `size` out to fill half";
+    assert_eq!(warning("1700 MiB").as_deref(), Some(words));
+    // 1160 MiB of data and of the server's own files, a quarter more to load them, and the file system's 96 MiB.
+    assert!(Scenario::parse("test", &of_size("1546 MiB"), &BOUNDS).is_ok());
+    let expect = "stacks.hdd.size: 1.6 GB is too small for workload `tpcc`: 10 warehouses need at least 1.7 GB to \
+                  be loaded; leave `size` out";
+    check("20 GB", "1545 MiB", expect);
+}
+
+#[test]
 fn a_scenario_with_sizes_has_the_hash_that_it_had() {
     assert_eq!(parsed(GOOD).hash(), "a8fdaca8f90b718b");
 }

@@ -2,11 +2,11 @@
 
 use spindle_base::Mistake;
 use spindle_base::near::nearest;
-use spindle_model::{Field, Invalid, Parameters, StackSpec as Tree};
+use spindle_model::{Field, Invalid, Parameters, StackSpec as Tree, Style, Value};
 
 use super::overrides::{self, Override};
 use super::{BLOCK_BYTES, Context, DEFAULT_SIZE_BYTES, DEVICES_MOST, Parts, Wanted, is_pool, keys, pool};
-use crate::stack::explained::explanations;
+use crate::stack::explained::{explanations, unset};
 use crate::stack::profile::{self, Profile};
 use crate::stack::table::{COMMON_KEYS, StackTable};
 use crate::stack::values::{self, Entries};
@@ -51,6 +51,7 @@ impl Context<'_> {
             assumptions,
             kind: format!("{kind} of profile {}", profile.name),
             parameters: explanations(&fields, &parameters.values(), &entries),
+            unset: unset(&fields, &parameters.values()),
             below: Vec::new(),
             tree: Tree::Device(parameters),
         };
@@ -66,12 +67,24 @@ fn refuse_unknown_keys(profile: &str, table: &StackTable, of_table: &[Field]) ->
     let known: Vec<&str> = known.collect();
     match table.keys.keys().find(|key| nearest(key, known.iter().copied()).is_none()) {
         Some(key) if !of_table.is_empty() => {
-            let message =
-                format!("unknown key; `spindle disk show {}` shows the keys that it can have", profile);
+            let message = match of_unit(key, of_table) {
+                Some(right) => format!("unknown key; did you mean `{right}`?"),
+                None => format!("unknown key; `spindle disk show {profile}` shows the keys that it can have"),
+            };
             Err(Mistake::at(key, message))
         }
         _ => Ok(()),
     }
+}
+
+/// The only parameter whose values have this unit: `rotation` for `rpm`.
+fn of_unit<'a>(unit: &str, fields: &'a [Field]) -> Option<&'a str> {
+    let has_unit = |field: &&Field| {
+        let text = field.written(&Value::Number(1), Style::Shortest).to_string();
+        text.split_once(' ').is_some_and(|(_, own)| own == unit)
+    };
+    let mut found = fields.iter().filter(has_unit);
+    found.next().filter(|_| found.next().is_none()).map(|field| field.key.as_ref())
 }
 
 /// The parameters of a device by the keys of stack tables: their own, then those of profiles. In the table of

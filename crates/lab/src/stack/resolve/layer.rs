@@ -8,7 +8,7 @@ use spindle_model::{Branch, Field, Layer, LayerKind, Parameters, StackSpec as Tr
 use super::overrides::{self, Override};
 use super::{BLOCK_BYTES, Context, DEPTH_MOST, Parts, Wanted, extend, keys, pool};
 use crate::stack::built_in::find;
-use crate::stack::explained::{ExplainedBelow, Explanation, explanations};
+use crate::stack::explained::{ExplainedBelow, Explanation, explanations, unset};
 use crate::stack::profile::Profile;
 use crate::stack::spec::StackSpec;
 use crate::stack::table::StackTable;
@@ -53,8 +53,11 @@ impl Context<'_> {
         };
         let assumed: Vec<String> = fields.iter().filter_map(assumed).collect();
         let parameters = explanations(&kind.fields, &layer.values(), &entries);
+        let mut unset = unset(&kind.fields, &layer.values());
+        unset.retain(|key| layer.uses(key));
         let mut parts = parts(layer, &below, wanted, assumed, parameters)?;
         parts.summary.push_str(&told);
+        parts.unset = unset;
         Ok((parts, pool))
     }
 
@@ -180,6 +183,7 @@ fn parts(
         assumptions,
         kind: layer.name().to_owned(),
         parameters,
+        unset: Vec::new(),
         below: explained,
         tree: Tree::layer(layer, branches),
     })

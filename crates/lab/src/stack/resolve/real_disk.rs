@@ -28,6 +28,7 @@ impl RealDisk {
             assumptions: Vec::new(),
             kind: "real disk".to_owned(),
             parameters: Vec::new(),
+            unset: Vec::new(),
             below: Vec::new(),
         };
         RealDisk { parts, file_system: file_system.to_owned(), place }

@@ -214,6 +214,15 @@ fn a_data_space_without_spare_is_refused() {
 }
 
 #[test]
+fn a_unit_for_a_key_is_answered_with_the_parameter_of_this_unit() {
+    check_stack(
+        "[stacks.a]\nprofile = \"hdd-7200\"\nrpm = 5400",
+        "a",
+        "s.toml: stacks.a.rpm: unknown key; did you mean `rotation`?",
+    );
+}
+
+#[test]
 fn a_data_space_needs_flash() {
     check_stack(
         "[stacks.a]\nprofile = \"hdd-7200\"\ndata_space = \"96 GB\"",

@@ -63,7 +63,7 @@ pub(crate) fn quickstart() -> String {
     file(&[DISK, FLASH, CARD], 3, |trial, shape| {
         if shape.name == CARD.name {
             let busy = 0.97;
-            trial.warnings.push(Warning::CpuSaturated { busy, client: 0.21 });
+            trial.warnings.push(Warning::CpuSaturated { busy, client: 0.21, own: None });
             if trial.trial == 2 {
                 trial.warnings.push(Warning::Late { p99_us: 212.0, share: 0.034 });
             }
@@ -411,6 +411,25 @@ pub(crate) fn long_names() -> String {
     let shapes = [Shape { name: one, ..DISK }, Shape { name: other, ..FLASH }];
     with_header(&file(&shapes, 2, |trial, _| trial.warnings.push(Warning::NoRealTime)), |header| {
         header.scenario.name = "a_scenario_".repeat(6);
+    })
+}
+
+/// Labels of several lines, and shares that add up to more than the time.
+pub(crate) fn long_labels() -> String {
+    let records = file(&[DISK, FLASH, CARD], 2, |trial, shape| {
+        if let (true, Some(measurement)) = (shape.name == DISK.name, &mut trial.measurement) {
+            measurement.bottleneck.shares.insert("commit".to_owned(), 0.6);
+        }
+    });
+    with_header(&records, |header| {
+        let labels = [
+            "RAID 10, battery live",
+            "RAID 10 of four drives with 15,000 rpm, battery dead since the start",
+            "data on the Fusion-io ioDrive, redo log and doublewrite buffer on RAID 10, battery live",
+        ];
+        for (cell, label) in header.cells.iter_mut().zip(labels) {
+            label.clone_into(&mut cell.label);
+        }
     })
 }
 
