@@ -50,7 +50,8 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
 }
 
-/// Escaped text, with the parts between backticks as code.
+/// Escaped text, with names, keys and settings between backticks as code. Anything else between backticks stays as it
+/// is, so that no text of a scenario changes the page's elements.
 fn coded(text: &str) -> String {
     let text = spindle_base::text::lines(text);
     let parts: Vec<&str> = text.split('`').collect();
@@ -59,9 +60,16 @@ fn coded(text: &str) -> String {
     }
     let part = |(index, part): (usize, &&str)| match (index % 2, HtmlEscape(part)) {
         (0, text) => text.to_string(),
-        (_, code) => format!("<code>{code}</code>"),
+        (_, code) if is_plain(part) => format!("<code>{code}</code>"),
+        (_, text) => format!("`{text}`"),
     };
     parts.iter().enumerate().map(part).collect()
+}
+
+/// `hdd-7200`, `size`, `trials = 3`.
+fn is_plain(code: &str) -> bool {
+    let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_./:\"".contains(one);
+    code.split(' ').all(|word| word == "=" || !word.is_empty() && word.chars().all(is_plain))
 }
 
 /// A dash without a number.
@@ -94,7 +102,9 @@ mod tests {
             "the disk is `hdd`; the card is `x`",
             "the disk is <code>hdd</code>; the card is <code>x</code>",
         );
-        check("`<b>` & co.", "<code>&lt;b&gt;</code> &amp; co.");
+        check("`<b>` & co.", "`&lt;b&gt;` &amp; co.");
+        check("set `measure = \"40 s\"`", "set <code>measure = &quot;40 s&quot;</code>");
+        check("`onload=x`", "`onload=x`");
         check("a lone ` stays", "a lone ` stays");
     }
 

@@ -248,7 +248,7 @@ fn an_impossible_layout_is_refused() {
         &layout("data = \"card\"\nredo = \"hdd\""),
         axis,
         "innodb_log_file_size = \"3G\"",
-        "stacks.hdd.size: 1.1 GB is too small for the class `redo` of layout `split`, which needs about 3.7 GB",
+        "stacks.hdd.size: 1.1 GB is too small for the class `redo` of layout `split`, which needs about 3.7 GB; leave `size` out",
     );
     check_refused(
         &layout("data = \"card\""),
