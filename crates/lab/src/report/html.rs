@@ -2,7 +2,7 @@
 //! missing.
 
 use anyhow::Context as _;
-use minijinja::{Environment, HtmlEscape, Value, context, escape_formatter};
+use minijinja::{Environment, Value, context, escape_formatter};
 use serde::Serialize;
 
 use super::{View, format, view::PROBABILITIES};
@@ -42,7 +42,7 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     environment.add_filter("percent", |value: Value| optional(&value, format::percent));
     // Keeps a number and its unit on one line.
     environment.add_filter("glued", |text: String| text.replace(" %", "\u{a0}%"));
-    environment.add_filter("coded", |text: String| Value::from_safe_string(coded(&text)));
+    environment.add_filter("quoted", |text: String| quoted(&text));
     environment.add_filter("count", format::count);
     environment.add_filter("bytes", format::bytes);
     let echarts = Value::from_safe_string(ECHARTS.to_owned());
@@ -50,26 +50,18 @@ pub(crate) fn filled(template: &str, content: Value) -> anyhow::Result<String> {
     Ok(environment.render_named_str("page.html", template, context! { echarts, ..content })?)
 }
 
-/// Escaped text, with names, keys and settings between backticks as code. Anything else between backticks stays as it
-/// is, so that no text of a scenario changes the page's elements.
-fn coded(text: &str) -> String {
-    let text = spindle_base::text::lines(text);
+/// Names, keys and settings stand between backticks in sentences of every format; on the page they are quoted. Quotes
+/// are text, so no text of a scenario changes the page's elements.
+fn quoted(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {
-        return HtmlEscape(&text).to_string();
+        return text.to_owned();
     }
-    let part = |(index, part): (usize, &&str)| match (index % 2, HtmlEscape(part)) {
-        (0, text) => text.to_string(),
-        (_, code) if is_plain(part) => format!("<code>{code}</code>"),
-        (_, text) => format!("`{text}`"),
+    let part = |(index, part): (usize, &&str)| match index % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("‘{part}’"),
     };
     parts.iter().enumerate().map(part).collect()
-}
-
-/// `hdd-7200`, `size`, `trials = 3`.
-fn is_plain(code: &str) -> bool {
-    let is_plain = |one: char| one.is_ascii_alphanumeric() || "-_./:\"".contains(one);
-    code.split(' ').all(|word| word == "=" || !word.is_empty() && word.chars().all(is_plain))
 }
 
 /// A dash without a number.
@@ -96,15 +88,9 @@ mod tests {
     }
 
     #[test]
-    fn backticks_become_code_and_markup_stays_text() {
-        let check = |text: &str, expect: &str| assert_eq!(coded(text), expect);
-        check(
-            "the disk is `hdd`; the card is `x`",
-            "the disk is <code>hdd</code>; the card is <code>x</code>",
-        );
-        check("`<b>` & co.", "`&lt;b&gt;` &amp; co.");
-        check("set `measure = \"40 s\"`", "set <code>measure = &quot;40 s&quot;</code>");
-        check("`onload=x`", "`onload=x`");
+    fn what_stands_between_backticks_is_quoted() {
+        let check = |text: &str, expect: &str| assert_eq!(quoted(text), expect);
+        check("the disk is `hdd`; the card is `x`", "the disk is ‘hdd’; the card is ‘x’");
         check("a lone ` stays", "a lone ` stays");
     }
 
