@@ -246,7 +246,7 @@ fn a_run_is_named_by_its_directory_and_a_cell_by_its_label_or_alone() {
     check("RUN/records.jsonl:iodrive", Some("intel x25-m"), "Intel X25-M to iodrive: ratio");
     check("RUN:hdd-7200", Some("iodrive"), "iodrive to hdd-7200: ratio");
     check("RUN:hdd-7200", Some("x25-n"), "RUN: has no cell `x25-n`; did you mean `x25-m`?");
-    check("RUN:hdd-7200", Some("gone.jsonl"), "gone.jsonl: cannot be read");
+    check("RUN:hdd-7200", Some("gone.jsonl"), "gone.jsonl: does not exist");
 }
 
 #[test]

@@ -270,9 +270,9 @@ fn a_device_without_flushes_has_a_dash_and_no_empty_chart() {
 }
 
 #[test]
-fn names_in_commands_are_code_and_each_trial_has_a_line_in_the_legend() {
+fn names_in_commands_are_quoted_and_each_trial_has_a_line_in_the_legend() {
     let page = render(&labelled(3, |_, _| {}), Format::Html);
-    assert!(page.contains("battery, dead is <code>x25-m</code>"));
+    assert!(page.contains("battery, dead is ‘x25-m’"));
     assert!(
         ["trial 1", "trial 2", "trial 3"].iter().all(|trial| page.contains(&format!("</svg>{trial}</li>")))
     );
@@ -411,7 +411,7 @@ fn the_command_writes_the_page_where_it_is_told() {
 #[test]
 fn a_missing_file_is_named() {
     let error = report::read("no/such/run.jsonl".as_ref()).expect_err("missing").to_string();
-    assert!(error.starts_with("no/such/run.jsonl: cannot be read: "), "{error}");
+    assert!(error.starts_with("no/such/run.jsonl: does not exist; "), "{error}");
 }
 
 /// Each device of a pool has a row; the pool is described once.
